@@ -1,0 +1,64 @@
+# Every command sets up what it needs: a machine with Python (3.11 or newer), make and git is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export UV_COMPILE_BYTECODE = 1
+export DO_NOT_TRACK = 1
+export PREFECT_SERVER_ANALYTICS_ENABLED = false
+export GX_ANALYTICS_ENABLED = false
+
+.PHONY: help install demo test check format lock simulate clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.dev  ## set up everything, development tools included
+
+demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no server
+	@$(BIN)/salon demo
+
+test: $(VENV)/.dev  ## run the tests (about five minutes)
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.dev  ## style, types, import contracts, rubrics
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/salon rubrics lint
+
+simulate: $(VENV)/.run  ## count how often the published figures are right: draws from a known world, the demo repainted (minutes)
+	$(BIN)/python -m benchmarks.simulate_statistics
+	$(BIN)/python -m benchmarks.simulate_demo
+	$(BIN)/python -m benchmarks.simulate_nights --families 1500
+	$(BIN)/python -m benchmarks.simulate_agreement
+
+format: $(VENV)/.dev  ## put the code in its standard form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/bin/uv  ## compile the pinned requirements again
+	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" --group tool -o requirements/tool.txt
+
+clean:  ## remove the virtual environment and the demo's lake
+	rm -rf $(VENV) lake salon-demo
+
+$(VENV)/bin/uv: requirements/tool.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Salon needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 " + "demo")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the installer (pinned, with hashes) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/tool.txt
+	@touch $@
+
+$(VENV)/.run: $(VENV)/bin/uv requirements/run.txt pyproject.toml
+	@echo "Installing Salon and its libraries (pinned, with hashes; about a minute) ..."
+	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/run.txt
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "Installing the development tools (pinned, with hashes) ..."
+	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,150 @@
+"""The painter: the demo's sources, drawn and written into a folder from one seed, the same bytes each time. No judging."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from demo.drawing import draw_png
+from demo.rates import CHECKPOINTS, CONTENT_ERROR, N_ANSWERS, N_CAPTIONS, N_IMAGES, N_PROMPTS, RATES, TEXT_RATES
+from demo.scenes import Errors, ask, compose
+from demo.sentences import phrase
+from demo.world import CATEGORIES, MODEL, Asked, Scene
+from demo.writing import CAPTION_TYPES, items_shown, write_answer, write_caption
+
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PaintedScene:
+    """One picture with its truth: what was asked (`prompt`), what went wrong, what is really there."""
+
+    checkpoint: str
+    category: str
+    prompt_index: int  # over all categories
+    image_index: int
+    prompt: str
+    asked: Asked
+    errors: Errors
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True)
+class PaintedWorld:
+    """What was painted into `folder`; `scenes` holds the truth of the pictures drawn from prompts, which no file tells."""
+
+    folder: Path
+    seed: int
+    n_images: int
+    scenes: tuple[PaintedScene, ...]
+
+
+def paint(folder: Path, seed: int = SEED) -> PaintedWorld:
+    """Paint the demo's three sources into `folder`: scenes/ (GenEval layout), answers.jsonl and captions.jsonl."""
+    scenes = tuple(painted_scenes(seed))
+    for painted in scenes:
+        _write_scene(folder, painted)
+    answers = [row for checkpoint in CHECKPOINTS for row in _answers(folder, seed, checkpoint)]
+    captions = [row for checkpoint in CHECKPOINTS for row in _captions(folder, seed, checkpoint)]
+    _write_lines(folder / "answers.jsonl", answers)
+    _write_lines(folder / "captions.jsonl", captions)
+    n_images = len(scenes) + sum(row["image"] is not None for row in answers) + len(captions)
+    return PaintedWorld(folder, seed, n_images, scenes)
+
+
+def painted_scenes(seed: int) -> Iterator[PaintedScene]:
+    """All pictures of one painting, in order. Prompts are shared by the checkpoints, and so is how hard a prompt is.
+
+    A prompt is misread by every checkpoint whose rate lies above its difficulty, drawn anew for each seed: within a
+    checkpoint each prompt is misread with exactly the rate, and all its pictures with it.
+    """
+    index = 0
+    for category in CATEGORIES:
+        rng = Random(f"{seed} {category}")
+        for asked in ask(category, N_PROMPTS, rng):
+            difficulty = rng.random()
+            for checkpoint in CHECKPOINTS:
+                for image in range(N_IMAGES):
+                    own = Random(f"{seed} {category} {index} {checkpoint} {image}")
+                    errors = _draw_errors(checkpoint, category, difficulty, own)
+                    scene = compose(asked, errors, own)
+                    yield PaintedScene(checkpoint, category, index, image, f"a photo of {phrase(asked)}", asked, errors, scene)
+            index += 1
+
+
+def _draw_errors(checkpoint: str, category: str, difficulty: float, rng: Random) -> Errors:
+    rates = RATES[checkpoint]
+    slips, cut, faint, uneven, plain = (
+        rng.random() < rate for rate in (rates.slip[category], rates.cut, rates.faint, rates.uneven, rates.plain)
+    )
+    is_wrong = slips or difficulty < rates.misread[category]
+    return Errors(CONTENT_ERROR[category] if is_wrong else None, cut, faint, uneven, plain)
+
+
+def _write_scene(folder: Path, painted: PaintedScene) -> None:
+    place = folder / "scenes" / MODEL / painted.checkpoint / f"{painted.prompt_index:05d}"
+    if painted.image_index == 0:
+        metadata = {"tag": painted.category, "include": _include(painted.asked), "prompt": painted.prompt}
+        _write_lines(place / "metadata.jsonl", [metadata])
+    _write(place / "samples" / f"{painted.image_index:04d}.png", draw_png(painted.scene))
+
+
+def _include(asked: Asked) -> list[dict[str, object]]:
+    """GenEval's own description of what is asked; no reader of Salon uses it, a person may."""
+    rows = [{"class": item.shape, "count": item.n} | ({"color": item.color} if item.color else {}) for item in asked.items]
+    return [rows[0] | {"position": [asked.relation, 1]}, rows[1]] if asked.relation else [*rows]
+
+
+def _answers(folder: Path, seed: int, checkpoint: str) -> Iterator[dict[str, str | None]]:
+    """Answers to requests for a drawing, as manifest rows; every sixth lacks its text, every sixth its picture."""
+    rng = Random(f"{seed} answers")
+    for index in range(N_ANSWERS):
+        category = CATEGORIES[index % len(CATEGORIES)]
+        asked, difficulty = ask(category, 1, rng)[0], rng.random()
+        own = Random(f"{seed} answers {index} {checkpoint}")
+        scene = compose(asked, _draw_errors(checkpoint, category, difficulty, own), own)
+        text = write_answer(asked.items, TEXT_RATES[checkpoint], own)
+        place = index // len(CATEGORIES) + index % len(CATEGORIES)
+        yield {
+            "item_id": f"{checkpoint}-answer-{index:03d}",
+            "model": MODEL,
+            "checkpoint": checkpoint,
+            "question": f"Please draw {phrase(asked)} for me, and tell me in words what you drew.",
+            "text": None if place % 6 == 4 else text,
+            "image": None if place % 6 == 5 else _write_image(folder, f"answers/{checkpoint}/{index:03d}.png", scene),
+        }
+
+
+def _captions(folder: Path, seed: int, checkpoint: str) -> Iterator[dict[str, str | None]]:
+    """Captions of drawings, as manifest rows: the same kinds of drawing and of caption for each checkpoint."""
+    rng = Random(f"{seed} captions")
+    for index in range(N_CAPTIONS):
+        asked = ask("color_attr" if index % 2 else "counting", 1, rng)[0]
+        own = Random(f"{seed} captions {index} {checkpoint}")
+        scene = compose(asked, Errors(is_plain=own.random() < 0.5), own)
+        caption_type = CAPTION_TYPES[index % len(CAPTION_TYPES)]
+        reference, output = write_caption(caption_type, items_shown(scene), TEXT_RATES[checkpoint], own)
+        yield {
+            "item_id": f"{checkpoint}-caption-{index:03d}",
+            "model": MODEL,
+            "checkpoint": checkpoint,
+            "caption_type": caption_type,
+            "reference": reference,
+            "output": output,
+            "image": _write_image(folder, f"captions/{checkpoint}/{index:03d}.png", scene),
+        }
+
+
+def _write_image(folder: Path, relative: str, scene: Scene) -> str:
+    _write(folder / relative, draw_png(scene))
+    return relative
+
+
+def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    _write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

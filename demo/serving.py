@@ -1,0 +1,39 @@
+"""The difficult provider as a server on loopback: one socket, chat requests to the lane, everything else to the desk."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aiohttp import web
+
+from demo.batches import Batches
+from demo.desk import make_desk
+from demo.difficult import Provider
+from demo.lane import Lane
+from demo.scenario import Scenario
+from demo.server import HOST
+
+
+@asynccontextmanager
+async def serving(scenario: Scenario, port: int = 0) -> AsyncIterator[int]:
+    """Serve the scenario for as long as the block lasts; yields the port (0 asks for any free one). Raises OSError."""
+    provider = Provider(scenario)
+    with TemporaryDirectory(prefix="salon-provider-") as folder:
+        batches = Batches(provider, Path(folder))
+        runner = web.AppRunner(make_desk(provider, batches), access_log=None)
+        await runner.setup()
+        desk = runner.server
+        assert desk is not None
+        lanes: set[Lane] = set()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Lane(provider, lanes, desk), HOST, port, backlog=4096)
+        try:
+            yield int(server.sockets[0].getsockname()[1])
+        finally:
+            server.close()
+            for lane in list(lanes):
+                lane.close()
+            await batches.close()
+            await runner.cleanup()

@@ -1,0 +1,17 @@
+"""The flows Prefect runs, and the command line that starts them.
+
+What is set here must be set before Prefect or Great Expectations are imported: neither reports home, and the embedded server
+gets the time to start that a busy machine needs. The environment's own values win.
+"""
+
+import os
+
+_DEFAULTS = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+    "GX_ANALYTICS_ENABLED": "false",
+}
+for _name, _value in _DEFAULTS.items():
+    os.environ.setdefault(_name, _value)

@@ -1,0 +1,77 @@
+"""The command line: its commands' names, and how an error becomes a line and an exit code. What they do is in commands/."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import typer
+
+from flows.commands import agreement, instruments, reading, running, serving
+from schemas.errors import SalonError
+
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="salon",
+    help="The nightly jury for generated images: no number in a published table was invented.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+COMMANDS: dict[str, Callable[..., int]] = {
+    "demo": running.demo,
+    "run": running.run,
+    "plan": running.plan,
+    "import": running.import_,
+    "table": reading.table,
+    "explain": reading.explain,
+    "agreement": agreement.agreement,
+    "parse": instruments.parse,
+    "serve-judge": serving.serve_judge,
+}
+
+
+def _exiting(command: Callable[..., int]) -> Callable[..., None]:
+    """The command, ending with its exit code; what went wrong becomes one line and a code."""
+
+    @functools.wraps(command)
+    def called(*arguments: object, **options: object) -> None:
+        try:
+            raise typer.Exit(command(*arguments, **options))
+        except SalonError as error:
+            print(f"salon: {error}", file=sys.stderr)
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as error:
+            print("salon: interrupted; run the same command again to go on", file=sys.stderr)
+            raise typer.Exit(EXIT_INTERRUPTED) from error
+        except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from error
+
+    return called
+
+
+for _name, _function in COMMANDS.items():
+    app.command(_name)(_exiting(_function))
+rubrics = typer.Typer(help="List, show and check rubrics.", no_args_is_help=True, rich_markup_mode=None)
+RUBRIC_COMMANDS: dict[str, Callable[..., int]] = {"list": instruments.list_, "show": instruments.show, "lint": instruments.lint}
+for _name, _function in RUBRIC_COMMANDS.items():
+    rubrics.command(_name)(_exiting(_function))
+app.add_typer(rubrics, name="rubrics")
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; 0, or 1 (blocked by a gate), 2 (the input), 3 (provider or store down), 143 (told to stop)."""
+    try:
+        app(args=list(arguments), prog_name="salon")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    return 0

@@ -1,0 +1,141 @@
+"""`salon parse` and `salon rubrics list|show|lint`: the instruments, without a benchmark file. They neither ask nor store."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rubrics.linting import lint as problems_of
+from rubrics.loading import SHIPPED, list_rubrics, load_rubric
+from rubrics.model import Condition, Dimension, Rubric, WordsOutside
+from rubrics.reply_jsonl import parse_jsonl
+from schemas.errors import InputError, RubricError
+
+Folders = Annotated[
+    list[Path] | None, typer.Option("--rubrics", help="A folder of your own rubrics; may be given several times.")
+]
+
+
+def parse(
+    rubric: Annotated[str, typer.Option(help="ID, or ID:CATEGORY where the rubric asks by category; or a rubric folder's path.")],
+    jsonl: Annotated[Path, typer.Option(help='Lines {"raw": reply, "context": {...}}; - for standard input.')],
+    rubrics: Folders = None,
+) -> int:
+    """Read replies by a rubric: one JSON line of scores, or of the reason there are none, for each line."""
+    name, _, category = rubric.partition(":") if not Path(rubric).is_dir() else (rubric, "", "")
+    instrument = find_rubric(name, rubrics or [])
+    chosen = choose_category(instrument, category or None)
+    try:
+        with nullcontext(sys.stdin.buffer) if str(jsonl) == "-" else jsonl.open("rb") as lines:
+            for line in parse_jsonl(instrument, lines, chosen):
+                print(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{jsonl}: cannot be read: {error.strerror}; name a file of JSON lines, or - for standard input"
+        ) from error
+    return 0
+
+
+def find_rubric(name: str, folders: list[Path]) -> Rubric:
+    """The rubric of an id, or of a folder's path."""
+    if (Path(name) / "rubric.toml").is_file():
+        return load_rubric(Path(name))
+    found = {rubric.id: rubric for rubric in list_rubrics([*folders, SHIPPED])}
+    if name not in found:
+        raise RubricError(f"there is no rubric {name!r}; there are: {', '.join(sorted(found))}. Add a folder with --rubrics DIR")
+    return found[name]
+
+
+def choose_category(rubric: Rubric, category: str | None) -> str | None:
+    """The category to read by: needed where the rubric asks by category, refused where it does not."""
+    if rubric.dispatch is None:
+        if category is not None:
+            raise InputError(f"rubric {rubric.id} has one prompt for all categories; write --rubric {rubric.id}")
+        return None
+    known = [name for name in rubric.variants if name is not None]
+    if category is not None and category not in known:
+        raise InputError(f"rubric {rubric.id} has no category {category!r}; there are: {', '.join(known)}")
+    return category
+
+
+def list_(rubrics: Folders = None) -> int:
+    """The rubrics there are, shipped and your own."""
+    console = Console(highlight=False, soft_wrap=True)
+    for rubric in list_rubrics([*(rubrics or []), SHIPPED]):
+        scales = "; ".join(dict.fromkeys(_scale(dimension) for dimension in rubric.dimensions))
+        categories = [name for name in rubric.variants if name is not None]
+        console.print(f"[bold]{escape(rubric.id)}[/] {escape(rubric.version)} - {escape(rubric.title)}")
+        console.print(f"  needs       {escape(', '.join(_need(rubric, name) for name in rubric.needs) or 'recorded replies')}")
+        console.print(f"  reply       {rubric.reply_format}, {len(rubric.dimensions)} dimensions, {scales}")
+        if categories:
+            console.print(f"  categories  {escape(', '.join(categories))}")
+    return 0
+
+
+def show(rubric: str, rubrics: Folders = None) -> int:
+    """One rubric: what it needs, its messages, dimensions, rules and prompt texts."""
+    found = find_rubric(rubric, rubrics or [])
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(found.id)}[/] {escape(found.version)} - {escape(found.title)}")
+    console.print(f"source: {escape(found.source)}\nfolder: {escape(str(found.folder))}\ndigest: {found.digest}")
+    console.print(f"needs: {escape(', '.join(_need(found, name) for name in found.needs) or 'nothing')}")
+    for rule in found.rules:
+        when = " and ".join(_when(condition) for condition in rule.when)
+        console.print(
+            escape(f"rule {rule.name}: where {when}, {', '.join(rule.dimensions)} must be {_allowed(rule.low, rule.high)}")
+        )
+    for variant in found.variants.values():
+        console.rule(escape(variant.category or "prompt"))
+        table = Table("dimension", "labels", "scale", "number stands at", box=None)
+        for dimension in variant.dimensions:
+            table.add_row(dimension.key, ", ".join(dimension.labels), _scale(dimension), dimension.at or "its label")
+        console.print(table)
+        if variant.prompt is not None:
+            print(variant.prompt)
+    return 0
+
+
+def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folders; default: the shipped ones.")] = None) -> int:
+    """Prove, before a cent is spent, that a rubric asks what it should. Exit code 2 where it does not."""
+    chosen = [load_rubric(folder) for folder in folders] if folders else list_rubrics([SHIPPED])
+    n_problems = 0
+    for rubric in chosen:
+        problems = problems_of(rubric)
+        n_problems += len(problems)
+        print(f"{rubric.id}: {'good' if not problems else f'{len(problems)} problems'}")
+        for problem in problems:
+            print(f"  - {problem}")
+    if n_problems:
+        raise RubricError(f"{n_problems} problems in {len(chosen)} rubrics; mend the files named above and lint again")
+    return 0
+
+
+def _need(rubric: Rubric, column: str) -> str:
+    return f"{column} (or null)" if column in rubric.may_be_null else column
+
+
+def _scale(dimension: Dimension) -> str:
+    step = "any number" if dimension.step is None else "whole numbers" if dimension.step == 1 else f"steps of {dimension.step:g}"
+    return f"{dimension.minimum:g} to {dimension.maximum:g}, {step}"
+
+
+def _when(condition: Condition | WordsOutside) -> str:
+    if isinstance(condition, WordsOutside):
+        return f"the words of {condition.of} differ from those of {condition.reference} by more than {condition.percent} %"
+    if condition.one_of is not None:
+        return f"{condition.column} is {' or '.join(condition.one_of)}"
+    return f"{condition.column} is {'null' if condition.is_null else 'not null'}"
+
+
+def _allowed(low: float | None, high: float | None) -> str:
+    if low is not None and low == high:
+        return f"{low:g}"
+    ends = [f"at least {low:g}" if low is not None else "", f"at most {high:g}" if high is not None else ""]
+    return " and ".join(end for end in ends if end)

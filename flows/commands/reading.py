@@ -1,0 +1,130 @@
+"""`salon table` and `salon explain`: what was published, in the terminal. They read; they change nothing."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from flows.commands.tables import print_rows
+from schemas.errors import InputError
+from tasks.publish.explain import ExplainedJudgement, Explanation
+from tasks.publish.explain import explain as explain_cell
+from tasks.publish.leaderboard import format_estimate, leaderboard_rows
+from tasks.publish.reading import Publication, current, find_cell, find_publication, load_cells
+from tasks.store import Lake
+
+LakeFolder = Annotated[Path, typer.Option("--lake", help="The lake; default: $SALON_LAKE, or the folder lake.")]
+BenchmarkName = Annotated[str | None, typer.Option("--benchmark", help="The benchmark's name; default: the last one published.")]
+PublicationId = Annotated[
+    str | None, typer.Option("--publication", help="A publication's id or its beginning; default: the current one.")
+]
+DEFAULT_LAKE = Path(os.environ.get("SALON_LAKE", "lake"))
+
+
+def table(
+    lake: LakeFolder = DEFAULT_LAKE,
+    benchmark: BenchmarkName = None,
+    publication: PublicationId = None,
+    rubric: Annotated[str | None, typer.Option(help="Only this rubric.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Only this checkpoint.")] = None,
+    dimension: Annotated[str | None, typer.Option(help="Only this dimension.")] = None,
+    category: Annotated[str, typer.Option(help="A category, __micro__, or __macro__: the mean over categories.")] = "__macro__",
+) -> int:
+    """Print the leaderboard: means with their intervals, best first, and what is missing."""
+    found = _publication(lake, benchmark, publication)
+    cells = load_cells(found)
+    wanted = {"rubric_id": rubric, "model": model, "checkpoint": checkpoint, "dimension": dimension, "category": category}
+    for column, value in wanted.items():
+        known = cells[column].unique().sort().to_list()
+        if value is not None and value not in known:
+            raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
+        if value is not None:
+            cells = cells.filter(cells[column] == value)
+    console = Console()
+    where = "current" if found.is_current else "not the current one"
+    console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
+    print_rows(console, leaderboard_rows(cells, category=category, is_headline_only=False))
+    return 0
+
+
+def explain(
+    cell: Annotated[
+        str, typer.Argument(help="A cell's id (its first characters), or model/checkpoint/rubric/dimension[/category].")
+    ],
+    lake: LakeFolder = DEFAULT_LAKE,
+    benchmark: BenchmarkName = None,
+    publication: PublicationId = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="How many judgements to show; 0 for all. Failures and low scores come first.")
+    ] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> int:
+    """Trace a published number to its samples, the exact messages, the replies and the hashes."""
+    found = _publication(lake, benchmark, publication)
+    explanation = explain_cell(Lake(lake), found, find_cell(load_cells(found), cell), limit or None)
+    if as_json:
+        print(orjson.dumps(asdict(explanation), default=str).decode())
+        return 0
+    console = Console(highlight=False, soft_wrap=True)
+    _print_cell(console, explanation)
+    for judgement in explanation.judgements:
+        _print_judgement(console, judgement)
+    n_left = explanation.n_judgements - len(explanation.judgements)
+    if n_left:
+        console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json gives them to a program")
+    return 0
+
+
+def _publication(lake: Path, benchmark: str | None, prefix: str | None) -> Publication:
+    return find_publication(lake, prefix) if prefix else current(lake, benchmark)
+
+
+def _print_cell(console: Console, explanation: Explanation) -> None:
+    cell = explanation.cell
+    names = ("model", "checkpoint", "rubric_id", "dimension", "category")
+    console.print(Text(" / ".join(str(cell[name]) for name in names), style="bold"))
+    console.print(f"cell        {cell['cell_id']}, judged by {escape(str(cell['judge_model']))}")
+    console.print(f"published   {format_estimate(cell['estimate'], cell['ci_low'], cell['ci_high'], 4)} ({cell['status']}"
+                  + (f": {escape(str(cell['reason']))})" if cell["reason"] else ")"))  # fmt: skip
+    again = "-" if explanation.recomputed is None else f"{explanation.recomputed:.4f}"
+    verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
+    console.print(f"taken again {again} from the scores below: {verdict}")
+    counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
+    console.print(f"counts      {counts} {escape(str(cell['failures_json']))}")
+    for name, value in explanation.identities.items():
+        console.print(f"{name:<16} {value}")
+    console.print()
+
+
+def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
+    score = "no score" if judgement.score is None else f"{judgement.score:g}"
+    why = f" ({judgement.status}{': ' + judgement.reason if judgement.reason else ''})"
+    console.rule(Text(f"{score}{why}"), align="left")
+    console.print(f"sample   {judgement.sample_id}")
+    for name, value in judgement.sample.items():
+        if value is not None:
+            console.print(Text(f"  {name}: {value}"))
+    console.print(f"request  {judgement.request_key or '-'}")
+    console.print(f"rubric   {judgement.rubric_digest or '-'}")
+    console.print(Text(f"asked with {judgement.parameters_json}"))
+    for message in orjson.loads(judgement.messages_json) if judgement.messages_json else []:
+        console.print(Text(f"--- message, role {message['role']}", style="dim"))
+        parts = message["content"]
+        for part in [{"type": "text", "text": parts}] if isinstance(parts, str) else parts:
+            console.print(Text(str(part["text"])) if part["type"] == "text" else Text(f"<image {part.get('sha256', '')}>"))
+    for ask in judgement.asks:
+        told = (
+            f"--- reply {ask.ask_index}: {ask.status}, finish {ask.finish_reason}, answered by {ask.answered_model}, {ask.origin}"
+        )
+        console.print(Text(told, style="dim"))
+        for text in (ask.reply_text, ask.refusal_text, ask.error_detail):
+            if text:
+                console.print(Text(text))
+    console.print()

@@ -1,0 +1,96 @@
+"""`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
+
+import shutil
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.commands.tables import print_expected, print_leaderboard, print_plan, print_summary
+from flows.opening import check_keys, not_enforced, open_run
+from flows.progress import attach
+
+BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
+RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
+Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
+
+DEMO_DATE = date(2026, 1, 1)  # the demo's logical date never changes, so that a second run publishes nothing new
+
+
+def run(file: BenchmarkFile, run_date: RunDate = None, checkpoints: Checkpoints = None) -> int:
+    """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
+    return _run(file, run_date.date() if run_date else None, _listed(checkpoints))
+
+
+def import_(
+    file: BenchmarkFile,
+    replies: Annotated[Path, typer.Option(help="Replies recorded elsewhere (JSONL, CSV or Parquet), or a lake's replies.")],
+    run_date: RunDate = None,
+) -> int:
+    """Take in replies recorded elsewhere as those of a named judge, and publish; nobody is asked."""
+    return _run(file, run_date.date() if run_date else None, None, replies=replies)
+
+
+def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
+    """What a run would ask and what is stored already; nothing is sent."""
+    from flows.planning import preview
+
+    console = Console(stderr=True)
+    reporter = attach(console)
+    with reporter.shown():
+        previewed = preview(file, _listed(checkpoints), reporter)
+    print_plan(Console(), previewed)
+    return 0
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where the demo's pictures are drawn.")] = Path("salon-demo"),
+) -> int:
+    """Draw, judge and publish the demo benchmark: no key, no server."""
+    from demo import paint
+    from demo.running import running_judge
+
+    console = Console()
+    console.print("Salon's demo: three checkpoints of an imaginary image model draw simple scenes; a judge scores every picture.")
+    console.print("The judge is a program that looks at drawn scenes, not a model: it needs no key and knows no other picture.\n")
+    painted = paint(folder)
+    shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
+    console.print(f"{painted.n_images} pictures drawn in {folder}/")
+    with running_judge() as judge_url:
+        return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url, is_demo=True)
+
+
+def _run(
+    file: Path,
+    run_date: date | None,
+    checkpoints: list[str] | None,
+    *,
+    judge_url: str | None = None,
+    replies: Path | None = None,
+    is_demo: bool = False,
+) -> int:
+    console = Console(stderr=True)
+    opened = open_run(file, run_date, judge_url)  # before Prefect starts: what is wrong with the file is said at once
+    if replies is None:
+        check_keys(opened)
+    for sentence in not_enforced(opened.benchmark):
+        console.print(f"note: {sentence}")
+    from flows.benchmark import benchmark
+    from flows.terminal import keep_prefect_quiet
+
+    reporter = attach(console)
+    keep_prefect_quiet()
+    with reporter.shown():
+        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, replies.absolute() if replies else None)
+    out = Console(soft_wrap=True, highlight=False)
+    print_leaderboard(out, summary.published.folder, is_short=True)
+    if is_demo:
+        print_expected(out, summary.published.folder)
+    print_summary(out, summary)
+    return 1 if summary.n_blocked else 0
+
+
+def _listed(words: str | None) -> list[str] | None:
+    return [word for word in (part.strip() for part in words.split(",")) if word] if words else None

@@ -1,0 +1,134 @@
+"""The end of a run: check the stored tables, compute the cells, publish. What comes before is stages.py."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from flows.opening import OpenedRun
+from flows.progress import Reporter
+from schemas.errors import GateBlockedError
+from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, SCORES, Table
+from tasks.aggregate.prefect_tasks import compute_tables, weigh_judges
+from tasks.aggregate.published import Run
+from tasks.publish.folders import LAYOUT, is_published
+from tasks.publish.headline import means_for_prompts_like_these
+from tasks.publish.identity import benchmark_digest, provenance, publication_id
+from tasks.publish.prefect_tasks import publish_tables
+from tasks.publish.publication import Published
+from tasks.validate.checks import ValidationResult
+from tasks.validate.prefect_tasks import check_data
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The partitions a run has made, from which alone it publishes, and the code that made them."""
+
+    dataset_id: str
+    plan_id: str
+    snapshot_id: str
+    reading_id: str
+    code_version: str
+
+
+def finish(run: OpenedRun, made: Made, reporter: Reporter) -> tuple[Published, pl.DataFrame]:
+    """Check, aggregate and publish; a publication that exists is found, not made again. Returns it with its cells.
+
+    Raises GateBlockedError where a blocking check failed: nothing is published, and the failing rows stand in the lake's
+    `checks` and `quarantine`.
+    """
+    name = run.benchmark.name
+    key = publication_id(
+        reading_id=made.reading_id,
+        plan_id=made.plan_id,
+        dataset_id=made.dataset_id,
+        benchmark_digest=benchmark_digest(run.benchmark),
+        run_date=run.run_date,
+        code_version=made.code_version,
+    )
+    folder = run.lake.root / "publish" / LAYOUT / name / key
+    if is_published(folder):
+        cells = pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet")
+        empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
+        return _publish(run, made, key, {BENCHMARK_LONG: cells} | empty), means_for_prompts_like_these(cells)
+    result = _check(run, made, key, reporter)
+    reporter.start("aggregate", 1)
+    tables: dict[Table, pl.DataFrame] = compute_tables(
+        run.lake.scan(JUDGEMENTS, made.plan_id),
+        run.lake.scan(SCORES, made.reading_id),
+        run.lake.scan(REPLIES, made.snapshot_id),
+        run.rubrics,
+        Run(
+            benchmark=name,
+            dataset_id=made.dataset_id,
+            run_id=key,
+            run_date=run.run_date,
+            min_coverage=run.benchmark.gate.min_coverage,
+            statistics=run.benchmark.statistics,
+            baseline=run.benchmark.nightly.baseline,
+        ),
+    )
+    if len(run.benchmark.judges) > 1 or any(judge.repeats > 1 for judge in run.benchmark.judges):
+        tables |= weigh_judges(run.lake.scan(JUDGEMENTS, made.plan_id), run.lake.scan(SCORES, made.reading_id))
+    reporter.finish("aggregate")
+    published = _publish(run, made, key, tables | {CHECKS: result.checks, QUARANTINE: result.quarantine})
+    return published, means_for_prompts_like_these(tables[BENCHMARK_LONG])
+
+
+def _check(run: OpenedRun, made: Made, run_id: str, reporter: Reporter) -> ValidationResult:
+    reporter.start("check", 1)
+    docs = run.lake.root / "data_docs" / run_id
+    result: ValidationResult = check_data(
+        run.lake,
+        dataset_id=made.dataset_id,
+        plan_id=made.plan_id,
+        snapshot_id=made.snapshot_id,
+        reading_id=made.reading_id,
+        rubrics=run.rubrics,
+        run_id=run_id,
+        docs_folder=docs,
+    )
+    _keep(run, result)
+    reporter.finish("check")
+    if result.is_blocked:
+        raise GateBlockedError(
+            "nothing was published: a blocking data check failed.\n  "
+            + "\n  ".join(result.sentences)
+            + f"\n  The data docs are in {docs / 'index.html'}; failing rows in the lake's quarantine table."
+        )
+    return result
+
+
+def _keep(run: OpenedRun, result: ValidationResult) -> None:
+    """Store checks and quarantine in the lake, also of a run that publishes nothing."""
+    content = result.checks.write_json() + result.quarantine.write_json()
+    key = hashlib.sha256(content.encode()).hexdigest()
+    for table, frame in ((CHECKS, result.checks), (QUARANTINE, result.quarantine)):
+        staging = run.lake.stage(table)
+        staging.write_part(0, frame)
+        staging.commit(key)
+
+
+def _publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame]) -> Published:
+    required = (BENCHMARK_LONG, CHECKS, QUARANTINE)
+    published: Published = publish_tables(
+        run.lake.root,
+        publication_id=key,
+        benchmark=run.benchmark.name,
+        run_date=run.run_date,
+        cells=tables[BENCHMARK_LONG],
+        checks=tables[CHECKS],
+        quarantine=tables[QUARANTINE],
+        further={table: frame for table, frame in tables.items() if table not in required},
+        provenance=provenance(
+            run.benchmark,
+            run.rubrics,
+            dataset_id=made.dataset_id,
+            plan_id=made.plan_id,
+            snapshot_id=made.snapshot_id,
+            reading_id=made.reading_id,
+            code_version=made.code_version,
+        ),
+    )
+    return published

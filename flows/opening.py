@@ -1,0 +1,72 @@
+"""From a benchmark file to an opened run: rubrics loaded and linted, the lake, the ledger's address. Nothing is asked here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from rubrics.linting import lint
+from rubrics.loading import SHIPPED, find_rubrics
+from rubrics.model import Rubric
+from schemas.benchmark import Benchmark, Judge, load_benchmark, source_name
+from schemas.errors import RubricError
+from tasks.judge.client import api_key
+from tasks.store import Lake
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """What every stage of one run needs to know."""
+
+    benchmark: Benchmark
+    rubrics: Mapping[str, Rubric]
+    lake: Lake
+    ledger_url: str
+    run_date: date
+
+    def sources_for(self, rubric_id: str) -> list[str]:
+        """The names of the sources a rubric is for."""
+        names = [source_name(source, index) for index, source in enumerate(self.benchmark.sources)]
+        choice = next(choice for choice in self.benchmark.rubrics if choice.id == rubric_id)
+        return [name for name in names if choice.sources is None or name in choice.sources]
+
+    def judge(self, model: str) -> Judge:
+        """The benchmark's judge of a model name."""
+        return next(judge for judge in self.benchmark.judges if judge.model == model)
+
+
+def open_run(file: Path, run_date: date | None = None, judge_url: str | None = None) -> OpenedRun:
+    """Open the run a benchmark file describes.
+
+    `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`.
+    Raises BenchmarkFileError or RubricError; a rubric that lint finds fault with is never asked by.
+    """
+    benchmark = load_benchmark(file)
+    if judge_url is not None:
+        judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
+        benchmark = benchmark.model_copy(update={"judges": judges})
+    folders = [benchmark.path(folder) for folder in benchmark.rubric_folders]
+    rubrics = find_rubrics([choice.id for choice in benchmark.rubrics], [*folders, SHIPPED])
+    for rubric in rubrics.values():
+        problems = lint(rubric)
+        if problems:
+            raise RubricError(
+                f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
+            )
+    lake = Lake(benchmark.path(benchmark.lake).resolve())
+    ledger_url = benchmark.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
+    return OpenedRun(benchmark, rubrics, lake, ledger_url, run_date or datetime.now(UTC).date())
+
+
+def check_keys(run: OpenedRun) -> None:
+    """Raise MissingKeyError, before anything is read or sent, where a remote judge is to be asked without a key."""
+    for judge in run.benchmark.judges:
+        if not judge.recorded:
+            api_key(judge)
+
+
+def not_enforced(benchmark: Benchmark) -> list[str]:
+    """What the file asks for and this version does not do yet: said aloud before a run, never passed over."""
+    limits = benchmark.limits
+    asked = {"max_usd": limits.max_usd, "tokens_per_minute": limits.tokens_per_minute}
+    return [f"limits.{name} = {value:g} is not enforced by this version" for name, value in asked.items() if value is not None]

@@ -1,0 +1,93 @@
+"""How a run tells where it is: a bar in the terminal and a progress artifact in Prefect. It decides nothing."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+log = logging.getLogger("salon.progress")
+SECONDS_BETWEEN_LINES = 10.0  # where there is no terminal, one line of progress each so many seconds
+
+
+@dataclass
+class Reporter:
+    """Counts what is done in each stage; safe to advance from several threads."""
+
+    console: Console | None = None
+    on_share: Callable[[str, float], None] | None = None  # told of a stage's share now and then, in the flow's own thread
+    _bars: Progress | None = None
+    _ids: dict[str, TaskID] = field(default_factory=dict)
+    _done: dict[str, int] = field(default_factory=dict)
+    _totals: dict[str, int] = field(default_factory=dict)
+    _last_line_s: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, stage: str, total: int) -> None:
+        """Begin a stage of `total` steps (0: unknown)."""
+        with self._lock:
+            self._done[stage], self._totals[stage] = 0, total
+            if self._bars is not None:
+                self._ids[stage] = self._bars.add_task(stage, total=total or None)
+
+    def advance(self, stage: str, n: int = 1) -> None:
+        """Count `n` more steps of a stage."""
+        with self._lock:
+            self._done[stage] = self._done.get(stage, 0) + n
+            if self._bars is not None and stage in self._ids:
+                self._bars.advance(self._ids[stage], n)
+            elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
+                self._last_line_s = time.monotonic()
+                of = f" of {self._totals[stage]:,}" if self._totals.get(stage) else ""
+                self.console.print(f"{stage}: {self._done[stage]:,}{of}")
+
+    def finish(self, stage: str) -> None:
+        """End a stage: its bar shows as complete."""
+        with self._lock:
+            n_done = self._done.get(stage, 0)
+            if self._bars is not None and stage in self._ids:
+                self._bars.update(self._ids[stage], total=max(n_done, 1), completed=max(n_done, 1))
+            elif self.console is not None and n_done:
+                self.console.print(f"{stage}: {n_done:,} done")
+
+    def tell(self, stage: str) -> None:
+        """Tell who listens how much of a stage is done, 0 to 1."""
+        total = self._totals.get(stage, 0)
+        if self.on_share is not None and total:
+            self.on_share(stage, min(1.0, self._done[stage] / total))
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw the bars while the block runs, if the console is a terminal."""
+        if self.console is None or not self.console.is_terminal:
+            yield
+            return
+        columns = (
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self.console) as self._bars:
+            yield
+        self._bars = None
+
+
+_current = Reporter()
+
+
+def current() -> Reporter:
+    """The reporter of this process: silent until a command attaches a console."""
+    return _current
+
+
+def attach(console: Console) -> Reporter:
+    """Let the reporter of this process write to `console`."""
+    global _current  # noqa: PLW0603  one process runs one command
+    _current = Reporter(console)
+    return _current

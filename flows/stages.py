@@ -1,0 +1,184 @@
+"""The stages of a run in order, each from an opened run and the stage before to what stands in the lake. The flow is apart."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flows.fan_out import FanOut
+from flows.opening import OpenedRun
+from flows.progress import Reporter
+from schemas.tables import REPLIES, SAMPLES, SCORES
+from tasks.ingest.prefect_tasks import SampleList, open_samples
+from tasks.ingest.samples import IngestResult, find_shards, finish
+from tasks.judge.engine import Outcome
+from tasks.judge.ledger import Ledger
+from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
+from tasks.judge.planning import PlannedPart, new_stagings, staged_judgements
+from tasks.judge.prefect_tasks import ask_judge, plan_questions, take_replies
+from tasks.judge.recorded import ImportResult, import_replies
+from tasks.judge.snapshot import snapshot_id
+from tasks.validate.parse import reading_id
+from tasks.validate.prefect_tasks import read_replies
+
+SHARDS_AT_ONCE = 2
+"""Shards of one run that work at the same time: one prepares or stores while the other waits for the judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan that stands in the lake, and the parts it has."""
+
+    plan_id: str
+    parts: tuple[PlannedPart, ...]
+
+    @property
+    def n_requests(self) -> int:
+        """Distinct requests."""
+        return sum(part.n_requests for part in self.parts)
+
+
+def ingest(run: OpenedRun, fan_out: FanOut, reporter: Reporter, checkpoints: Collection[str] | None = None) -> IngestResult:
+    """Every source into one dataset of the lake."""
+    reporter.start("ingest", 0)
+    staging = run.lake.stage(SAMPLES)
+
+    def calls() -> Iterator[dict[str, Any]]:
+        for shard in find_shards(run.benchmark, checkpoints):
+            yield {"staging": staging, "index": shard.index, "samples": SampleList(shard.samples), "root": shard.root}
+
+    n_shards = 0
+    try:
+        for written in fan_out(open_samples, calls()):
+            reporter.advance("ingest", written.n_rows)
+            n_shards += 1
+        return finish(staging, n_shards)
+    finally:
+        staging.discard()
+        reporter.finish("ingest")
+
+
+def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -> Plan:
+    """What every sample is asked, by every rubric and judge. Raises NothingToJudgeError where none can be asked by a rubric."""
+    choices = [(rubric, judge) for rubric in run.rubrics.values() for judge in run.benchmark.judges]
+    reporter.start("plan", len(choices))
+    n_parts = len(run.lake.parts(SAMPLES, dataset_id))
+    stagings = new_stagings(run.lake)
+    calls = (
+        {
+            "lake": run.lake,
+            "dataset_id": dataset_id,
+            "rubric": rubric,
+            "judge": judge,
+            "sources": run.sources_for(rubric.id),
+            "stagings": stagings,
+            "first_index": number * n_parts,
+        }
+        for number, (rubric, judge) in enumerate(choices)
+    )
+    parts: list[PlannedPart] = []
+    try:
+        for planned in fan_out(plan_questions, calls):
+            parts += planned
+            reporter.advance("plan")
+        judgements = staged_judgements(stagings[0])
+        summary = summarise(judgements)
+        for rubric in run.rubrics.values():
+            mine = summary.filter(summary["rubric_id"] == rubric.id)
+            check_something_to_ask(mine, run.rubrics, _with_first_row(run, dataset_id, run.sources_for(rubric.id)))
+        key = plan_id(judgements, run.rubrics.values())
+        for staging in stagings:
+            staging.commit(key)
+    finally:
+        for staging in stagings:
+            staging.discard()
+    reporter.finish("plan")
+    return Plan(key, tuple(parts))
+
+
+def _with_first_row(run: OpenedRun, dataset_id: str, sources: Sequence[str]) -> list[str]:
+    """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
+    rows = run.lake.scan(SAMPLES, dataset_id).filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
+    first = rows.unique("source", keep="first", maintain_order=True).collect()
+    return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
+
+
+def import_recorded(run: OpenedRun, dataset_id: str, planned: Plan, replies: Path) -> ImportResult:
+    """Replies recorded elsewhere into the ledger."""
+    with Ledger(run.ledger_url) as ledger:
+        return import_replies(run.benchmark, run.lake, planned.plan_id, ledger, replies, dataset_id=dataset_id)
+
+
+def judge(run: OpenedRun, dataset_id: str, planned: Plan, fan_out: FanOut, reporter: Reporter) -> Outcome:
+    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
+    asked = [part for part in planned.parts if part.n_requests and not run.judge(part.judge_model).recorded]
+    reporter.start("judge", sum(part.n_requests for part in asked))
+    whole = run.benchmark.limits
+    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE)})
+    total = Outcome()
+    calls = (
+        {
+            "lake": run.lake,
+            "dataset_id": dataset_id,
+            "plan_id": planned.plan_id,
+            "part": part,
+            "rubric": run.rubrics[part.rubric_id],
+            "judge": run.judge(part.judge_model),
+            "limits": limits,
+            "ledger_url": run.ledger_url,
+            "on_reply": lambda _reply: reporter.advance("judge"),
+        }
+        for part in asked
+    )
+    for outcome in fan_out(ask_judge, calls):
+        reporter.advance("judge", outcome.n_cached)
+        total = _together(total, outcome)
+        reporter.tell("judge")
+    reporter.finish("judge")
+    return total
+
+
+def _together(a: Outcome, b: Outcome) -> Outcome:
+    return Outcome(
+        n_requests=a.n_requests + b.n_requests,
+        n_cached=a.n_cached + b.n_cached,
+        n_asked=a.n_asked + b.n_asked,
+        n_answered=a.n_answered + b.n_answered,
+        n_reasked=a.n_reasked + b.n_reasked,
+        n_by_status=a.n_by_status + b.n_by_status,
+    )
+
+
+def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:
+    """The replies as the ledger holds them now, into the lake: everything downstream is derived from this alone."""
+    reporter.start("snapshot", len(planned.parts))
+    staging = run.lake.stage(REPLIES)
+    common = {"lake": run.lake, "plan_id": planned.plan_id, "ledger_url": run.ledger_url, "staging": staging}
+    digests: list[str] = []
+    try:
+        for digest in fan_out(take_replies, (common | {"index": part.index} for part in planned.parts)):
+            digests.append(digest)
+            reporter.advance("snapshot")
+        return staging.commit(snapshot_id(digests))
+    finally:
+        staging.discard()
+        reporter.finish("snapshot")
+
+
+def read(run: OpenedRun, planned: Plan, snapshot: str, code: str, fan_out: FanOut, reporter: Reporter) -> str:
+    """The snapshot's replies read into scores. A reading that stands in the lake is not made again."""
+    key = reading_id(snapshot, run.rubrics, code)
+    if run.lake.is_complete(SCORES, key):
+        return key
+    reporter.start("read", len(planned.parts))
+    staging = run.lake.stage(SCORES)
+    common = {"lake": run.lake, "plan_id": planned.plan_id, "snapshot_id": snapshot, "rubrics": run.rubrics, "staging": staging}
+    try:
+        for _ in fan_out(read_replies, (common | {"index": part.index} for part in planned.parts)):
+            reporter.advance("read")
+        return staging.commit(key)
+    finally:
+        staging.discard()
+        reporter.finish("read")

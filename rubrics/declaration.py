@@ -1,0 +1,175 @@
+"""What a rubric.toml may say, with every default: its sections, strictly typed. Turning one into a Rubric is loading.py."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]{1,500}$")]
+FixedText = Annotated[str, StringConstraints(max_length=10_000)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+SampleText = Literal["prompt", "category", "question", "text", "reference", "caption_type", "output"]
+Column = Literal[SampleText, "image"]
+
+
+class Section(BaseModel):
+    """Nothing unknown, nothing converted: a number in quotes is not a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Scale(Section):
+    """An inclusive scale; step 1 for whole numbers, no step for any decimal number."""
+
+    min: Number
+    max: Number
+    step: Literal[1] | None = None
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"the scale's min {self.min:g} is not below its max {self.max:g}")
+        return self
+
+
+class DimensionSection(Section):
+    """One thing the judge scores; `scale` where it differs from the rubric's."""
+
+    key: Id
+    labels: list[Line] = Field(default_factory=list, max_length=20)
+    scale: Scale | None = None
+    at: Line | None = None
+
+
+class VariantSection(Section):
+    """What is asked in one category of the dispatch column."""
+
+    category: Line
+    prompt: Line | None = None
+    dimensions: list[DimensionSection] = Field(min_length=1, max_length=100)
+
+
+class PartSection(Section):
+    """A piece of a message."""
+
+    kind: Literal["prompt", "template", "column", "text", "image", "image_word"]
+    value: FixedText | None = None
+    null_as: FixedText | None = None
+
+    @model_validator(mode="after")
+    def _says_what_its_kind_needs(self) -> Self:
+        takes_value = self.kind in {"column", "text", "image_word"}
+        if takes_value and self.value is None:
+            raise ValueError(f"a part of kind {self.kind!r} needs a value")
+        if not takes_value and self.value is not None:
+            raise ValueError(f"a part of kind {self.kind!r} takes no value; remove it")
+        if self.null_as is not None and self.kind not in {"column", "image", "image_word"}:
+            raise ValueError(f"a part of kind {self.kind!r} is never null; remove null_as")
+        return self
+
+
+class MessageSection(Section):
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: list[PartSection] = Field(min_length=1, max_length=100)
+
+
+class WordsOutsideSection(Section):
+    """The words of one text against those of another."""
+
+    of: SampleText
+    reference: SampleText
+    percent: int = Field(ge=0, le=1000)
+
+
+class WhenSection(Section):
+    """One condition: {column, is_null}, {column, one_of} or {words_outside}."""
+
+    column: Column | None = None
+    is_null: bool | None = None
+    one_of: list[Line] | None = Field(default=None, min_length=1, max_length=1000)
+    words_outside: WordsOutsideSection | None = None
+
+    @model_validator(mode="after")
+    def _is_one_condition(self) -> Self:
+        said = sum(value is not None for value in (self.is_null, self.one_of, self.words_outside))
+        if said != 1 or (self.column is None) != (self.words_outside is not None):
+            raise ValueError("a condition is {column, is_null}, {column, one_of} or {words_outside}, one of the three")
+        if self.column == "image" and self.one_of is not None:
+            raise ValueError("a picture has no words to compare; use is_null")
+        return self
+
+
+class ThenSection(Section):
+    """What must hold for the dimensions named."""
+
+    dimensions: list[Id] = Field(min_length=1, max_length=100)
+    equals: Number | None = None
+    at_most: Number | None = None
+    at_least: Number | None = None
+
+    @model_validator(mode="after")
+    def _is_a_bound(self) -> Self:
+        is_range = self.at_most is not None or self.at_least is not None
+        if (self.equals is not None) == is_range:
+            raise ValueError("say equals, or at_most and/or at_least")
+        if self.at_most is not None and self.at_least is not None and self.at_least > self.at_most:
+            raise ValueError(f"at_least {self.at_least:g} is above at_most {self.at_most:g}: no score could keep it")
+        return self
+
+
+class RuleSection(Section):
+    """A declared rule: where all of `when` hold, `then` must."""
+
+    name: Id
+    when: list[WhenSection] = Field(min_length=1, max_length=20)
+    then: ThenSection
+
+
+class Declaration(Section):
+    """A whole rubric.toml."""
+
+    id: Id
+    version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+    title: Line
+    source: Line
+    reply: Literal["json", "bracket", "label"]
+    prompt: Line | None = None
+    output_tokens: int = Field(default=300, ge=1, le=100_000)
+    needs: list[Column] = Field(default_factory=list)
+    may_be_null: list[Column] = Field(default_factory=list)
+    unit: list[Column] = Field(min_length=1)
+    report_by: SampleText = "category"
+    dispatch: SampleText | None = None
+    scale: Scale | None = None
+    value_maps: dict[SampleText, dict[str, Line]] = Field(default_factory=dict)
+    dimensions: list[DimensionSection] = Field(default_factory=list, max_length=100)
+    variants: list[VariantSection] = Field(default_factory=list, max_length=100)
+    messages: list[MessageSection] = Field(default_factory=list, max_length=100)
+    rules: list[RuleSection] = Field(default_factory=list, max_length=100)
+
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "scale": Scale, "dimensions": DimensionSection, "variants": VariantSection, "messages": MessageSection,
+    "parts": PartSection, "rules": RuleSection, "when": WhenSection, "words_outside": WordsOutsideSection, "then": ThenSection,
+}  # fmt: skip
+
+
+def explain(problem: Any) -> str:
+    """One pydantic problem as a sentence that names the key and, where there is a closed set, what is allowed."""
+    loc: tuple[int | str, ...] = problem["loc"]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{_shown(part)}" for part in loc).lstrip(".")
+    if problem["type"] == "extra_forbidden":
+        parents = [part for part in loc[:-1] if isinstance(part, str)]
+        section = SECTIONS.get(parents[-1], Declaration) if parents else Declaration
+        return f"{key} is not a key here; allowed: {', '.join(section.model_fields)}"
+    if problem["type"] == "missing":
+        return f"{key} is missing; add it"
+    found = "" if isinstance(problem["input"], dict | list) else f", not {str(problem['input'])[:100]!r}"
+    return f"{key + ': ' if key else ''}{problem['msg'].removeprefix('Value error, ')}{found}"
+
+
+def _shown(name: str) -> str:
+    """A key as it may be printed: a file's key can hold anything, terminal control codes too."""
+    return name if name.isidentifier() and len(name) <= 100 else repr(name[:100])

@@ -1,0 +1,69 @@
+"""A rubric's golden files: requests as they must be rendered, replies as they must be read. Comparing is linting.py."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rubrics.model import Rubric
+from rubrics.rendering import render
+
+GOLDEN = "golden"
+REQUESTS = "requests"
+REPLIES = "replies.jsonl"
+
+
+def as_golden(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> dict[str, Any]:
+    """The golden form of one rendered request: texts as lists of lines, so that a person can read a difference."""
+    messages = [{"role": m["role"], **_in_lines(m["content"])} for m in render(rubric, values, has_image).messages]
+    return {"values": dict(values), "has_image": has_image, "messages": messages}
+
+
+def read_requests(folder: Path) -> dict[str, Any]:
+    """The golden requests of a rubric folder, by file name. Raises ValueError at the first that is no JSON object."""
+    found = {}
+    for path in sorted((folder / GOLDEN / REQUESTS).glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or set(content) != {"values", "has_image", "messages"}:
+            raise ValueError(f"{path}: must hold values, has_image and messages, and nothing else")
+        found[path.name] = content
+    return found
+
+
+def read_replies(folder: Path) -> list[dict[str, Any]]:
+    """The golden replies of a rubric folder: {"raw", "context", "expect"} each. Raises ValueError naming the line."""
+    path = folder / GOLDEN / REPLIES
+    if not path.is_file():
+        return []
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
+        content = json.loads(line)
+        if not isinstance(content, dict) or set(content) != {"raw", "context", "expect"}:
+            raise ValueError(f"{path}, line {number}: must hold raw, context and expect, and nothing else")
+        is_typed = isinstance(content["context"], dict) and isinstance(content["raw"], str | None)
+        if not is_typed:
+            raise ValueError(f"{path}, line {number}: raw must be a text or null, and context an object")
+        found.append(content)
+    return found
+
+
+def rewrite_requests(rubric: Rubric) -> None:
+    """Render every golden request of the rubric's folder anew, in place, for a person to review the difference."""
+    for name, content in read_requests(rubric.folder).items():
+        write_request(rubric, name.removesuffix(".json"), content["values"], content["has_image"])
+
+
+def write_request(rubric: Rubric, name: str, values: Mapping[str, str | None], has_image: bool) -> None:
+    """Write one golden request into the rubric's folder."""
+    path = rubric.folder / GOLDEN / REQUESTS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(as_golden(rubric, values, has_image), ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _in_lines(content: Any) -> dict[str, Any]:
+    if isinstance(content, str):
+        return {"lines": content.split("\n")}
+    return {"parts": [{"lines": part["text"].split("\n")} if part["type"] == "text" else part for part in content]}

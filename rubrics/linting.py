@@ -1,0 +1,155 @@
+"""Whether a rubric makes sense, proved before a cent is spent. Whether it can be loaded at all is loading.py."""
+
+from collections.abc import Iterator
+
+from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
+from rubrics.lint_rules import rule_problems
+from rubrics.model import Rubric, Variant
+from rubrics.rendering import PLACEHOLDER
+from rubrics.replies import parse_reply
+from schemas.errors import InputError
+from schemas.records import SAMPLE_TEXTS
+
+COLUMNS = (*SAMPLE_TEXTS, "image")
+
+
+def lint(rubric: Rubric) -> list[str]:
+    """Every problem of a loaded rubric, one sentence each; empty where it can be asked with."""
+    problems = [*_vocabulary(rubric)]
+    if rubric.messages:
+        problems += [*_prompts(rubric), *_placeholders(rubric), *_reach(rubric), *_images(rubric), *_nulls(rubric)]
+    problems += [*_labels(rubric), *rule_problems(rubric)]
+    # A rubric that is wrong in itself renders wrong golden requests: those sentences would only repeat the others.
+    return problems or [*_golden_requests(rubric), *_golden_replies(rubric)]
+
+
+def _vocabulary(rubric: Rubric) -> Iterator[str]:
+    """The columns named, and named where they are needed: a sample without its dispatch column has no prompt."""
+    named = {*rubric.needs, *rubric.unit, *rubric.value_maps, rubric.report_by} | (
+        {rubric.dispatch} if rubric.dispatch else set()
+    )
+    for column in sorted(named - set(COLUMNS)):
+        yield f"{column!r} is no column of a sample; the columns are {', '.join(COLUMNS)}"
+    if not rubric.messages:
+        return
+    named_by = [("unit", column) for column in rubric.unit] + [("dispatch", rubric.dispatch)]
+    if rubric.report_by != "category":  # the default: a sample may lack it
+        named_by.append(("report_by", rubric.report_by))
+    for key, name in named_by:
+        if name and name not in rubric.needs:
+            yield f"{key} names {name!r}, which is not in needs; add it there"
+    if rubric.dispatch in rubric.may_be_null:
+        yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; take it out of may_be_null"
+
+
+def _prompts(rubric: Rubric) -> Iterator[str]:
+    is_sent = any(part.kind in {"prompt", "template"} for message in rubric.messages for part in message.parts)
+    if not is_sent:
+        yield "no message holds the prompt; add a part of kind 'prompt' or 'template'"
+    for variant in rubric.variants.values():
+        if variant.prompt is None:
+            yield f'{_name(rubric, variant)} has no prompt; name its file: prompt = "prompt.txt"'
+        elif not variant.prompt.strip():
+            yield f"{variant.prompt_file} is empty; write the prompt into it"
+
+
+def _placeholders(rubric: Rubric) -> Iterator[str]:
+    """Each placeholder of a template is a needed column; and a prompt sent as it is holds none that someone meant."""
+    for kind in sorted({part.kind for message in rubric.messages for part in message.parts}):
+        for variant in rubric.variants.values():
+            for name in dict.fromkeys(PLACEHOLDER.findall(variant.prompt or "")):
+                if kind == "template" and (name not in rubric.needs or name == "image"):
+                    filled_by = ", ".join(rubric.needs) or "nothing"
+                    yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
+                if kind == "prompt" and name in SAMPLE_TEXTS:
+                    yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
+
+
+def _reach(rubric: Rubric) -> Iterator[str]:
+    """Every needed value reaches the judge in every category, and nothing is sent that is not declared as needed."""
+    for variant in rubric.variants.values():
+        sent = _sent(rubric, variant)
+        for column in rubric.needs:
+            if column not in sent and column not in {rubric.dispatch, rubric.report_by}:
+                yield f"{column!r} is needed and does not reach the judge in {_name(rubric, variant)}; add a part for it"
+        for column in sorted(sent - set(rubric.needs)):
+            yield f"{column!r} is sent and is not in needs; add it there"
+
+
+def _images(rubric: Rubric) -> Iterator[str]:
+    roles = [message.role for message in rubric.messages for part in message.parts if part.kind == "image"]
+    if len(roles) > 1:
+        yield f"the picture is sent {len(roles)} times; keep one part of kind 'image'"
+    for role in roles:
+        if role != "user":
+            yield f"the picture stands in a message of role {role!r}; providers take pictures from the user alone"
+    if not any(message.role == "user" for message in rubric.messages):
+        yield "no message has the role 'user'; a judge is asked by one"
+
+
+def _nulls(rubric: Rubric) -> Iterator[str]:
+    for message in rubric.messages:
+        for part in message.parts:
+            column = part.value if part.kind == "column" else "image" if part.kind in {"image", "image_word"} else None
+            if column in rubric.may_be_null and part.null_as is None:
+                yield f"{column!r} may be null and a part of kind {part.kind!r} does not say what stands for it; add null_as"
+            if column and column not in rubric.may_be_null and part.null_as is not None:
+                yield f"{column!r} has null_as and is not in may_be_null; add it there, or remove null_as"
+        if any(part.kind == "template" for part in message.parts):
+            for variant in rubric.variants.values():
+                for column in sorted(rubric.may_be_null & set(PLACEHOLDER.findall(variant.prompt or ""))):
+                    yield f"{variant.prompt_file} has {{{column}}}, which may be null; use a column part with null_as"
+
+
+def _labels(rubric: Rubric) -> Iterator[str]:
+    for variant in rubric.variants.values():
+        for dimension in variant.dimensions:
+            for label in dimension.labels:
+                if variant.prompt is not None and label not in variant.prompt:
+                    where = f"{variant.prompt_file} does not hold the label {label!r} of {dimension.key!r}"
+                    yield f"{where}; spell it as the prompt does"
+
+
+def _golden_requests(rubric: Rubric) -> Iterator[str]:
+    try:
+        requests = read_requests(rubric.folder)
+    except (OSError, ValueError, RecursionError) as error:
+        yield f"a golden request cannot be read: {error}"
+        return
+    for name, golden in requests.items():
+        try:
+            is_same = as_golden(rubric, golden["values"], golden["has_image"]) == golden
+        except (InputError, AttributeError, TypeError) as error:
+            yield f"golden/requests/{name} cannot be rendered: {error}"
+            continue
+        if not is_same:
+            yield f"golden/requests/{name} is not what is rendered now; if that is meant, raise the version and rewrite it"
+
+
+def _golden_replies(rubric: Rubric) -> Iterator[str]:
+    try:
+        replies = read_replies(rubric.folder)
+    except (OSError, ValueError, RecursionError) as error:
+        yield f"a golden reply cannot be read: {error}"
+        return
+    for number, golden in enumerate(replies, 1):
+        read = parse_reply(rubric, golden["raw"], golden["context"]).as_dict()
+        if read != golden["expect"]:
+            yield f"golden/{REPLIES}, reply {number} is read as {read}, not as {golden['expect']}"
+
+
+def _sent(rubric: Rubric, variant: Variant) -> set[str]:
+    sent: set[str] = set()
+    for message in rubric.messages:
+        for part in message.parts:
+            if part.kind == "column":
+                sent.add(part.value)
+            elif part.kind == "image":
+                sent.add("image")
+            elif part.kind == "template":
+                sent |= set(PLACEHOLDER.findall(variant.prompt or "")) & set(rubric.needs)
+    return sent
+
+
+def _name(rubric: Rubric, variant: Variant) -> str:
+    return f"{rubric.dispatch} {variant.category!r}" if rubric.dispatch else f"rubric {rubric.id!r}"

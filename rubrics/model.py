@@ -1,0 +1,128 @@
+"""What a rubric is: Rubric, Variant, Dimension, Rule, Message. Reading one is loading; using one: rendering, replies, rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class ReplyFormat(StrEnum):
+    """The form a rubric's prompt asks the judge to answer in."""
+
+    JSON = "json"  # one JSON object
+    BRACKET = "bracket"  # one line: [Label: n; Label: n]
+    LABEL = "label"  # a line for each dimension: Label: n
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One thing the judge scores. The scale is inclusive; `step` 1 means whole numbers, None any decimal number."""
+
+    key: str
+    labels: tuple[str, ...]  # the prompt's own names for it, the first one being the prompt's output form
+    minimum: float
+    maximum: float
+    step: float | None = None
+    at: str | None = None  # JSON only: where the number stands, such as "score[0]"; default: under its label
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """True where `column` is null (or not null), or where its value is one of `one_of`."""
+
+    column: str
+    is_null: bool | None = None
+    one_of: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordsOutside:
+    """True where the words of `of` differ from those of `reference` by more than `percent` of the reference's."""
+
+    of: str
+    reference: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Where all of `when` hold, the scores of `dimensions` must lie in [low, high]; None leaves that end to the scale."""
+
+    name: str
+    when: tuple[Condition | WordsOutside, ...]
+    dimensions: tuple[str, ...]
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a message, in order.
+
+    Kinds: "prompt", the variant's prompt text as it is; "template", the same with its {column} placeholders filled;
+    "column", a sample's text; "text", fixed text; "image", the picture; "image_word", a word that says there is one.
+    """
+
+    kind: str
+    value: str = ""
+    null_as: str | None = None  # what stands for a null column or picture; None: the column may not be null
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is asked in one category (or, with category None, always): its prompt text and its dimensions."""
+
+    category: str | None
+    prompt: str | None
+    prompt_file: str | None
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Dimension keys in the prompt's order."""
+        return tuple(dimension.key for dimension in self.dimensions)
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """A rubric, loaded from its folder. `digest` changes with every byte of rubric.toml and of the prompts it names."""
+
+    id: str
+    version: str
+    title: str
+    source: str
+    folder: Path
+    digest: str
+    reply_format: ReplyFormat
+    needs: tuple[str, ...]  # sample columns, "image" among them
+    may_be_null: frozenset[str]  # those of `needs` a sample may lack
+    unit: tuple[str, ...]  # columns whose values name the independent unit of the statistics ("prompt", "image", ...)
+    report_by: str  # the column whose values are the reported categories; no value: a category without a name
+    dispatch: str | None  # the column that chooses the variant
+    value_maps: Mapping[str, Mapping[str, str]]  # column -> source's word -> the prompt's word
+    messages: tuple[Message, ...]  # empty: for recorded replies only
+    variants: Mapping[str | None, Variant]
+    rules: tuple[Rule, ...]
+    n_output_tokens_expected: int
+
+    def variant(self, category: str | None) -> Variant | None:
+        """The variant for a category; None where the rubric has no prompt for it."""
+        return self.variants.get(category if self.dispatch else None)
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """Every dimension of every variant, once each, in order of appearance."""
+        return tuple({d.key: d for v in self.variants.values() for d in v.dimensions}.values())
+
+    @property
+    def keys_in_every_variant(self) -> frozenset[str]:
+        """The dimensions for which a total over categories exists (DESIGN: asked in every category)."""
+        return frozenset.intersection(*(frozenset(v.keys) for v in self.variants.values()))

@@ -1,0 +1,196 @@
+"""A sample into the messages a judge is sent. Each name is filled once, by position; no value is ever read as template."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from rubrics.model import Message, Part, Rubric, Variant
+from rubrics.rules import is_null, mapped
+from schemas.errors import InputError, RubricError
+from schemas.records import SAMPLE_TEXTS
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A placeholder of a template. Other braces, such as those of {"score": 1}, are text."""
+
+
+class MissingColumns(InputError):  # noqa: N818 - the name the stages use: the columns are what matters
+    """The sample lacks values the rubric needs; `columns` names them all."""
+
+    def __init__(self, rubric_id: str, columns: tuple[str, ...]) -> None:
+        super().__init__(
+            f"rubric {rubric_id} needs {', '.join(columns)}, and this sample has no value there; fill or map the column"
+        )
+        self.columns = columns
+
+
+class NoPrompt(InputError):  # noqa: N818
+    """The rubric has no prompt for the sample's `category`."""
+
+    def __init__(self, rubric: Rubric, category: str | None) -> None:
+        known = ", ".join(str(name) for name in rubric.variants)
+        super().__init__(f"rubric {rubric.id} has no prompt for {rubric.dispatch} {category!r}; it has prompts for {known}")
+        self.category = category
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What one sample is asked under a rubric; no messages where the rubric is for recorded replies only."""
+
+    variant: Variant
+    messages: tuple[dict[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Fixed text, or (with a column) the value of a column; with `is_picture` the picture itself."""
+
+    text: str = ""
+    column: str | None = None
+    null_as: str | None = None
+    is_picture: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A rubric made ready to render: per category the roles with their pieces, and the columns that may not be null."""
+
+    required: tuple[str, ...]
+    messages: Mapping[str | None, tuple[tuple[str, tuple[_Piece, ...]], ...]]
+
+
+def render(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> Rendered:
+    """The messages for one sample: {"role", "content"}, content a string or a list of text and image parts.
+
+    Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null.
+    """
+    variant = _variant(rubric, values)
+    plan = _plan(rubric)
+    missing = tuple(name for name in plan.required if (not has_image if name == "image" else is_null(values.get(name))))
+    if missing:
+        raise MissingColumns(rubric.id, missing)
+    return Rendered(
+        variant, tuple(_message(rubric, role, pieces, values, has_image) for role, pieces in plan.messages[variant.category])
+    )
+
+
+def prompt_id(rubric: Rubric, values: Mapping[str, str | None], image_sha256: str | None) -> str:
+    """The independent unit a sample belongs to: sha256 over the rubric's unit columns; over everything where all are null."""
+    named = _named(rubric.unit, values, image_sha256)
+    if all(value is None for _, value in named):
+        named = _named((*SAMPLE_TEXTS, "image"), values, image_sha256)
+    return sha256(json.dumps(named, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def report_category(rubric: Rubric, values: Mapping[str, str | None]) -> str | None:
+    """The category a sample is reported under, in the prompt's word; None where the rubric reports none or it is null."""
+    value = values.get(rubric.report_by)
+    return None if value is None or is_null(value) else mapped(rubric, rubric.report_by, value)
+
+
+def _named(columns: tuple[str, ...], values: Mapping[str, str | None], image_sha256: str | None) -> list[list[str | None]]:
+    found = [(name, image_sha256 if name == "image" else values.get(name)) for name in columns]
+    return [[name, None if is_null(value) else value] for name, value in found]
+
+
+def _variant(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
+    category = values.get(rubric.dispatch) if rubric.dispatch else None
+    if rubric.dispatch and category is not None:
+        category = mapped(rubric, rubric.dispatch, category)
+    variant = rubric.variant(category)
+    if variant is None:
+        raise NoPrompt(rubric, category)
+    return variant
+
+
+def _message(
+    rubric: Rubric, role: str, pieces: tuple[_Piece, ...], values: Mapping[str, str | None], has_image: bool
+) -> dict[str, object]:
+    texts: list[str] = []
+    parts: list[dict[str, str]] = []
+    for piece in pieces:
+        if piece.column is None:
+            texts.append(piece.text)
+        elif piece.column == "image":
+            if has_image and piece.is_picture:
+                _flush(texts, parts)
+                parts.append({"type": "image"})
+            else:
+                texts.append(piece.text if has_image else piece.null_as or "")
+        else:
+            value = values.get(piece.column)
+            texts.append(piece.null_as or "" if value is None or is_null(value) else mapped(rubric, piece.column, value))
+    if not parts:
+        return {"role": role, "content": "".join(texts)}
+    _flush(texts, parts)
+    return {"role": role, "content": parts}
+
+
+def _flush(texts: list[str], parts: list[dict[str, str]]) -> None:
+    """The texts so far become one text part; an empty one is left out, since providers refuse it."""
+    text = "".join(texts)
+    if text:
+        parts.append({"type": "text", "text": text})
+    texts.clear()
+
+
+# The rubric stands beside its plan, so that it lives as long and no other can get its id.
+_PLANS: dict[int, tuple[Rubric, _Plan]] = {}
+_MAX_PLANS = 256
+
+
+def _plan(rubric: Rubric) -> _Plan:
+    """The rubric's plan, made once. Kept by identity, not digest: a rubric made by hand from another has the other's digest."""
+    held = _PLANS.get(id(rubric))
+    if held is None:
+        if len(_PLANS) >= _MAX_PLANS:
+            _PLANS.clear()
+        held = _PLANS[id(rubric)] = (rubric, _prepare(rubric))
+    return held[1]
+
+
+def _prepare(rubric: Rubric) -> _Plan:
+    messages = {
+        category: tuple((message.role, _pieces(rubric, variant, message)) for message in rubric.messages)
+        for category, variant in rubric.variants.items()
+    }
+    used = {p.column for listed in messages.values() for _, pieces in listed for p in pieces if p.column and p.null_as is None}
+    needed = [name for name in rubric.needs if name not in rubric.may_be_null]
+    return _Plan(tuple(dict.fromkeys([*needed, *sorted(used)])), messages)
+
+
+def _pieces(rubric: Rubric, variant: Variant, message: Message) -> tuple[_Piece, ...]:
+    pieces: list[_Piece] = []
+    for part in message.parts:
+        pieces += _template(rubric, variant) if part.kind == "template" else [_piece(rubric, variant, part)]
+    return tuple(pieces)
+
+
+def _piece(rubric: Rubric, variant: Variant, part: Part) -> _Piece:
+    if part.kind == "prompt":
+        return _Piece(_prompt(rubric, variant))
+    if part.kind == "text":
+        return _Piece(part.value)
+    if part.kind == "column":
+        return _Piece("", part.value, part.null_as)
+    return _Piece(part.value, "image", part.null_as, is_picture=part.kind == "image")
+
+
+def _template(rubric: Rubric, variant: Variant) -> list[_Piece]:
+    """The prompt text cut at the placeholders that name needed columns; whatever else stands in braces is text."""
+    pieces: list[_Piece] = []
+    end = 0
+    text = _prompt(rubric, variant)
+    for match in PLACEHOLDER.finditer(text):
+        if match[1] in rubric.needs and match[1] != "image":
+            pieces += [_Piece(text[end : match.start()]), _Piece("", match[1])]
+            end = match.end()
+    return [*pieces, _Piece(text[end:])]
+
+
+def _prompt(rubric: Rubric, variant: Variant) -> str:
+    if variant.prompt is None:
+        where = f" for {rubric.dispatch} {variant.category!r}" if rubric.dispatch else ""
+        raise RubricError(f'rubric {rubric.id} has messages and no prompt file{where}; name one: prompt = "prompt.txt"')
+    return variant.prompt

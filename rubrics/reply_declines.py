@@ -1,0 +1,101 @@
+"""Does a reply without an answer say why it has none: nothing to judge, or no wish to? English alone; asked last of all.
+
+Every repetition is bounded and the reply's head alone is read, so that the cost does not grow with the reply.
+"""
+
+import re
+
+from schemas.statuses import ParseReason
+
+_N_CHARACTERS_READ = 4000
+_APOSTROPHES = str.maketrans("’‘`´ʼ＇", "''''''")
+_SPACES = re.compile(r"[\s*_#>\"“”\u200b\ufeff]+")
+
+_SHOWN = (
+    r"(?:images?|pictures?|photos?|photographs?|illustrations?|visuals?|attachments?|files?|prompts?|captions?|references?"
+    r"|(?:model\s)?outputs?|inputs?)\b"
+)
+_THING = rf"(?:{_SHOWN}|(?:responses?|answers?|conversations?|questions?)\b)"
+_WHICH = (
+    r"(?:(?:the|an?|any|your|this|that|these|those|actual|valid|attached|uploaded|provided|generated|given|shared"
+    r"|accompanying|original|corresponding|relevant|specific|visible|model|text|or|and|image|caption|both|of|contents?|details?"
+    r"|itself|directly)\s){0,5}"
+)
+_NOT_ABLE = (
+    r"(?:don't|do not|can't|cannot|can not|couldn't|could not|n't able to|not (?:currently )?able to|unable to|didn't|did not"
+    r"|haven't|have not|hasn't|no way to)"
+)
+_SENSE = (
+    r"(?:see|view|find|access|open|load|locate|detect|receive|received|get|have|been given|been provided(?:\swith)?"
+    r"|display|have access to|retrieve|look at)"
+)
+_GIVEN = (
+    r"(?:provided|attached|uploaded|included|given|supplied|shared|sent|visible|present|available|found|received|here|loaded"
+    r"|accessible|displayed|to (?:evaluate|judge|assess|score|analy[sz]e|review|rate))"
+)
+_GIVE = r"(?:provide|share|send|supply|include|give|upload|re-?upload|attach|re-?attach|resend|paste)"
+_ASK = (
+    r"(?:please|kindly|could you|can you|would you|if you(?:'d| would| could| can)?|once you(?:'ve)?|need to|need you to"
+    r"|will need)"
+)
+_BE_NOT = r"(?:isn't|is not|aren't|are not|wasn't|weren't|doesn't (?:seem|appear) to be|does not (?:seem|appear) to be)"
+
+_ANOTHER = r"(?!(?:\w+ ){0,2}(?:different|another|other|new)\b)"
+
+_MISSING_WAYS = (
+    rf"\bno (?:\w+ ){{0,2}}{_THING}(?: \S+){{0,5}}? {_GIVEN}",
+    rf"\bthere(?: is|'s| are| was| were) (?:no|not) (?:an? |any )?(?:\w+ )?{_THING}",
+    rf"\bthere {_BE_NOT} (?:an? |any )?(?:\w+ )?{_THING}",
+    rf"{_NOT_ABLE} (?:\w+ )?(?:actually |currently |directly )?{_SENSE} {_WHICH}{_SHOWN}",
+    rf"\byou {_NOT_ABLE} (?:\w+ )?(?:provided?|upload(?:ed)?|attach(?:ed)?|shared?|included?|sent) {_WHICH}{_THING}",
+    rf"{_THING}(?: \S+){{0,4}}? (?:missing|(?:not|never)(?: been| be| appear to be| seem to be| successfully)? {_GIVEN})",
+    rf"{_THING}(?: \S+){{0,3}}? (?:wasn't|weren't|isn't|aren't|hasn't been|haven't been) (?:\w+ ){{0,2}}{_GIVEN}",
+    (
+        rf"{_THING} (?:did not|didn't|does not|doesn't|failed to|has not|hasn't|have not|haven't) (?:seem to |appear to )?"
+        r"(?:come|load|upload|display|appear|attach|go)"
+    ),
+    rf"{_ASK} (?:\w+ ){{0,3}}{_GIVE} (?:me |us |it |with )?{_ANOTHER}{_WHICH}{_THING}",
+    rf"(?:forgot|forgotten|neglected|failed) to {_GIVE} {_WHICH}{_THING}",
+    rf"(?:without|waiting for|lack(?:ing)?|missing) {_WHICH}{_THING}",
+    rf"{_THING}(?: \w+){{0,2}} (?:is|are|was|were|appears?(?: to be)?|seems?(?: to be)?) (?:missing|empty|blank|null|absent)",
+)
+_MISSING = re.compile("|".join(_MISSING_WAYS))
+
+_DOING = (
+    r"(?:assist|help|comply|evaluat(?:e|ing)|judge|rate|rating|score|scoring|assess|analy[sz](?:e|ing)|provid(?:e|ing)|give|giving"
+    r"|answer|respond|review|process|fulfil|fulfill|do|engage|continue|complete|discuss|describe|identify|participate|support|offer"
+    r"|grade|critique|comment|proceed|perform|produce|generate|make|share|accommodate|carry|handle|view|see|examine|interpret"
+    r"|determine|create|be able)(?:ing)?\b"
+)
+_REFUSAL_WAYS = (
+    (
+        r"\b(?:can't|cannot|can not|couldn't|could not|won't|will not|unable to|not able to|not comfortable|not going to"
+        rf"|refuse to|decline to|not allowed to|not permitted to|must not|prefer not to|rather not) (?:\w+ ){{0,3}}?{_DOING}"
+    ),
+    r"\bi (?:\w+ ){0,2}?(?:decline|refuse)\b",
+    r"\b(?:i'm|i am|we're|we are|we|i) (?:\w+ ){0,2}(?:sorry|apologi[sz]e),? but\b",
+    r"\b(?:sorry|apologies),? (?:but )?(?:i|we) (?:can't|cannot|can not|won't|am unable|are unable|will not)",
+    r"\bas an ai\b",
+    (
+        r"\b(?:against|violat\w{1,4}|not (?:comply|align) with|contrary to|conflicts? with|breach\w{0,3}|due to)"
+        r" (?:\w+ ){0,5}?(?:polic(?:y|ies)|guidelines|terms|safety rules)"
+    ),
+    (
+        r"\b(?:request|content|image|prompt|response|question|this) (?:cannot|can't|can not|could not|was not|will not) be"
+        r" (?:evaluated|judged|scored|processed|assessed|rated|fulfilled|completed|analy[sz]ed|answered)"
+    ),
+    (
+        r"\b(?:request|prompt|content|image|response) (?:was|has been|is|were) (?:\w+ ){0,2}"
+        r"(?:flagged|rejected|blocked|filtered|refused|denied|declined)"
+    ),
+    r"\brequest (?:declined|denied|refused|rejected|blocked)\b",
+)
+_REFUSAL = re.compile("|".join(_REFUSAL_WAYS))
+
+
+def declined(text: str) -> ParseReason | None:
+    """MISSING_INPUT, REFUSAL, or None where the reply says neither in its first 4,000 characters."""
+    head = _SPACES.sub(" ", text[:_N_CHARACTERS_READ].translate(_APOSTROPHES)).lower()
+    if _MISSING.search(head):
+        return ParseReason.MISSING_INPUT
+    return ParseReason.REFUSAL if _REFUSAL.search(head) else None

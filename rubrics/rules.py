@@ -1,0 +1,93 @@
+"""The declared rules: a sample's facts, which rules hold, which scores they allow. In integers; nothing here edits a score."""
+
+from collections.abc import Mapping
+
+from rubrics.model import Condition, Rubric, Rule, WordsOutside
+
+
+def is_null(value: str | None) -> bool:
+    """SQL null, or nothing but white space."""
+    return value is None or not value.strip()
+
+
+def mapped(rubric: Rubric, column: str, value: str) -> str:
+    """The prompt's word for a source's word. Mapping twice changes nothing (loading sees to that)."""
+    words = rubric.value_maps.get(column)
+    return words.get(value, value) if words else value
+
+
+def facts(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> dict[str, object]:
+    """What the rubric's rules need to know of a sample: "<column>_is_null", "<column>", "<column>_words" (a count)."""
+    found: dict[str, object] = {}
+    for rule in rubric.rules:
+        for condition in rule.when:
+            if isinstance(condition, WordsOutside):
+                for column in (condition.of, condition.reference):
+                    text = values.get(column)
+                    if text is not None and not is_null(text):
+                        found[f"{column}_words"] = len(text.split())
+                continue
+            text = values.get(condition.column)
+            if condition.is_null is not None:
+                found[f"{condition.column}_is_null"] = not has_image if condition.column == "image" else is_null(text)
+            elif text is not None and not is_null(text):
+                found[condition.column] = mapped(rubric, condition.column, text)
+    return found
+
+
+def bounds(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    """For every dimension of every variant the inclusive [low, high] that the scale and the holding rules leave."""
+    narrowed = {dimension.key: (dimension.minimum, dimension.maximum) for dimension in rubric.dimensions}
+    for rule in rubric.rules:
+        if _holds(rubric, rule, facts):
+            _narrow(narrowed, rule)
+    return narrowed
+
+
+def violations(rubric: Rubric, scores: Mapping[str, float], facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    """The scores a holding rule forbids, each with the [low, high] that was allowed. Never raises on facts of a user."""
+    if not rubric.rules:
+        return {}
+    ruled = {key for rule in rubric.rules if _holds(rubric, rule, facts) for key in rule.dimensions}
+    if not ruled:
+        return {}
+    allowed = bounds(rubric, facts)
+    return {
+        key: allowed[key]
+        for key, score in scores.items()
+        if key in ruled and key in allowed and not allowed[key][0] <= score <= allowed[key][1]
+    }
+
+
+def _narrow(allowed: dict[str, tuple[float, float]], rule: Rule) -> None:
+    """Both ends stay on what earlier rules left: rules that contradict one another are lint's to find, not a crash here."""
+    for key in rule.dimensions:
+        if key not in allowed:
+            continue
+        low, high = allowed[key]
+        allowed[key] = (
+            low if rule.low is None else min(max(low, rule.low), high),
+            high if rule.high is None else max(min(high, rule.high), low),
+        )
+
+
+def _holds(rubric: Rubric, rule: Rule, facts: Mapping[str, object]) -> bool:
+    return all(_is_met(rubric, condition, facts) for condition in rule.when)
+
+
+def _is_met(rubric: Rubric, condition: Condition | WordsOutside, facts: Mapping[str, object]) -> bool:
+    """Whether a fact says so. A fact that is absent, or is not of its type, says nothing: the rule does not apply."""
+    if isinstance(condition, WordsOutside):
+        n_words, n_reference = _count(facts.get(f"{condition.of}_words")), _count(facts.get(f"{condition.reference}_words"))
+        if n_words is None or n_reference is None:
+            return False
+        return abs(n_words - n_reference) * 100 > condition.percent * n_reference
+    if condition.is_null is not None:
+        return facts.get(f"{condition.column}_is_null") is condition.is_null
+    value = facts.get(condition.column)
+    return isinstance(value, str) and mapped(rubric, condition.column, value) in (condition.one_of or ())
+
+
+def _count(value: object) -> int | None:
+    """A number of words. JSON's true is no count, though Python's bool is an int."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,1 @@
+"""What the data is: fields, tables, records, statuses, the benchmark file and the error tree. Imports nothing of ours."""

@@ -1,0 +1,251 @@
+"""The benchmark file: what one TOML file may say, with every default. What is done with it lives in flows and tasks."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from schemas.errors import BenchmarkFileError
+from schemas.statuses import Correction
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Section):
+    """One dataset source. `path` may hold `{model}` and `{checkpoint}`, filled from the folders that are there."""
+
+    reader: str = Field(min_length=1, description="The dataset format: the readers there are, ingest knows.")
+    path: str
+    name: Name | None = None
+    columns: dict[str, str] = Field(default_factory=dict, description="Salon's column -> where it stands in the source.")
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict, description="Keep only rows with these values.")
+    model: str | None = Field(default=None, description="The model of every row, where the source does not say.")
+    checkpoint: str | None = Field(default=None, description="The checkpoint of every row, where the source does not say.")
+
+
+class RubricChoice(_Section):
+    """A rubric to judge by, and the named sources it is for (default: all)."""
+
+    id: str
+    sources: list[Name] | None = None
+
+
+class Judge(_Section):
+    """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
+
+    model: str = Field(min_length=1)
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    parameters: dict[str, str | int | float | bool | list[str] | dict[str, str]] = Field(default_factory=dict)
+    repeats: int = Field(default=1, ge=1, le=100)
+    recorded: bool = False
+
+
+class Limits(_Section):
+    """How fast, how long and for how much."""
+
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    max_usd: float | None = Field(default=None, ge=0)
+    concurrency: int = Field(default=64, ge=1, le=2000, description="Requests in flight at once.")
+    deadline_s: float = Field(default=120.0, gt=0, description="Total time one request may take, retries apart.")
+    shard_size: int = Field(default=500, ge=1, le=100_000, description="Samples in a shard: the unit of a Prefect task.")
+
+
+class Gate(_Section):
+    """What must hold before a number is published."""
+
+    min_coverage: float = Field(default=0.99, ge=0, le=1)
+
+
+class Nightly(_Section):
+    """When the nightly flow runs, and what it is held against."""
+
+    schedule: str = "0 2 * * *"
+    timezone: str = "UTC"
+    baseline: str | None = None
+
+
+class Statistics(_Section):
+    """What is published beside the means, and how comparisons are corrected."""
+
+    at_least: dict[str, float] = Field(
+        default_factory=dict, description="dimension or rubric.dimension -> k: also publish the share of scores of k or more."
+    )
+    correction: Correction = Correction.HOLM
+    family: Literal["table", "pair"] = Field(
+        default="table", description="What is corrected together: all of a rubric and judge, or each two checkpoints alone."
+    )
+    min_paired_prompts: int = Field(default=5, ge=2, description="In each category; with fewer there is no comparison.")
+    max_ranked: int = Field(
+        default=50, ge=2, description="Above so many checkpoints the comparisons of all with all are left out."
+    )
+
+
+class Recorded(_Section):
+    """How replies recorded elsewhere are read: which column is which, or a template that rebuilds the reply text."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    template: str | None = None
+
+
+class RatingScale(_Section):
+    """The scale people rated on: its ends, and the distance of two labels where only labels are allowed."""
+
+    min: float
+    max: float
+    step: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_scale(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"min = {self.min:g} is not under max = {self.max:g}")
+        return self
+
+
+class RatingValue(_Section):
+    """A column of a wide table that holds ratings of one rater, or numbers of one automatic metric."""
+
+    at: str = Field(description="The column, or a path in it such as human_scores[0].")
+    rater: str | None = Field(default=None, description="Whose ratings they are; default: the file's name without its suffix.")
+    metric: str | None = Field(default=None, description="The metric whose numbers they are; then it is no rater.")
+    dimension: str | None = Field(default=None, description="The rubric's dimension; default: the one of [ratings].")
+    model: str | None = Field(default=None, description="The image model of the column, in tables with a column for each model.")
+    checkpoint: str | None = None
+    scale: RatingScale | None = Field(default=None, description="Where it is another than that of [ratings].")
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if self.rater is not None and self.metric is not None:
+            raise ValueError("has a rater and a metric; it is one of the two")
+        return self
+
+
+class Ratings(_Section):
+    """How a table of people's ratings is read: long by `columns` alone, wide with `values`."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    scale: RatingScale | None = None
+    dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
+    values: list[RatingValue] = Field(default_factory=list)
+
+
+class Benchmark(_Section):
+    """A whole benchmark file. Paths are relative to `folder`, the folder the file stands in."""
+
+    name: Name
+    lake: str = "lake/"
+    ledger: str | None = Field(default=None, description="SQLAlchemy URL; default: ledger.db in the lake.")
+    sources: list[Source] = Field(min_length=1)
+    rubrics: list[RubricChoice] = Field(min_length=1)
+    judges: list[Judge] = Field(min_length=1)
+    rubric_folders: list[str] = Field(default_factory=list, description="Folders of your own rubrics.")
+    recorded: Recorded = Recorded()
+    ratings: Ratings = Ratings()
+    limits: Limits = Limits()
+    gate: Gate = Gate()
+    nightly: Nightly = Nightly()
+    statistics: Statistics = Statistics()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        _refuse_repeats("judges", [judge.model for judge in self.judges], "each model may be asked once; use repeats")
+        _refuse_repeats("rubrics", [rubric.id for rubric in self.rubrics], "name each rubric once")
+        names = [source_name(source, index) for index, source in enumerate(self.sources)]
+        _refuse_repeats("sources", names, "give each source a name of its own")
+        for rubric in self.rubrics:
+            for name in rubric.sources or []:
+                if name not in names:
+                    raise ValueError(f"rubric {rubric.id!r} is for source {name!r}; the sources are {', '.join(names)}")
+        return self
+
+    def path(self, relative: str) -> Path:
+        """A path of the file, seen from the folder the file stands in."""
+        return self.folder / relative
+
+
+def source_name(source: Source, index: int) -> str:
+    """The source's own name, or `source-N`."""
+    return source.name or f"source-{index}"
+
+
+def load_benchmark(path: Path) -> Benchmark:
+    """Read one benchmark file. Raises BenchmarkFileError naming the key and the line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise BenchmarkFileError(
+            f"{path}: there is no such benchmark file; docs/benchmark-file.md says what one holds"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkFileError(f"{path}: cannot be read as a benchmark file: {error}") from error
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BenchmarkFileError(f"{path}: not valid TOML: {error}") from error
+    if "folder" in content:
+        raise BenchmarkFileError(
+            f"{path}, line {_line_of(text, ('folder',))}: folder is not a key of a benchmark file; remove it"
+        )
+    try:
+        return Benchmark.model_validate(content | {"folder": path.resolve().parent})
+    except ValidationError as error:
+        lines = [_explain(path, text, problem["loc"], problem["msg"], problem["type"]) for problem in error.errors()]
+        raise BenchmarkFileError("\n".join(lines)) from error
+
+
+def _refuse_repeats(key: str, values: list[str], advice: str) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{key}: {value!r} stands {values.count(value)} times; {advice}")
+
+
+def _explain(path: Path, text: str, loc: tuple[int | str, ...], message: str, kind: str) -> str:
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
+    line = _line_of(text, loc)
+    where = f"{path}, line {line}" if line else str(path)
+    if kind == "extra_forbidden":
+        section = _section_model(loc[:-1])
+        allowed = ", ".join(sorted(name for name in section.model_fields if name != "folder"))
+        return f"{where}: {key} is not a key here; allowed: {allowed}"
+    if kind == "missing":
+        return f"{where}: {key} is missing; add it"
+    return f"{where}: {key + ': ' if key else ''}{message}"
+
+
+def _section_model(loc: tuple[int | str, ...]) -> type[BaseModel]:
+    sections: dict[str, type[BaseModel]] = {
+        "sources": Source, "rubrics": RubricChoice, "judges": Judge, "limits": Limits,
+        "gate": Gate, "nightly": Nightly, "recorded": Recorded, "ratings": Ratings, "statistics": Statistics,
+    }  # fmt: skip
+    return sections.get(str(loc[0]), Benchmark) if loc else Benchmark
+
+
+def _line_of(text: str, loc: tuple[int | str, ...]) -> int | None:
+    """The line (from 1) of a key in TOML text: the nth header of its section, then the key below it."""
+    lines = text.splitlines()
+    names = [part for part in loc if isinstance(part, str)]
+    index = next((part for part in loc if isinstance(part, int)), 0)
+    if not names:
+        return None
+    header = re.compile(rf"^\s*\[\[?\s*{re.escape(names[0])}\s*(\]|\.)")
+    headers = [number for number, line in enumerate(lines, 1) if header.match(line)]
+    start = headers[index] if index < len(headers) else 0
+    if len(names) == 1 and start:
+        return start
+    key = re.compile(rf"""^\s*["']?{re.escape(names[-1] if start else names[0])}["']?\s*[.=]""")
+    for number in range(start + 1, len(lines) + 1):
+        if key.match(lines[number - 1]):
+            return number
+        if start and number > start and lines[number - 1].lstrip().startswith("["):
+            break
+    return start or None

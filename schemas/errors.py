@@ -1,0 +1,65 @@
+"""The error tree: one sentence a class, and the exit code the command line gives it. No handling lives here."""
+
+
+class SalonError(Exception):
+    """Anything Salon stops for; its text says what, which value, what is allowed and what to do next."""
+
+    exit_code = 3
+
+
+class InputError(SalonError):
+    """The user's input cannot be used as it is."""
+
+    exit_code = 2
+
+
+class BenchmarkFileError(InputError):
+    """The benchmark file is not valid; the message names the key and the line."""
+
+
+class RubricError(InputError):
+    """A rubric folder is not valid, or is not there."""
+
+
+class SourceError(InputError):
+    """A dataset source cannot be read at all, or lacks a column that is needed."""
+
+
+class NothingToJudgeError(InputError):
+    """No sample of the benchmark can be asked about under a rubric."""
+
+
+class MissingKeyError(InputError):
+    """A remote judge is to be asked and the environment variable that names its key is not set."""
+
+
+class GateBlockedError(SalonError):
+    """A blocking data check failed, so nothing was published."""
+
+    exit_code = 1
+
+
+class ProviderError(SalonError):
+    """The judge's provider is down or refuses the account; what was paid for is kept and the run can be resumed."""
+
+    may_pass = True
+
+
+class AccountError(ProviderError):
+    """The provider does not accept the key, or the account has no credit: trying again does not help."""
+
+    may_pass = False
+
+
+class StoreError(SalonError):
+    """The lake or the ledger cannot be read or written; what was stored is kept and the run can be resumed."""
+
+
+class CorruptLakeError(StoreError):
+    """A stored file is not what its completion marker says it is."""
+
+
+class StoppedError(SalonError):
+    """The process was told to stop; what was under way is stored and the run can be resumed."""
+
+    exit_code = 143

@@ -1,0 +1,285 @@
+"""Every column once: its name, Arrow type, nullability, unit, bounds and one sentence. Which table has it is in tables.py."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from schemas.statuses import (
+    AgreementMetric,
+    Assessor,
+    CellStatus,
+    CheckSeverity,
+    CheckStatus,
+    ComparisonKind,
+    ComparisonTest,
+    Correction,
+    Estimand,
+    Estimator,
+    HealthMeasure,
+    JudgementStatus,
+    RatingStatus,
+    ReplyOrigin,
+    ReplyStatus,
+    SampleStatus,
+    ScoreStatus,
+)
+
+IMAGE_TYPE = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.string())])
+UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
+DIGEST_LENGTH = 64  # hexadecimal characters of a sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column. `minimum` and `maximum` are inclusive; `values` closes a text column over an enumeration."""
+
+    name: str
+    arrow_type: pa.DataType
+    about: str
+    is_nullable: bool = False
+    unit: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    values: type[StrEnum] | None = None
+    length: int | None = None
+
+    def arrow(self) -> pa.Field:
+        """The Arrow field, with the sentence and the unit as its metadata."""
+        metadata = {"about": self.about} | ({"unit": self.unit} if self.unit else {})
+        return pa.field(self.name, self.arrow_type, nullable=self.is_nullable, metadata=metadata)
+
+    def or_null(self, about: str | None = None) -> "Field":
+        """The same column where a table allows it to be null."""
+        return replace(self, is_nullable=True, about=about or self.about)
+
+
+def _text(name: str, about: str, *, null: bool = False, values: type[StrEnum] | None = None) -> Field:
+    return Field(name, pa.string(), about, is_nullable=null, values=values)
+
+
+def _digest(name: str, about: str, *, null: bool = False) -> Field:
+    return Field(name, pa.string(), about, is_nullable=null, length=DIGEST_LENGTH)
+
+
+def _count(name: str, about: str, *, null: bool = False, unit: str | None = None) -> Field:
+    return Field(name, pa.int64(), about, is_nullable=null, unit=unit, minimum=0)
+
+
+def _number(
+    name: str, about: str, *, null: bool = True, unit: str | None = None, low: float | None = None, high: float | None = None
+) -> Field:
+    return Field(name, pa.float64(), about, is_nullable=null, unit=unit, minimum=low, maximum=high)
+
+
+# --- who and what -----------------------------------------------------------------------------------------------
+SAMPLE_ID = _digest("sample_id", "sha256 of the sample's content (image, texts) and role (model, checkpoint, item, seed).")
+DATASET_ID = _digest("dataset_id", "sha256 over the sorted sample ids of the dataset.")
+SOURCE = _text("source", "Name of the benchmark file's source the row came from.")
+SOURCE_KEY = _text("source_key", "Where in the source the row stands, for people: a relative path, or file and row.")
+ITEM_ID = _text("item_id", "The source's own id of the row, where it has one.", null=True)
+MODEL = _text("model", "The image model that made the sample.")
+CHECKPOINT = _text("checkpoint", "The checkpoint of the model; 'unnamed' where the source does not say.")
+PROMPT = _text("prompt", "What the image model was asked for.", null=True)
+CATEGORY = _text("category", "The category the sample is reported under.", null=True)
+QUESTION = _text("question", "The question a conversation began with.", null=True)
+TEXT = _text("text", "The text part of an answer; null where the answer has none.", null=True)
+REFERENCE = _text("reference", "The reference text a caption is held against.", null=True)
+CAPTION_TYPE = _text("caption_type", "The kind of caption asked for, in the source's words.", null=True)
+OUTPUT = _text("output", "The text the model under test wrote.", null=True)
+SEED = Field("seed", pa.int64(), "The seed or index that tells apart several samples of one prompt.", is_nullable=True)
+IMAGE = Field("image", IMAGE_TYPE, "The picture as the judge is shown it (Hugging Face Image feature).", is_nullable=True)
+IMAGE_SHA256 = _digest("image_sha256", "sha256 of the picture's bytes as the judge is shown them.", null=True)
+FILE_SHA256 = _digest("file_sha256", "sha256 of the file's bytes as they were found.", null=True)
+IMAGE_FORMAT = _text("image_format", "Format of the bytes the judge is shown: PNG, JPEG, WEBP.", null=True)
+IMAGE_TREATMENT = _text("image_treatment", "What was done to the picture: 'none', or the steps of its re-encoding.", null=True)
+WIDTH_PX = Field("width_px", pa.int32(), "Width of the picture shown.", is_nullable=True, unit="px", minimum=1)
+HEIGHT_PX = Field("height_px", pa.int32(), "Height of the picture shown.", is_nullable=True, unit="px", minimum=1)
+N_BYTES = _count("n_bytes", "Size of the file as it was found.", null=True, unit="B")
+SAMPLE_STATUS = _text("status", "What ingest found.", values=SampleStatus)
+DETAIL = _text("detail", "One sentence about the status, for people.", null=True)
+
+# --- what is asked ----------------------------------------------------------------------------------------------
+REQUEST_KEY = _digest("request_key", "sha256 over canonical JSON of everything that can change the answer.")
+RUBRIC_ID = _text("rubric_id", "The rubric's id.")
+RUBRIC_VERSION = _text("rubric_version", "The rubric's declared version.")
+RUBRIC_DIGEST = _digest("rubric_digest", "sha256 over the rubric folder's files: one changed byte is another digest.")
+JUDGE_MODEL = _text("judge_model", "The judge model that was asked for.")
+REPEAT = _count("repeat", "Which of the benchmark's repeats, from 0.")
+OCCASION = _text("occasion", "Empty; the date for anchors, which are asked anew each night.")
+PROMPT_ID = _digest("prompt_id", "sha256 of the values that name the independent unit (the rubric's `unit` columns).")
+VARIANT = _text("variant", "The category whose prompt was used, where the rubric dispatches; else null.", null=True)
+JUDGEMENT_STATUS = _text("status", "What the plan decided.", values=JudgementStatus)
+REASON = _text("reason", "Why, where the status is not the good one: a word of a closed list.", null=True)
+PARAMETERS_JSON = _text("parameters_json", "Sampling parameters of the judge, canonical JSON.")
+MESSAGES_JSON = _text(
+    "messages_json", "The rendered messages, canonical JSON, images by digest; null for recorded-only rubrics.", null=True
+)
+FACTS_JSON = _text("facts_json", "What the rubric's rules look at (nulls, words, values), canonical JSON.")
+N_OUTPUT_TOKENS_EXPECTED = _count("n_output_tokens_expected", "Output tokens the rubric declares for a reply.", unit="tokens")
+
+# --- what came back ---------------------------------------------------------------------------------------------
+ASK_INDEX = _count("ask_index", "0 for the first ask, 1 for the one counted re-ask of an unreadable reply.")
+REPLY_STATUS = _text("status", "How the ask ended.", values=ReplyStatus)
+REPLY_TEXT = _text("reply_text", "The reply, verbatim.", null=True)
+FINISH_REASON = _text("finish_reason", "The provider's word for why the reply ended.", null=True)
+REFUSAL_TEXT = _text("refusal_text", "The provider's refusal field.", null=True)
+ERROR_DETAIL = _text("error_detail", "The provider's error in one redacted line.", null=True)
+ANSWERED_MODEL = _text("answered_model", "The model that says it answered.", null=True)
+N_INPUT_TOKENS = _count("n_input_tokens", "Input tokens the provider billed.", null=True, unit="tokens")
+N_OUTPUT_TOKENS = _count("n_output_tokens", "Output tokens the provider billed.", null=True, unit="tokens")
+COST_USD = _number("cost_usd", "What the reply cost, where the price is known.", unit="USD", low=0)
+LATENCY_S = _number("latency_s", "From sending to the last byte.", unit="s", low=0)
+N_ATTEMPTS = _count("n_attempts", "Attempts recorded for this ask.")
+RECEIVED_AT = Field("received_at", UTC_TIMESTAMP, "When the reply was stored.", is_nullable=True)
+ORIGIN = _text("origin", "Where the reply came from.", null=True, values=ReplyOrigin)
+
+# --- what was read ----------------------------------------------------------------------------------------------
+DIMENSION = _text("dimension", "The dimension's key in its rubric.")
+SCORE = _number("score", "The judge's number; null where none was given or could be read.")
+SCORE_STATUS = _text("status", "What became of the dimension.", values=ScoreStatus)
+NOTE = _text("note", "What the judge wrote beside the number.", null=True)
+ASK_INDEX_READ = Field("ask_index", pa.int64(), "The ask the scores were read from.", is_nullable=True, minimum=0)
+BOUND_LOW = _number("bound_low", "The lowest this score can have been (the score itself where scored).", null=False)
+BOUND_HIGH = _number("bound_high", "The highest this score can have been.", null=False)
+IS_IN_RANGE = Field("is_in_range", pa.bool_(), "The score lies on the rubric's scale; null without a score.", is_nullable=True)
+IS_ON_STEP = Field("is_on_step", pa.bool_(), "The score lies on the rubric's step; null without a score.", is_nullable=True)
+IS_RULE_KEPT = Field("is_rule_kept", pa.bool_(), "No declared rule forbids the score; null without a score.", is_nullable=True)
+
+# --- data checks ------------------------------------------------------------------------------------------------
+RUN_ID = _digest("run_id", "The publication this row belongs to: digest of snapshot, benchmark file and code.")
+CHECK = _text("check", "Name of the data check: table.column.expectation.")
+CHECK_STATUS = _text("status", "How the check ended.", values=CheckStatus)
+SEVERITY = _text("severity", "What a failure does.", values=CheckSeverity)
+N_CHECKED = _count("n_checked", "Rows the check looked at.")
+N_FAILING = _count("n_failing", "Rows that failed it.")
+FAILING_KEYS_JSON = _text("failing_keys_json", "Keys of failing rows (the first thousand), JSON list.", null=True)
+TABLE_NAME = _text("table_name", "The table the row was quarantined from.")
+ROW_KEY_JSON = _text("row_key_json", "The row's key, canonical JSON.")
+
+# --- published cells --------------------------------------------------------------------------------------------
+CELL_ID = _text("cell_id", "First 12 hexadecimal characters of the cell's address; what `salon explain` takes.")
+RUN_DATE = Field("run_date", pa.date32(), "The benchmark's logical date.")
+BENCHMARK = _text("benchmark", "The benchmark file's name.")
+CELL_CATEGORY = _text("category", "The category; `__macro__` (mean over categories) and `__micro__` (over images) for totals.")
+METRIC = _text("metric", "What is estimated: 'mean', or 'share_at_least_K', the share of scores of K or more.")
+ESTIMAND = _text("estimand", "For what population the figure speaks.", values=Estimand)
+ESTIMATE = _number("estimate", "The figure; null where the reason says so.")
+SE = _number("se", "Standard error under the estimand; prompts are the clusters.", low=0)
+CI_LOW = _number("ci_low", "Lower end of the interval.")
+CI_HIGH = _number("ci_high", "Upper end of the interval.")
+CI_LEVEL = _number("ci_level", "Nominal level of the interval.", null=False, low=0, high=1)
+CI_METHOD = _text("ci_method", "How the interval was made.", null=True)
+DF = _number("df", "Degrees of freedom of the interval.", low=0)
+SCALE_LOW = _number("scale_low", "Lower end of the dimension's scale.", null=False)
+SCALE_HIGH = _number("scale_high", "Upper end of the dimension's scale.", null=False)
+N_PROMPTS = _count("n_prompts", "Prompts with at least one score.")
+N_IMAGES = _count("n_images", "Samples with at least one score.")
+N_JUDGEMENTS = _count("n_judgements", "Judgements the cell should hold.")
+N_SCORED = _count("n_scored", "Judgements with a score that counts.")
+N_FAILED = _count("n_failed", "Judgements without a score that counts.")
+N_RULE_VIOLATIONS = _count("n_rule_violations", "Readable scores a declared rule forbids; part of n_failed.")
+FAILURES_JSON = _text("failures_json", 'Failures by reason, JSON object such as {"refusal":3}.')
+FAIL_RATE = _number("fail_rate", "n_failed / n_judgements.", low=0, high=1)
+COVERAGE = _number("coverage", "n_scored / n_judgements.", low=0, high=1)
+COVERAGE_FLOOR = _number("coverage_floor", "The benchmark's floor under which the cell is blocked.", null=False, low=0, high=1)
+CELL_BOUND_LOW = _number("bound_low", "The mean if every failure were the worst score it can have been.")
+CELL_BOUND_HIGH = _number("bound_high", "The mean if every failure were the best score it can have been.")
+DESIGN_EFFECT = _number("design_effect", "Clustered variance over the variance of as many independent images.", low=0)
+CELL_STATUS = _text("status", "What the cell is.", values=CellStatus)
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+COMPARISON = _text("comparison", "Why these two are compared.", values=ComparisonKind)
+CELL_ID_A = _text("cell_id_a", "The first cell.")
+CELL_ID_B = _text("cell_id_b", "The second cell; null where there is none.", null=True)
+MODEL_A = _text("model_a", "The first one's model.")
+CHECKPOINT_A = _text("checkpoint_a", "The first one's checkpoint.")
+MODEL_B = _text("model_b", "The second one's model.")
+CHECKPOINT_B = _text("checkpoint_b", "The second one's checkpoint.")
+DELTA = _number("delta", "Mean of a less mean of b, over the prompts scored for both.")
+DELTA_LOW = _number("ci_low", "Lower end of delta's interval, not corrected for the number of comparisons.")
+DELTA_HIGH = _number("ci_high", "Upper end of delta's interval.")
+TEST = _text("test", "What gave p.", null=True, values=ComparisonTest)
+P = _number("p", "Two-sided p of no difference.", low=0, high=1)
+P_ADJUSTED = _number("p_adjusted", "p corrected for the family.", low=0, high=1)
+ADJUSTMENT = _text("adjustment", "How p was corrected.", null=True, values=Correction)
+FAMILY = _text("family", "The comparisons that were corrected together: rows with the same text.", null=True)
+N_FAMILY = _count("n_family", "How many p the family has.", null=True)
+N_PROMPTS_PAIRED = _count("n_prompts_paired", "Prompts scored for both.")
+WIN = _count("win", "Paired prompts on which a is higher.")
+TIE = _count("tie", "Paired prompts on which both are the same.")
+LOSS = _count("loss", "Paired prompts on which b is higher.")
+MDE80 = _number("mde80", "True difference found in 80 % of cases with this se (5 %, two-sided, uncorrected).", low=0)
+FAIL_RATE_A = _number("fail_rate_a", "fail_rate of a.", low=0, high=1)
+FAIL_RATE_B = _number("fail_rate_b", "fail_rate of b.", low=0, high=1)
+P_FAILURES = _number(
+    "p_failures", "Two-sided p of equal failure rates: exact sign test over prompts, uncorrected.", low=0, high=1
+)
+HAS_UNEQUAL_FAILURES = Field(
+    "has_unequal_failures", pa.bool_(), "p_failures is under 0.05: missing scores may have made the difference.", is_nullable=True
+)
+
+# --- wide, distributions, health --------------------------------------------------------------------------------
+MICRO_ESTIMATE = _number("micro_estimate", "The mean over images.")
+MICRO_CI_LOW = _number("micro_ci_low", "Lower end of its interval.")
+MICRO_CI_HIGH = _number("micro_ci_high", "Upper end of its interval.")
+CATEGORIES_JSON = _text("categories_json", 'Estimates by category, JSON object such as {"colors":7.5}; null where blocked.')
+RANK_LOW = _count("rank_low", "Best rank the corrected comparisons allow: 1 + those that are higher.", null=True)
+RANK_HIGH = _count("rank_high", "Worst rank they allow: n_ranked less those that are lower.", null=True)
+N_RANKED = _count("n_ranked", "Checkpoints with an estimate in this ranking.", null=True)
+DELTA_PREDECESSOR = _number("delta_predecessor", "Delta to the checkpoint before.")
+P_PREDECESSOR = _number("p_predecessor", "Its p_adjusted.", low=0, high=1)
+DELTA_BASELINE = _number("delta_baseline", "Delta to the baseline.")
+P_BASELINE = _number("p_baseline", "Its p_adjusted.", low=0, high=1)
+SCORE_FROM = _number("score_from", "Scores from here, inclusive.", null=False)
+SCORE_BELOW = _number("score_below", "Scores under this; null for the highest.")
+SHARE = _number("share", "Share of the scores in this step, weighted as the mean is.", null=False, low=0, high=1)
+SHARE_AT_LEAST = _number("share_at_least", "Share of the scores of score_from or more.", null=False, low=0, high=1)
+SHARE_CI_LOW = _number("ci_low", "Lower end of share_at_least's interval.", low=0, high=1)
+SHARE_CI_HIGH = _number("ci_high", "Upper end of share_at_least's interval.", low=0, high=1)
+N_SCORES = _count("n_scores", "Judgements with a score in this step.")
+MEASURE = _text("measure", "What is measured.", values=HealthMeasure)
+WORD = _text("word", "The reason, status, quantile or model that the measure is split by; empty where it is not.")
+VALUE = _number("value", "The figure; null where nobody said.")
+N_KNOWN = _count("n_known", "Asks or judgements the figure is taken over.")
+
+# --- against people ---------------------------------------------------------------------------------------------
+RATING_KEY = _text("rating_key", "Where the cell stands: file, row, column and dimension.")
+RATER = _text("rater", "The rater's, or metric's, name.")
+RATER_KIND = _text("kind", "A person or an automatic metric.", values=Assessor)
+RATING = _number("rating", "The number as it was given; null where there is none.")
+RATING_SCALE_LOW = _number("scale_low", "Lower end of the rater's declared scale.")
+RATING_SCALE_HIGH = _number("scale_high", "Upper end of the rater's declared scale.")
+RATING_STEP = _number("scale_step", "Distance of two labels of the rater's scale; null where any number is allowed.", low=0)
+RATING_STATUS = _text("status", "What became of the cell.", values=RatingStatus)
+SUBJECT_KIND = _text("subject_kind", "What is compared.", values=Assessor)
+SUBJECT = _text("subject", "The judge's, metric's or rater's name; `__raters__` for all raters at once.")
+AGAINST = _text("against", "A rater's name, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`.")
+AGAINST_DIMENSION = _text("against_dimension", "The dimension `against` rated; null where it is the same.", null=True)
+AGREEMENT_MODEL = _text("model", "The image model that made the samples; `__all__` for all.")
+AGREEMENT_CHECKPOINT = _text("checkpoint", "The checkpoint; `__all__` for all.")
+AGREEMENT_CATEGORY = _text("category", "The category; `__micro__` for all samples.")
+AGREEMENT_METRIC = _text("metric", "How they are compared.", values=AgreementMetric)
+AGREEMENT_SCALE_LOW = _number("scale_low", "Lower end of the scale both were put on; null for ranks alone.")
+AGREEMENT_SCALE_HIGH = _number("scale_high", "Upper end of the scale both were put on; null for ranks alone.")
+N_ITEMS = _count("n_items", "Samples both assessed.")
+N_RATERS = _count("n_raters", "Persons whose ratings are in the figure.")
+N_ITEM_PROMPTS = _count("n_prompts", "Prompts of those samples: the clusters of the bootstrap.")
+JUDGE_OR_NULL = _text("judge_model", "The judge; null where people alone are meant.", null=True)
+ESTIMATOR = _text("estimator", "How the mean was made.", values=Estimator)
+TUNING = _number("power_tuning", "How much of the judge's scores is used (lambda); null for other estimators.")
+N_LABELLED = _count("n_prompts_labelled", "Prompts with ratings.")
+N_ALL_PROMPTS = _count("n_prompts", "Prompts the estimator uses.")
+PROMPT_SE = _number("se", "Standard error with prompts as independent units.", low=0)
+
+# --- runs -------------------------------------------------------------------------------------------------------
+STARTED_AT = Field("started_at", UTC_TIMESTAMP, "When the run started.")
+FINISHED_AT = Field("finished_at", UTC_TIMESTAMP, "When the run finished.")
+PUBLICATION_ID = _digest("publication_id", "The publication the run made or found; null where it made none.", null=True)
+OUTCOME = _text("outcome", "published, unchanged, or blocked.")
+N_REQUESTS = _count("n_requests", "Distinct requests of the plan.")
+N_CACHED = _count("n_cached", "Requests whose reply was already stored.")
+N_ASKED = _count("n_asked", "Asks that were sent in this run, re-asks included.")
+N_SAMPLES = _count("n_samples", "Samples of the dataset.")
+N_SAMPLES_OK = _count("n_samples_ok", "Samples that could be used.")
+CODE_VERSION = _digest("code_version", "sha256 over Salon's own source files.")

@@ -1,0 +1,285 @@
+"""The tables as lists of fields and a key, and conform(). Where tables are stored is tasks/store.py."""
+
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from schemas import fields as f
+from schemas import night_fields as n
+from schemas.fields import Field
+
+SCHEMA_VERSION = "1"
+
+# The Hugging Face feature description that makes `datasets` show the column as pictures.
+_HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its name, its fields in order, and the fields that identify a row."""
+
+    name: str
+    fields: tuple[Field, ...]
+    key: tuple[str, ...]
+
+    def schema(self) -> pa.Schema:
+        """The Arrow schema with field metadata; the `huggingface` entry where the table holds images."""
+        metadata: dict[bytes | str, bytes | str] = {
+            b"salon_table": self.name.encode(),
+            b"salon_schema_version": SCHEMA_VERSION.encode(),
+        }
+        if any(field.arrow_type == f.IMAGE_TYPE for field in self.fields):
+            metadata[b"huggingface"] = _HUGGINGFACE_IMAGE
+        return pa.schema([field.arrow() for field in self.fields], metadata=metadata)
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names in order."""
+        return [field.name for field in self.fields]
+
+
+SAMPLES = Table(
+    "samples",
+    (
+        f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
+        f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
+        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.SAMPLE_STATUS, f.DETAIL,
+    ),
+    key=("sample_id",),
+)  # fmt: skip
+
+JUDGEMENTS = Table(
+    "judgements",
+    (
+        f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
+        f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
+        f.JUDGEMENT_STATUS, f.REASON,
+    ),
+    key=("sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
+)  # fmt: skip
+
+REQUESTS = Table(
+    "requests",
+    (
+        f.REQUEST_KEY, f.RUBRIC_ID, f.RUBRIC_VERSION, f.RUBRIC_DIGEST, f.VARIANT, f.JUDGE_MODEL, f.PARAMETERS_JSON,
+        f.REPEAT, f.OCCASION, f.IMAGE_SHA256, f.MESSAGES_JSON, f.FACTS_JSON, f.N_OUTPUT_TOKENS_EXPECTED,
+    ),
+    key=("request_key",),
+)  # fmt: skip
+
+REPLIES = Table(
+    "replies",
+    (
+        f.REQUEST_KEY, f.ASK_INDEX, f.REPLY_STATUS, f.REPLY_TEXT, f.FINISH_REASON, f.REFUSAL_TEXT, f.ERROR_DETAIL,
+        f.JUDGE_MODEL, f.ANSWERED_MODEL, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.LATENCY_S, f.N_ATTEMPTS,
+        f.RECEIVED_AT, f.ORIGIN,
+    ),
+    key=("request_key", "ask_index"),
+)  # fmt: skip
+
+SCORES = Table(
+    "scores",
+    (
+        f.REQUEST_KEY, f.DIMENSION, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.VARIANT, f.SCORE, f.SCORE_STATUS,
+        f.REASON, f.NOTE, f.ASK_INDEX_READ, f.BOUND_LOW, f.BOUND_HIGH, f.IS_IN_RANGE, f.IS_ON_STEP, f.IS_RULE_KEPT,
+    ),
+    key=("request_key", "dimension"),
+)  # fmt: skip
+
+CHECKS = Table(
+    "checks",
+    (f.RUN_ID, f.CHECK, f.CHECK_STATUS, f.SEVERITY, f.N_CHECKED, f.N_FAILING, f.FAILING_KEYS_JSON),
+    key=("run_id", "check"),
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    (f.RUN_ID, f.TABLE_NAME, f.ROW_KEY_JSON, f.CHECK, f.SEVERITY),
+    key=("run_id", "table_name", "row_key_json", "check"),
+)
+
+BENCHMARK_LONG = Table(
+    "benchmark_long",
+    (
+        f.CELL_ID, f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
+        f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH,
+        f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
+        f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAILURES_JSON, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW,
+        f.CELL_BOUND_HIGH, f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON,
+    ),
+    key=("cell_id",),
+)  # fmt: skip
+
+BENCHMARK_WIDE = Table(
+    "benchmark_wide",
+    (
+        f.CELL_ID, f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
+        f.CHECKPOINT, f.DIMENSION, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CELL_STATUS, f.REASON, f.RANK_LOW, f.RANK_HIGH,
+        f.N_RANKED, f.MICRO_ESTIMATE, f.MICRO_CI_LOW, f.MICRO_CI_HIGH, f.CATEGORIES_JSON, f.DELTA_PREDECESSOR, f.P_PREDECESSOR,
+        f.DELTA_BASELINE, f.P_BASELINE, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.FAIL_RATE, f.COVERAGE,
+        f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.HAS_UNEQUAL_FAILURES,
+    ),
+    key=("rubric_id", "judge_model", "model", "checkpoint", "dimension"),
+)  # fmt: skip
+
+COMPARISONS = Table(
+    "comparisons",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.COMPARISON, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
+        f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.MODEL_A, f.CHECKPOINT_A, f.MODEL_B, f.CHECKPOINT_B, f.DELTA, f.SE, f.DELTA_LOW,
+        f.DELTA_HIGH, f.CI_LEVEL, f.DF, f.TEST, f.P, f.P_ADJUSTED, f.ADJUSTMENT, f.FAMILY, f.N_FAMILY, f.N_PROMPTS_PAIRED, f.WIN,
+        f.TIE, f.LOSS, f.MDE80, f.FAIL_RATE_A, f.FAIL_RATE_B, f.P_FAILURES, f.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
+        f.CELL_ID_A, f.CELL_ID_B,
+    ),
+    key=(
+        "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
+    ),
+)  # fmt: skip
+
+DISTRIBUTIONS = Table(
+    "distributions",
+    (
+        f.CELL_ID, f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL, f.CHECKPOINT,
+        f.DIMENSION, f.CELL_CATEGORY, f.SCORE_FROM, f.SCORE_BELOW, f.N_SCORES, f.SHARE, f.SHARE_AT_LEAST, f.SHARE_CI_LOW,
+        f.SHARE_CI_HIGH, f.CI_LEVEL,
+    ),
+    key=("cell_id", "score_from"),
+)  # fmt: skip
+
+HEALTH = Table(
+    "health",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL, f.CHECKPOINT,
+        f.MEASURE, f.WORD, f.VALUE, f.N_KNOWN,
+    ),
+    key=("rubric_id", "judge_model", "model", "checkpoint", "measure", "word"),
+)  # fmt: skip
+
+RATINGS = Table(
+    "ratings",
+    (
+        f.RATING_KEY, f.SAMPLE_ID.or_null("The sample that is meant; null where none, or no one alone, is."), f.ITEM_ID,
+        f.DIMENSION, f.RATER, f.RATER_KIND, f.RATING, f.RATING_SCALE_LOW, f.RATING_SCALE_HIGH, f.RATING_STEP, f.RATING_STATUS,
+        f.DETAIL,
+    ),
+    key=("rating_key",),
+)  # fmt: skip
+
+AGREEMENT = Table(
+    "agreement",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.DIMENSION, f.SUBJECT_KIND, f.SUBJECT,
+        f.AGAINST, f.AGAINST_DIMENSION, f.AGREEMENT_MODEL, f.AGREEMENT_CHECKPOINT, f.AGREEMENT_CATEGORY, f.AGREEMENT_METRIC,
+        f.ESTIMATE, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.AGREEMENT_SCALE_LOW, f.AGREEMENT_SCALE_HIGH, f.N_ITEMS,
+        f.N_ITEM_PROMPTS, f.N_RATERS, f.CELL_STATUS, f.REASON,
+    ),
+    key=(
+        "rubric_id", "dimension", "subject_kind", "subject", "against", "against_dimension", "model", "checkpoint", "category",
+        "metric",
+    ),
+)  # fmt: skip
+
+CORRECTED = Table(
+    "corrected",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_OR_NULL, f.DIMENSION,
+        f.AGREEMENT_MODEL, f.AGREEMENT_CHECKPOINT, f.AGREEMENT_CATEGORY, f.ESTIMATOR, f.ESTIMATE, f.PROMPT_SE, f.CI_LOW,
+        f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.TUNING, f.N_ALL_PROMPTS, f.N_LABELLED, f.N_RATERS,
+        f.CELL_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "judge_model", "dimension", "model", "checkpoint", "category", "estimator"),
+)  # fmt: skip
+
+NIGHTS = Table(
+    "nights",
+    (
+        f.BENCHMARK, f.RUN_DATE, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, n.MEASURED_BY, f.MODEL,
+        f.CHECKPOINT.or_null("The checkpoint of the night; null where there are several."), f.DIMENSION, f.CELL_CATEGORY,
+        f.N_JUDGEMENTS, n.SCALE_WIDTH, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE,
+        n.ANCHOR_BRIDGE_SE, f.REASON,
+    ),
+    key=("benchmark", "run_date", "rubric_id", "rubric_version", "judge_model", "model", "dimension", "category"),
+)  # fmt: skip
+
+DRIFT = Table(
+    "drift",
+    (
+        f.BENCHMARK, f.RUN_DATE, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, n.MEASURED_BY, f.MODEL,
+        f.CHECKPOINT.or_null("The checkpoint of the night; null where there are several."), f.DIMENSION, f.CELL_CATEGORY,
+        f.N_JUDGEMENTS, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.N_BASELINE, n.BASELINE_MEAN, n.BASELINE_SD, n.EWMA, n.LIMIT_LOW,
+        n.LIMIT_HIGH, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE, n.ANCHOR_EWMA, n.ANCHOR_LIMIT_LOW, n.ANCHOR_LIMIT_HIGH,
+        n.ALPHA, n.N_FAMILY, n.ANCHOR_P, n.DIFFERENCE_P, n.IS_ALARM, n.VERDICT, f.REASON, n.CHANGED_ON, n.SHIFT, n.SHIFT_SE,
+    ),
+    key=NIGHTS.key,
+)  # fmt: skip
+
+BRIDGES = Table(
+    "bridges",
+    (
+        f.RUBRIC_ID, f.RUBRIC_VERSION, f.DIMENSION, n.JUDGE_OLD, n.JUDGE_NEW, n.BRIDGE_KIND, f.N_PROMPTS, f.N_IMAGES,
+        n.CENTRE_OLD, n.OFFSET, n.OFFSET_SE, n.SLOPE, n.SLOPE_SE, n.OFFSET_SLOPE_COV, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "rubric_version", "dimension", "judge_old", "judge_new"),
+)  # fmt: skip
+
+_JUDGED = (f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL, f.CHECKPOINT, f.DIMENSION)
+
+RELIABILITY = Table(
+    "reliability",
+    (
+        *_JUDGED, f.N_PROMPTS, f.N_IMAGES, n.N_SCORES, n.N_REPEATS_MEAN, n.VAR_PROMPT, n.VAR_IMAGE, n.VAR_JUDGE,
+        n.VAR_IMAGE_JUDGE, n.N_TRUNCATED, n.ICC, n.ICC_LOW, n.ICC_HIGH, n.RELIABILITY, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=tuple(field.name for field in _JUDGED),
+)  # fmt: skip
+
+DESIGNS = Table(
+    "designs",
+    (
+        *_JUDGED, n.N_PROMPTS_PLANNED, n.N_IMAGES_PLANNED, n.N_REPEATS_PLANNED, f.N_JUDGEMENTS, n.COST_RATIO, n.IS_AT_HAND,
+        n.SE_CLAIMS, n.SE_TRENDS,
+    ),
+    key=(*RELIABILITY.key, "n_prompts", "n_images_per_prompt", "n_repeats"),
+)  # fmt: skip
+
+JURY = Table(
+    "jury",
+    (
+        f.RUBRIC_ID, f.RUBRIC_VERSION, f.MODEL, f.CHECKPOINT, f.DIMENSION, n.JUDGE_A, n.JUDGE_B, n.JURY_METRIC, f.ESTIMATE,
+        f.CI_LOW, f.CI_HIGH, n.N_JUDGES, n.N_ITEMS, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "rubric_version", "model", "checkpoint", "dimension", "judge_a", "judge_b", "metric"),
+)  # fmt: skip
+
+RUNS = Table(
+    "runs",
+    (
+        f.STARTED_AT, f.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, f.PUBLICATION_ID, f.OUTCOME, f.DATASET_ID, f.N_SAMPLES,
+        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.COST_USD, f.CODE_VERSION,
+    ),
+    key=("started_at", "benchmark"),
+)  # fmt: skip
+
+TABLES = {
+    t.name: t
+    for t in (
+        SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS,
+        DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, RUNS,
+    )
+}  # fmt: skip
+
+
+def conform(frame: pl.DataFrame | pa.Table, table: Table) -> pa.Table:
+    """The frame with exactly the table's columns, order, types and metadata.
+
+    Raises ValueError where a column is missing, cannot be cast, or is null where the table forbids it.
+    """
+    arrow = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
+    missing = [name for name in table.columns if name not in arrow.column_names]
+    if missing:
+        raise ValueError(f"table {table.name} needs the columns {missing}; the frame has {arrow.column_names}")
+    try:
+        return arrow.select(table.columns).cast(table.schema())
+    except ValueError as error:  # pyarrow's own errors are ValueErrors
+        raise ValueError(f"table {table.name}: {error}") from error

@@ -1,0 +1,213 @@
+"""Which checkpoints are compared in which cells, and the rows of it.
+
+The paired test is comparisons_paired.py, the correction for their number comparisons_corrected.py.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby, pairwise
+
+from schemas.benchmark import Statistics
+from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from tasks.aggregate.comparisons_paired import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
+from tasks.aggregate.figures import MEAN, strata_of
+from tasks.aggregate.intervals import LEVEL, t_quantile
+from tasks.aggregate.outcomes import CELL, Judged
+from tasks.aggregate.tallies import Tally
+
+Row = dict[str, object]
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A model's checkpoint as one judge saw it in one dimension: its tally, and its published means by category."""
+
+    judge_model: str
+    model: str
+    checkpoint: str
+    tally: Tally
+    cells: Mapping[str, Row]
+
+    def part(self, category: str) -> Tally | None:
+        """The tally of a category, None where there is none; of all together in a total."""
+        if category in (Total.MACRO, Total.MICRO):
+            return self.tally
+        return self.tally.by_category.get(category)
+
+
+def comparison_rows(
+    judged: Judged,
+    tallied: Sequence[tuple[dict[str, str], Tally]],
+    rows: Sequence[Row],
+    expected: frozenset[str],
+    statistics: Statistics,
+    baseline: str | None,
+) -> Iterator[Row]:
+    """Every comparison of one dimension, p not corrected yet.
+
+    `predecessor` and `baseline` in every cell; `each_other` where a ranking stands: in `__macro__`, or in the categories where
+    the dimension has no total.
+    """
+    versions = judged.versions
+    contestants = _contestants(tallied, rows)
+    for judge, found in groupby(contestants, key=lambda one: one.judge_model):
+        mine = list(found)
+        for a, b in predecessors(mine):
+            yield from _compared(ComparisonKind.PREDECESSOR, a, b, sorted(a.cells), expected, statistics, versions)
+        if baseline is not None:
+            yield from _against_baseline(mine, contestants, judge, baseline, expected, statistics, versions)
+        if len(mine) <= statistics.max_ranked:
+            for a, b in combinations(mine, 2):
+                ranked = ranking_categories(a.cells)
+                yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, expected, statistics, versions)
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers inside names as numbers: step-900 before step-1000."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts if part]
+
+
+def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:
+    """Each checkpoint and the one before it, of the same model, in natural order of their names."""
+    ordered = sorted(contestants, key=lambda one: (one.model, natural_key(one.checkpoint), one.checkpoint))
+    for before, after in pairwise(ordered):
+        if before.model == after.model:
+            yield after, before
+
+
+def ranking_categories(cells: Mapping[str, Row]) -> list[str]:
+    """Where a dimension is ranked: over all categories, or in each where it has no total."""
+    if Total.MACRO.value in cells and cells[Total.MACRO.value]["reason"] not in ("not_in_all_categories", "scales_differ"):
+        return [Total.MACRO.value]
+    return sorted(cells.keys() - {word.value for word in (Total.MACRO, Total.MICRO)})
+
+
+def _against_baseline(
+    mine: Sequence[Contestant],
+    everyone: Sequence[Contestant],
+    judge: str,
+    baseline: str,
+    expected: frozenset[str],
+    statistics: Statistics,
+    versions: Mapping[tuple[str, ...], frozenset[str]],
+) -> Iterator[Row]:
+    """All but the baseline against it; null rows where this judge, or nobody, has judged it."""
+    found = [one for one in everyone if f"{one.model}/{one.checkpoint}" == baseline]
+    own = [one for one in found if one.judge_model == judge]
+    for a in mine:
+        if own and a is not own[0]:
+            yield from _compared(ComparisonKind.BASELINE, a, own[0], sorted(a.cells), expected, statistics, versions)
+        elif not own:
+            model, _, checkpoint = baseline.rpartition("/")
+            model, checkpoint = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
+            reason = ComparisonReason.JUDGE_DIFFERS if found else ComparisonReason.BASELINE_MISSING
+            for category in sorted(a.cells):
+                row = _address(ComparisonKind.BASELINE, a, category) | {"model_b": model, "checkpoint_b": checkpoint}
+                yield row | _null(reason)
+
+
+def _compared(
+    kind: ComparisonKind,
+    a: Contestant,
+    b: Contestant,
+    categories: Sequence[str],
+    expected: frozenset[str],
+    statistics: Statistics,
+    versions: Mapping[tuple[str, ...], frozenset[str]],
+) -> Iterator[Row]:
+    is_same_rubric = versions[a.judge_model, a.model, a.checkpoint] == versions[b.judge_model, b.model, b.checkpoint]
+    for category in categories:
+        row = _address(kind, a, category) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
+        cells = a.cells[category], b.cells.get(category)
+        if cells[1] is None:
+            yield row | _null(ComparisonReason.DATASET_DIFFERS)
+            continue
+        row |= {
+            "cell_id_b": cells[1]["cell_id"],
+            "fail_rate_a": cells[0]["fail_rate"],
+            "fail_rate_b": cells[1]["fail_rate"],
+        }
+        if not is_same_rubric:
+            yield row | _null(ComparisonReason.RUBRIC_DIFFERS)
+            continue
+        row |= _failures(a, b, category)
+        reason = _why_not(cells[0], cells[1])
+        yield row | (_null(reason) if reason else _figures(a, b, category, _strata(a, category, expected), statistics))
+
+
+def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], statistics: Statistics) -> Row:
+    width = float(str(a.cells[category]["scale_high"])) - float(str(a.cells[category]["scale_low"]))
+    both = [(a.part(name), b.part(name)) for name in names]
+    found = [paired(one, other, width) for one, other in both if one is not None and other is not None]
+    strata = [one for one in found if one is not None]
+    if len(strata) < len(names):
+        return _null(ComparisonReason.DATASET_DIFFERS)
+    joint = mean_of_paired(strata) if category == Total.MACRO else strata[0]
+    counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
+    if min(stratum.n_prompts for stratum in strata) < statistics.min_paired_prompts or joint.se is None or joint.df is None:
+        return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
+    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df}
+    if is_still(joint, width):
+        p = sign_flip_p(strata, width)
+        test = None if p is None else ComparisonTest.SIGN_FLIP.value
+        return row | {
+            "p": p, "test": test, "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
+        }  # fmt: skip
+    return row | _tested(joint.delta, joint.se, joint.df, width)
+
+
+def _tested(delta: float, se: float, df: float, width: float) -> Row:
+    half = t_quantile(LEVEL, df) * se
+    return {
+        "ci_low": max(-width, delta - half), "ci_high": min(width, delta + half), "mde80": mde80(se, df),
+        "p": t_test(delta, se, df), "test": ComparisonTest.PAIRED_T.value, "status": CellStatus.OK.value, "reason": None,
+    }  # fmt: skip
+
+
+def _failures(a: Contestant, b: Contestant, category: str) -> Row:
+    """In a total the test is over the prompts of all categories."""
+    one, other = a.part(category), b.part(category)
+    p = failures_p(one, other) if one and other else None
+    return {"p_failures": p, "has_unequal_failures": None if p is None else p < ALPHA}
+
+
+def _strata(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:
+    """The parts a cell is a mean of: itself, or for `__macro__` the categories."""
+    if category != Total.MACRO:
+        return [category]
+    return [next(iter(stratum.categories)) for stratum in strata_of(a.tally, expected)]
+
+
+def _why_not(a: Row, b: Row) -> ComparisonReason | None:
+    statuses = {a["status"], b["status"]}
+    if CellStatus.NULL.value in statuses:
+        return ComparisonReason.NO_SUCH_TOTAL
+    return ComparisonReason.BLOCKED if CellStatus.BLOCKED.value in statuses else None
+
+
+def _address(kind: ComparisonKind, a: Contestant, category: str) -> Row:
+    cell = a.cells[category]
+    return {
+        "comparison": kind.value, "judge_model": a.judge_model, "dimension": cell["dimension"], "category": category,
+        "metric": MEAN, "estimand": Estimand.PROMPTS_LIKE_THESE.value, "model_a": a.model, "checkpoint_a": a.checkpoint,
+        "cell_id_a": cell["cell_id"], "cell_id_b": None, "ci_level": LEVEL, "n_prompts_paired": 0, "win": 0, "tie": 0, "loss": 0,
+    }  # fmt: skip
+
+
+def _null(reason: ComparisonReason) -> Row:
+    return {"status": CellStatus.NULL.value, "reason": reason.value}
+
+
+def _contestants(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
+    """Each cell's tally with its published means, in the order of the tallies."""
+    cells: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in rows:
+        if row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE:
+            cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
+    return [
+        Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
+        for address, tally in tallied
+    ]

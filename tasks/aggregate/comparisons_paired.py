@@ -1,0 +1,116 @@
+"""Two cells held against each other, prompt by prompt. Which cells are, and how many p are corrected, is comparisons.py."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr, stdtr, stdtrit
+
+from tasks.aggregate.intervals import LEVEL, t_quantile
+from tasks.aggregate.tallies import Tally
+
+POWER = 0.80
+_SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A mean less another over the prompts scored for both; `se` and `df` None where there is one such prompt.
+
+    `signs` holds the sign of each category's delta where nothing varies in it, for the exact test.
+    """
+
+    delta: float
+    se: float | None
+    df: float | None
+    n_prompts: int
+    win: int
+    tie: int
+    loss: int
+
+
+def paired(a: Tally, b: Tally, width: float) -> Paired | None:
+    """The difference of two ratio estimators over shared clusters and its linearised standard error; None without a shared one.
+
+    With the residuals e_p = (sum_p - m n_p) / N of each, se² = K/(K - 1) Σ (e_ap - e_bp)² (Cochran 1977, ch. 6; the
+    covariance of the two is in the difference), df = K - 1. `width` is the scale's.
+    """
+    if a.scored is None or b.scored is None:
+        return None
+    (sums_a, counts_a, _, prompts_a), (sums_b, counts_b, _, prompts_b) = a.scored, b.scored
+    if not np.array_equal(prompts_a, prompts_b):
+        _, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
+        sums_a, counts_a, sums_b, counts_b = sums_a[in_a], counts_a[in_a], sums_b[in_b], counts_b[in_b]
+    n_prompts = len(sums_a)
+    if not n_prompts:
+        return None
+    n_a, n_b = int(counts_a.sum()), int(counts_b.sum())
+    mean_a, mean_b = float(sums_a.sum()) / n_a, float(sums_b.sum()) / n_b
+    apart = sums_a / counts_a - sums_b / counts_b
+    win, loss = int((apart > _SAME * width).sum()), int((apart < -_SAME * width).sum())
+    counts = {"win": win, "tie": n_prompts - win - loss, "loss": loss}
+    if n_prompts == 1:
+        return Paired(mean_a - mean_b, None, None, 1, **counts)
+    residuals = (sums_a - mean_a * counts_a) / n_a - (sums_b - mean_b * counts_b) / n_b
+    variance = float((residuals**2).sum()) * n_prompts / (n_prompts - 1)
+    return Paired(mean_a - mean_b, math.sqrt(variance), float(n_prompts - 1), n_prompts, **counts)
+
+
+def mean_of_paired(strata: Sequence[Paired]) -> Paired:
+    """The unweighted mean of the categories' deltas: variances add, degrees of freedom after Satterthwaite (1946)."""
+    n = len(strata)
+    delta = math.fsum(stratum.delta for stratum in strata) / n
+    counts = {name: sum(getattr(stratum, name) for stratum in strata) for name in ("n_prompts", "win", "tie", "loss")}
+    parts = [(s.se**2 / n**2, s.df) for s in strata if s.se is not None and s.df is not None]
+    if len(parts) < n:
+        return Paired(delta, None, None, **counts)
+    variance, below = math.fsum(part for part, _ in parts), math.fsum(part**2 / df for part, df in parts)
+    df = variance**2 / below if below > 0 else float(counts["n_prompts"] - n)
+    return Paired(delta, math.sqrt(variance), df, **counts)
+
+
+def is_still(found: Paired, width: float) -> bool:
+    """Whether the prompts' differences do not vary."""
+    return found.se is not None and found.se <= _SAME * width
+
+
+def t_test(delta: float, se: float, df: float) -> float:
+    """Two-sided p of Student's t, to 12 digits: the last ones differ between processors, published bytes may not."""
+    return _rounded(2.0 * float(stdtr(df, -abs(delta) / se)))
+
+
+def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
+    """Exact p where every prompt differs by one amount: the share of sign patterns at least as extreme.
+
+    1 where nothing differs. None where categories differ in sign: their mean is then not the most extreme pattern.
+    """
+    signs = {math.copysign(1, stratum.delta) for stratum in strata if abs(stratum.delta) > _SAME * width}
+    n_flips = sum(stratum.n_prompts for stratum in strata if abs(stratum.delta) > _SAME * width)
+    return 1.0 if not signs else (2.0 ** (1 - n_flips) if len(signs) == 1 else None)
+
+
+def mde80(se: float, df: float) -> float:
+    """The true difference that is found in 80 % of cases, two-sided at 5 %: (t at 0.975 + t at 0.80) · se (Bloom 1995)."""
+    return (t_quantile(LEVEL, df) + _rounded(float(stdtrit(df, POWER)))) * se
+
+
+def failures_p(a: Tally, b: Tally) -> float | None:
+    """Exact two-sided sign test over prompts: on as many of them a fails more often as b does. None without a shared prompt."""
+    share_a, prompts_a = a.failed_shares
+    share_b, prompts_b = b.failed_shares
+    if not np.array_equal(prompts_a, prompts_b):
+        shared, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
+        if not len(shared):
+            return None
+        share_a, share_b = share_a[in_a], share_b[in_b]
+    if not share_a.any() and not share_b.any():
+        return 1.0
+    n_more, n_less = int((share_a > share_b + _SAME).sum()), int((share_b > share_a + _SAME).sum())
+    if n_more == n_less:
+        return 1.0
+    return _rounded(min(1.0, 2.0 * float(bdtr(min(n_more, n_less), n_more + n_less, 0.5))))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.12g}")

@@ -1,0 +1,89 @@
+"""How asking went: failures by reason, replies by status, latency, tokens and cost, from the snapshot alone.
+
+What a run itself paid and found stored is no property of the snapshot: it stands in `runs`.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
+from tasks.aggregate.clusters import exact_sums
+from tasks.aggregate.outcomes import CELL, Array, Judged, Outcomes
+from tasks.aggregate.score_stream import HASHES, matched
+
+Row = dict[str, object]
+QUANTILES = (0.5, 0.9, 0.99)
+_SUMMED = (HealthMeasure.N_INPUT_TOKENS, HealthMeasure.N_OUTPUT_TOKENS, HealthMeasure.COST_USD)
+
+
+def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFrame) -> Iterator[Row]:
+    """The rows of one rubric. A request that answers for two checkpoints counts in both."""
+    cells = judged.strata.select(CELL).unique(maintain_order=True)
+    cell_of_stratum = judged.strata.join(cells.with_row_index("cell"), on=CELL, how="left", maintain_order="left")["cell"]
+    cell = cell_of_stratum.to_numpy()[judged.stratum][judged.prompt]
+    is_planned = pl.col("status") == JudgementStatus.PLANNED.value
+    keys = judged.frame.with_columns(cell=pl.Series(cell.astype(np.int32))).filter(is_planned)
+    requests = keys.select(*HASHES, "cell")
+    if requests["key"].n_unique() < requests.height:  # samples share a question; most often none do
+        requests = requests.unique()
+    asks = _asks(requests, replies).partition_by("cell", as_dict=True)
+    judgements = _judged(judged, read, cell, requests["cell"].to_numpy(), cells.height)
+    for number, address in enumerate(cells.iter_rows(named=True)):
+        answered = _answered(asks[number,]) if (number,) in asks else ()
+        for measure, word, value, n_known in (*judgements[number], *answered):
+            yield address | {"measure": measure.value, "word": word, "value": value, "n_known": n_known}
+
+
+_Figure = tuple[HealthMeasure, str, float | None, int]
+
+
+def _judged(judged: Judged, read: Mapping[str, Outcomes], cell: Array, asked: Array, n_cells: int) -> list[list[_Figure]]:
+    """By cell: judgements, those planned, their requests (`asked` holds the cell of each), and failures by reason."""
+    is_planned = (judged.frame["status"] == JudgementStatus.PLANNED.value).to_numpy()
+    totals = np.bincount(cell, minlength=n_cells)
+    counts = {
+        HealthMeasure.N_JUDGEMENTS: totals,
+        HealthMeasure.N_PLANNED: np.bincount(cell[is_planned], minlength=n_cells),
+        HealthMeasure.N_REQUESTS: np.bincount(asked, minlength=n_cells),
+    }
+    found: list[list[_Figure]] = [
+        [(measure, "", float(values[n]), int(totals[n])) for measure, values in counts.items()] for n in range(n_cells)
+    ]
+    failed = pl.concat([
+        pl.DataFrame({"row": outcomes.failed_row, "reason": pl.Series(outcomes.reason, dtype=pl.String)})
+        for outcomes in read.values()
+    ]).unique()  # fmt: skip
+    counted = failed.with_columns(cell=pl.Series(cell[failed["row"].to_numpy()])).group_by("cell", "reason").len("n")
+    for number, reason, n in counted.sort("cell", "reason").iter_rows():
+        found[number].append((HealthMeasure.N_WITHOUT_SCORE, reason, float(n), int(totals[number])))
+    return found
+
+
+def _asks(requests: pl.DataFrame, replies: pl.LazyFrame) -> pl.DataFrame:
+    """One row per cell and ask of its requests."""
+    texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model")]
+    numbers = ["ask_index", "n_input_tokens", "n_output_tokens", "cost_usd", "latency_s", "n_attempts"]
+    return matched(replies.select(*texts, *numbers, **HASHES).collect(engine="streaming"), requests)
+
+
+def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
+    for status, n in _counts(asks["status"]):
+        yield HealthMeasure.N_REPLIES, status, float(n), asks.height
+    for name, n in _counts(asks["answered_model"].drop_nulls()):
+        yield HealthMeasure.N_ANSWERED_BY, name, float(n), asks.height
+    yield HealthMeasure.N_REASKED, "", float((asks["ask_index"] > 0).sum()), asks.height
+    yield HealthMeasure.N_ATTEMPTS, "", float(asks["n_attempts"].sum()), asks.height
+    for measure in _SUMMED:
+        known = asks[measure.value].drop_nulls().cast(pl.Float64).to_numpy()
+        total = float(exact_sums(np.zeros(len(known), np.int64), known, 1)[0]) if len(known) else None
+        yield measure, "", total, len(known)
+    latency = asks.filter(pl.col("status") == ReplyStatus.ANSWERED.value)["latency_s"].drop_nulls()
+    for quantile in QUANTILES:  # an order statistic: no arithmetic that could round
+        yield HealthMeasure.LATENCY_S, f"p{100 * quantile:g}", latency.quantile(quantile, "nearest"), latency.len()
+
+
+def _counts(words: pl.Series) -> list[tuple[str, int]]:
+    counted = words.cast(pl.String).alias("word").to_frame().group_by("word").len("n").sort("word")
+    return [(str(word), int(n)) for word, n in counted.iter_rows()]

@@ -1,0 +1,129 @@
+"""Means whose unit is the prompt, and intervals that stay on the scale. Which scores make up a cell is cells.py.
+
+Every formula, its assumption and its source stand in docs/statistics.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from schemas.statuses import CellReason
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+LEVEL = 0.95
+_ZERO = 1e-12  # of the scale's width: below this a standard error is rounding, not variation
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredMean:
+    """A mean over images whose independent unit is the prompt.
+
+    `se` and `df` are None where one prompt (in some category) leaves no variance to see. `variance_if_independent`
+    is what the variance would be if as many images had each a prompt of its own; None where it cannot be had.
+    """
+
+    mean: float
+    se: float | None
+    df: float | None
+    n_prompts: int
+    variance_if_independent: float | None
+
+    @property
+    def design_effect(self) -> float | None:
+        """Clustered variance over the variance of as many independent images (Kish 1965); None where either is unknown."""
+        if self.se is None or not self.variance_if_independent:
+            return None
+        return self.se**2 / self.variance_if_independent
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Lower and upper end, on the scale."""
+
+    low: float
+    high: float
+
+
+def clustered_mean(sums: Floats, counts: Counts, squares_within: Floats) -> ClusteredMean:
+    """Image-weighted mean of K prompts and its linearised standard error: the ratio estimator (Cochran 1977, ch. 6, 9A).
+
+    `sums` and `counts` hold each prompt's sum of image values and its number of images (at least 1), shape (K,);
+    `squares_within` the sum of its images' squared deviations from the prompt's mean.
+    """
+    n_prompts, n_images = len(sums), int(counts.sum())
+    mean = float(sums.sum()) / n_images
+    deviations = sums - mean * counts
+    spread = float((squares_within + deviations**2 / counts).sum())
+    independent = spread / (n_images - 1) / n_images if n_images > 1 else None
+    if n_prompts == 1:
+        return ClusteredMean(mean, None, None, 1, independent)
+    variance = float((deviations**2).sum()) * n_prompts / (n_prompts - 1) / n_images**2
+    return ClusteredMean(mean, math.sqrt(variance), float(n_prompts - 1), n_prompts, independent)
+
+
+def mean_within(sums: Floats, counts: Counts, squares_within: Floats) -> ClusteredMean:
+    """The same mean where these prompts are all there are: each is a stratum and only its images vary (Cochran 1977, ch. 5).
+
+    A prompt with one image has the variance pooled over the others; without any other, se and df are None.
+    """
+    n_images, n_prompts = int(counts.sum()), len(sums)
+    mean = float(sums.sum()) / n_images
+    spread = float((squares_within + (sums - mean * counts) ** 2 / counts).sum())
+    independent = spread / (n_images - 1) / n_images if n_images > 1 else None
+    several = counts > 1
+    freedom = int((counts[several] - 1).sum())
+    if not freedom:
+        return ClusteredMean(mean, None, None, n_prompts, independent)
+    parts = counts[several] * squares_within[several] / (counts[several] - 1) / n_images**2
+    alone = (n_prompts - int(several.sum())) * float(squares_within[several].sum()) / freedom / n_images**2
+    known, below = float(parts.sum()), float((parts**2 / (counts[several] - 1)).sum())
+    df = known**2 / below if below > 0 else float(freedom)
+    return ClusteredMean(mean, math.sqrt(known + alone), df, n_prompts, independent)
+
+
+def mean_of_means(strata: Sequence[ClusteredMean]) -> ClusteredMean:
+    """The unweighted mean of category means: variances add, degrees of freedom after Satterthwaite (1946)."""
+    n_strata, n_prompts = len(strata), sum(stratum.n_prompts for stratum in strata)
+    mean = math.fsum(stratum.mean for stratum in strata) / n_strata
+    known = [s.variance_if_independent for s in strata if s.variance_if_independent is not None]
+    independent = math.fsum(known) / n_strata**2 if len(known) == n_strata else None
+    parts = [(stratum.se**2 / n_strata**2, stratum.df) for stratum in strata if stratum.se is not None and stratum.df is not None]
+    if len(parts) < n_strata:
+        return ClusteredMean(mean, None, None, n_prompts, independent)
+    variance = math.fsum(part for part, _ in parts)
+    below = math.fsum(part**2 / df for part, df in parts)
+    df = variance**2 / below if below > 0 else float(n_prompts - n_strata)
+    return ClusteredMean(mean, math.sqrt(variance), df, n_prompts, independent)
+
+
+def interval(estimate: ClusteredMean, low: float, high: float, level: float = LEVEL) -> Interval | CellReason:
+    """Wilson's (1927) score interval with a t quantile and the effective sample size m(1 - m)/se² of the mean m on [0, 1].
+
+    For complex surveys: Dean & Pagano (2015), Franco et al. (2019). It cannot leave [low, high]. Where se is 0 at an end
+    of the scale the effective sample size is the number of prompts; elsewhere on it no interval exists: the reason.
+    """
+    if estimate.se is None or estimate.df is None:
+        return CellReason.TOO_FEW_PROMPTS
+    width = high - low
+    share = min(1.0, max(0.0, (estimate.mean - low) / width))
+    relative = estimate.se / width
+    is_at_end = min(share, 1 - share) <= _ZERO
+    if relative <= _ZERO and not is_at_end:
+        return CellReason.NO_VARIATION
+    n_effective = estimate.n_prompts if relative <= _ZERO or is_at_end else share * (1 - share) / relative**2
+    squared = t_quantile(level, estimate.df) ** 2
+    middle = share + squared / (2 * n_effective)
+    half = math.sqrt(squared * share * (1 - share) / n_effective + (squared / (2 * n_effective)) ** 2)
+    bottom, top = (middle - half) / (1 + squared / n_effective), (middle + half) / (1 + squared / n_effective)
+    return Interval(low + width * max(0.0, min(bottom, share)), low + width * min(1.0, max(top, share)))
+
+
+def t_quantile(level: float, df: float) -> float:
+    """The two-sided Student t quantile, to 12 digits: the last ones differ between processors, published bytes may not."""
+    return float(f"{float(stdtrit(df, (1 + level) / 2)):.12g}")

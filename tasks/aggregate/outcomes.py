@@ -1,0 +1,234 @@
+"""What became of each judgement in each dimension: a score that counts, or why not and what it can have been.
+
+Judgements that were never planned (a broken sample, a missing column) are outcomes too: they fail by their own reason. Names
+become numbers here, once: rows are then gathered and summed by number, and scores are read as a stream, never all at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.errors import CorruptLakeError, SourceError
+from schemas.statuses import JudgementStatus, ScoreStatus, Total
+from tasks.aggregate.scales import has_prompt, is_asked, scale
+from tasks.aggregate.score_stream import HASHES, joined
+
+CELL = ("judge_model", "model", "checkpoint")
+"""What a mean is never taken across, beside rubric and dimension."""
+
+PROMPT = [*CELL, "category", "prompt_id"]
+"""A prompt's judgements within a cell and category: what the statistics take as independent units."""
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One rubric's judgements, as numbers.
+
+    `prompts` has a row for each prompt within a cell and category, sorted by name; `strata` one for each cell and category,
+    sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
+    `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample.
+    """
+
+    frame: pl.DataFrame
+    strata: pl.DataFrame
+    stratum: Array
+    prompt_code: Array
+    prompt: Array
+    sample: Array
+    sample_prompt: Array
+
+    @cached_property
+    def versions(self) -> dict[tuple[str, ...], frozenset[str]]:
+        """The rubric versions each cell was judged by: one, unless somebody has mended the lake by hand."""
+        cells = self.strata.select(CELL).unique().rows()
+        used = self.frame["rubric_version"].unique().cast(pl.String).to_list()
+        if len(used) == 1:
+            return dict.fromkeys(cells, frozenset(used))
+        named = self.frame.select(pl.col(*CELL, "rubric_version").cast(pl.String)).unique().rows()
+        return {cell: frozenset(version for *other, version in named if tuple(other) == cell) for cell in cells}
+
+    @property
+    def n_prompts(self) -> int:
+        """Prompts within cells and categories."""
+        return len(self.stratum)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """One dimension: `row` of each judgement with a score that counts, and its `score`; the other columns are of the failures.
+
+    A failure has its row, the lowest and the highest the score can have been, the reason, and whether a rule forbids a
+    readable score.
+    """
+
+    row: Array
+    score: Array
+    failed_row: Array
+    low: Array
+    high: Array
+    reason: Array
+    is_violation: Array
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no judgement is asked about the dimension."""
+        return not len(self.row) and not len(self.failed_row)
+
+
+def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
+    """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
+
+    Left out: anchors (their occasion is not empty; they watch the judge), and, where the rubric dispatches on the
+    category, samples without one: the rubric is not for them. Raises SourceError where a category has a reserved name.
+    """
+    mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "")
+    if rubric.dispatch and rubric.dispatch == rubric.report_by:
+        mine = mine.filter(pl.col("category").is_not_null() | _is_planned())
+    few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]
+    has_repeats = (mine.select(pl.col("repeat").max()).collect().item() or 0) > 0
+    whole = mine.select(*few, *(["sample_id"] if has_repeats else []), **HASHES).collect(engine="streaming")
+    frame = whole.with_columns(pl.col("category").fill_null(Total.UNNAMED.value))
+    _refuse_reserved(mine)
+    numbered = [_numbered(frame[name]) for name in PROMPT]
+    numbers, names, sizes = [n for n, _ in numbered], [n for _, n in numbered], [max(1, len(n)) for _, n in numbered]
+    found, prompt = np.unique(np.ravel_multi_index(tuple(numbers), sizes), return_inverse=True)
+    codes = np.unravel_index(found, sizes)
+    cells = np.ravel_multi_index(codes[:-1], sizes[:-1])
+    first, stratum = np.unique(cells, return_index=True, return_inverse=True)[1:]
+    strata = pl.DataFrame(
+        {name: values.gather(code[first]) for name, values, code in zip(PROMPT[:-1], names, codes, strict=False)}
+    )
+    prompt = prompt.astype(np.int32)
+    sample, sample_prompt = (
+        _samples(frame["sample_id"], prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
+    )
+    kept = frame.select(*CELL, "category", "rubric_version", "status", "reason", *HASHES)
+    return Judged(kept, strata, stratum.astype(np.int32), codes[-1], prompt, sample, sample_prompt)
+
+
+def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:
+    """The outcomes of every dimension that is asked about, from one pass over the rubric's scores.
+
+    Raises CorruptLakeError where a planned judgement has no score row: the reading is not of this plan.
+    """
+    keys = [dimension.key for dimension in rubric.dimensions]
+    kept: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
+    failed: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
+    is_planned = judged.frame["status"] == JudgementStatus.PLANNED.value
+    has_row = ~is_planned.to_numpy()
+    for batch in _batches(judged.frame.filter(is_planned), np.flatnonzero(is_planned.to_numpy()), scores, rubric):
+        rows = batch["row"].to_numpy()
+        has_row[rows] = True
+        dimension, is_scored = batch["dimension"].to_physical().to_numpy(), batch["is_scored"].to_numpy()
+        score = batch["score"].to_numpy()
+        for number, key in enumerate(keys):
+            chosen = np.flatnonzero(is_scored & (dimension == number))
+            if len(chosen):
+                kept[key].append((rows[chosen], score[chosen]))
+        for row, number, low, high, reason, is_violation in _failures(batch):
+            failed[keys[number]].append((row, low, high, reason, is_violation))
+    if not has_row.all():
+        _say_lost(judged, has_row, judgements, rubric)
+    rest = np.flatnonzero(~is_planned.to_numpy())
+    found = {key: _outcomes(kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key)]) for key in keys}
+    return {key: outcomes for key, outcomes in found.items() if not outcomes.is_empty}
+
+
+def _batches(planned: pl.DataFrame, rows: Array, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.DataFrame]:
+    """The rubric's scores beside the rows of the judgements they answer."""
+    keys = planned.select(*HASHES, row=pl.Series(rows.astype(np.int32)))
+    dimensions = pl.Enum([dimension.key for dimension in rubric.dimensions])
+    is_scored = pl.col("status") == ScoreStatus.SCORED.value
+    wanted = scores.filter(pl.col("rubric_id") == rubric.id).select(
+        "request_key",
+        "score",
+        pl.col("dimension").cast(dimensions),
+        is_scored=is_scored,
+        is_violation=pl.col("status") == ScoreStatus.RULE_VIOLATION.value,
+        reason=pl.when(~is_scored).then(pl.coalesce("reason", "status")),
+        low=pl.when(~is_scored).then("bound_low"),
+        high=pl.when(~is_scored).then("bound_high"),
+    )
+    return joined(wanted, keys)
+
+
+def _failures(batch: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+    for (number,), part in batch.filter(~pl.col("is_scored")).group_by(pl.col("dimension").to_physical()):
+        columns = (part[name].to_numpy() for name in ("low", "high", "reason", "is_violation"))
+        yield part["row"].to_numpy(), number, *columns
+
+
+def _outcomes(kept: list[tuple[Array, ...]], failed: list[tuple[Array, ...]]) -> Outcomes:
+    nothing = (np.empty(0, np.int32), np.empty(0))
+    row, score = (np.concatenate(parts) for parts in zip(nothing, *kept, strict=True))
+    failed_row, low, high, reason, is_violation = (np.concatenate(parts) for parts in zip(*failed, strict=True))
+    return Outcomes(row, score, failed_row, low, high, reason, is_violation)
+
+
+def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str) -> tuple[Array, ...]:
+    """Failures that never became a request: each can have been anything on the scale it would have been scored on."""
+    rest = judged.frame[rows].select(pl.col("category", "status", "reason").cast(pl.String))
+    asked = {category: scale(rubric, category, key) for category in rest["category"].unique() if is_asked(rubric, category, key)}
+    chosen = rest["category"].is_in(list(asked)).to_numpy()
+    mine = rest.filter(pl.Series(chosen))
+    ends = np.array([asked[category] for category in mine["category"]]).reshape(-1, 2)
+    reason = mine.select(pl.coalesce("reason", "status")).to_series().to_numpy().astype(object)
+    return rows[chosen].astype(np.int32), ends[:, 0], ends[:, 1], reason, np.zeros(mine.height, bool)
+
+
+def known_prompts(judged: Judged, rubric: Rubric) -> Array:
+    """Whether each prompt has a judgement in a category the rubric has a prompt for: else it is no part of a macro mean."""
+    in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]])[judged.stratum]
+    status = judged.frame["status"]
+    is_planned = (status == JudgementStatus.PLANNED.value).to_numpy()
+    is_known = is_planned | (in_known[judged.prompt] & (status != JudgementStatus.NO_PROMPT.value).to_numpy())
+    return np.bincount(judged.prompt, is_known, judged.n_prompts) > 0
+
+
+def _refuse_reserved(judgements: pl.LazyFrame) -> None:
+    is_reserved = pl.col("category").is_in([str(word) for word in Total])
+    reserved = judgements.filter(is_reserved).select("category", "sample_id").head(1).collect()
+    if not reserved.is_empty():
+        raise SourceError(
+            f"the category {reserved['category'][0]!r} of sample {reserved['sample_id'][0][:12]} is a name Salon keeps "
+            "for totals; rename it in the source"
+        )
+
+
+def _samples(sample_id: pl.Series, prompt: Array) -> tuple[Array, Array]:
+    """The number of each judgement's sample, and the prompt of each sample. A sample stands once under each judge."""
+    numbers, names = _numbered(sample_id.cast(pl.Categorical))
+    found, first, sample = np.unique(prompt.astype(np.int64) * len(names) + numbers, return_index=True, return_inverse=True)
+    return sample.astype(np.int32), prompt[first[: len(found)]]
+
+
+def _say_lost(judged: Judged, has_row: Array, judgements: pl.LazyFrame, rubric: Rubric) -> None:
+    lost = np.flatnonzero(~has_row)
+    is_first = HASHES["key"] == pl.lit(judged.frame["key"][int(lost[0])], pl.UInt64)
+    first = judgements.filter(is_first).select("sample_id").head(1).collect().item()
+    raise CorruptLakeError(
+        f"{len(lost)} planned judgements of rubric {rubric.id} have no row in scores (the first: sample {first}); the scores are "
+        "not of this plan, run the benchmark again to read the replies anew"
+    )
+
+
+def _numbered(values: pl.Series) -> tuple[Array, pl.Series]:
+    """The place of each value among the sorted names, and the names. Categoricals: strings are compared once a name."""
+    found = values.unique()
+    names = found.cast(pl.String)
+    codes = found.to_physical().to_numpy()
+    place = np.zeros(int(codes.max()) + 1 if len(codes) else 1, np.int64)
+    place[codes[names.arg_sort().to_numpy()]] = np.arange(len(codes))
+    return place[values.to_physical().to_numpy()], names.sort()
+
+
+def _is_planned() -> pl.Expr:
+    return pl.col("status") == JudgementStatus.PLANNED.value

@@ -1,0 +1,13 @@
+"""The Prefect tasks of aggregation: the tables of one run. The work is in published.py and reliability_tables.py."""
+
+from prefect import task
+
+from tasks.aggregate.published import aggregated
+from tasks.aggregate.reliability_tables import judge_tables
+from tasks.prefect_options import OPTIONS
+
+compute_tables = task(name="compute tables", task_run_name="compute tables", **OPTIONS)(aggregated)
+"""Every table a run publishes, from its judgements, scores and replies."""
+
+weigh_judges = task(name="weigh judges", task_run_name="weigh judges", **OPTIONS)(judge_tables)
+"""The judges' own noise and agreement, from repeats and from several judges."""

@@ -1,0 +1,90 @@
+"""Variance between prompts, images and repeats of one dimension, balanced or not. Tables are made of it in reliability.py.
+
+Analysis of variance of a twice nested random model with the expected mean squares of unbalanced data (Henderson's method 1):
+Searle, Casella & McCulloch, Variance Components (1992), chapter 5. Categories are fixed and taken out first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+# Columns of the sums per prompt. All that is squared is taken about the overall mean.
+_N, _SUM, _SS_REPEATS, _N_IMAGES, _SS_IMAGES, _SQUARES_OVER_N, _SQUARES = range(7)
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variances, each of shape () or (fits,); NaN where the design cannot tell. Negative estimates are kept as they come."""
+
+    prompt: Floats
+    image: Floats
+    judge: Floats
+    image_and_judge: Floats  # of one score about its prompt: known without repeats, where prompts have several images
+    between_images: Floats  # prompt + image: known also where every prompt has one image
+
+
+def prompt_sums(scores: Floats, image: Counts, prompt: Counts) -> Floats:
+    """Sums per prompt, shape (prompts, 7), of single scores; `image` and `prompt` number each score's, from 0, without gaps."""
+    values = scores - scores.mean()
+    n_repeats = np.bincount(image).astype(np.float64)
+    image_sums = np.bincount(image, weights=values)
+    owner = np.zeros(len(n_repeats), dtype=np.int64)
+    owner[image] = prompt
+    n, total = np.bincount(prompt).astype(np.float64), np.bincount(prompt, weights=values)
+    repeats = np.bincount(prompt, weights=(values - (image_sums / n_repeats)[image]) ** 2)
+    images = np.bincount(owner, weights=n_repeats * (image_sums / n_repeats - (total / n)[owner]) ** 2)
+    squares = np.bincount(owner, weights=n_repeats**2)
+    return np.column_stack([n, total, repeats, np.bincount(owner), images, squares / n, squares])
+
+
+def components(totals: Floats, prompts: Floats) -> Components:
+    """Variance components, shape (fits,).
+
+    `totals`: sums over a category's prompts of prompt_sums, shape (fits, categories, 7); `prompts`: of each fit and category the
+    number of prompts, the sum of sum²/n and the sum of n², shape (fits, categories, 3).
+    """
+    n, total, ss_repeats, n_images, ss_images, squares_over_n, squares = np.moveaxis(totals, -1, 0)
+    n_prompts, total_squares_over_n, n_squared = np.moveaxis(prompts, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ss_prompts = (total_squares_over_n - total**2 / n).sum(axis=-1)
+        df_prompts, df_images, df_repeats = (
+            (a - b).sum(axis=-1) for a, b in ((n_prompts, np.ones_like(n)), (n_images, n_prompts), (n, n_images))
+        )
+        k_images = (n - squares_over_n).sum(axis=-1) / df_images
+        k_prompts_images = (squares_over_n - squares / n).sum(axis=-1) / df_prompts
+        k_prompts = (n - n_squared / n).sum(axis=-1) / df_prompts
+        judge = _mean_square(ss_repeats.sum(axis=-1), df_repeats)
+        between_images = _mean_square(ss_images.sum(axis=-1), df_images)
+        has_repeats = df_repeats > 0
+        image = np.where(has_repeats, (between_images - judge) / k_images, np.nan)
+        within = np.where(has_repeats, judge + image, between_images)
+        expected = np.where(has_repeats, judge + k_prompts_images * image, within)
+        prompt = (_mean_square(ss_prompts, df_prompts) - expected) / k_prompts
+        one_each = (_mean_square(ss_prompts, df_prompts) - judge) / k_prompts
+    return Components(prompt, image, judge, within, np.where(df_images > 0, prompt + image, one_each))
+
+
+def stratum_sums(per_prompt: Floats) -> tuple[Floats, Floats]:
+    """A category's `totals` (7,) and `prompts` (3,) for components()."""
+    extra = np.column_stack([np.ones(len(per_prompt)), per_prompt[:, _SUM] ** 2 / per_prompt[:, _N], per_prompt[:, _N] ** 2])
+    return per_prompt.sum(axis=0), extra.sum(axis=0)
+
+
+def leave_one_out(per_prompt: Floats, strata: Counts) -> tuple[Floats, Floats]:
+    """`totals` and `prompts` for components() with each prompt left out in turn: shapes (prompts, categories, 7) and (…, 3)."""
+    extra = np.column_stack([np.ones(len(per_prompt)), per_prompt[:, _SUM] ** 2 / per_prompt[:, _N], per_prompt[:, _N] ** 2])
+    found = []
+    for columns in (per_prompt, extra):
+        sums = np.stack([columns[strata == stratum].sum(axis=0) for stratum in range(int(strata.max()) + 1)])
+        left = np.repeat(sums[None], len(columns), axis=0)
+        left[np.arange(len(columns)), strata] -= columns
+        found.append(left)
+    return found[0], found[1]
+
+
+def _mean_square(squares: Floats, df: Floats) -> Floats:
+    return np.where(df > 0, squares / np.where(df > 0, df, 1), np.nan)

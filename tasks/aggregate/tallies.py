@@ -1,0 +1,135 @@
+"""One cell's prompts and failures, and the mean and bounds over them. What is published of a cell is cells.py."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from schemas.statuses import Estimand
+from tasks.aggregate.clusters import PromptSums
+from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
+from tasks.aggregate.outcomes import CELL, Array, Judged
+
+
+@dataclass(frozen=True)  # no slots: what many cells and comparisons ask for is worked out once
+class Tally:
+    """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
+
+    `categories` says which rows are which category's; `failures_in` counts their failures by reason.
+    """
+
+    columns: Mapping[str, Array]
+    categories: Mapping[str, slice]
+    failures_in: Mapping[str, Counter[str]]
+
+    @cached_property
+    def by_category(self) -> dict[str, "Tally"]:
+        """One tally for each category the cell has, in the categories' order."""
+        return {
+            category: Tally(
+                {name: values[rows] for name, values in self.columns.items()},
+                {category: slice(None)},
+                {category: self.failures_in.get(category, Counter())},
+            )
+            for category, rows in self.categories.items()
+        }
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Failures by reason."""
+        return sum(self.failures_in.values(), Counter())
+
+    def count(self, name: str) -> int:
+        """The sum of one of the counts, such as n_judgements."""
+        return int(self.columns[name].sum())
+
+    @property
+    def n_prompts(self) -> int:
+        """Prompts with at least one score."""
+        return 0 if self.scored is None else len(self.scored[0])
+
+    @cached_property
+    def scored(self) -> tuple[Array, Array, Array, Array] | None:
+        """Sum of image values, images, squares within, and number of each prompt that has a score, sorted; None without any.
+
+        A prompt that stands in two categories is one cluster: its rows are merged, their squares taken about the joint mean.
+        """
+        order = np.flatnonzero(self.columns["n_images"] > 0)
+        if not len(order):
+            return None
+        if len(self.categories) > 1:
+            order = order[np.argsort(self.columns["prompt"][order], kind="stable")]
+        value, counts, squares, prompt = (self.columns[name][order] for name in ("value", "n_images", "squares", "prompt"))
+        starts = np.flatnonzero(np.diff(prompt, prepend=-1))
+        if len(starts) == len(order):
+            return value, counts, squares, prompt
+        sums, images = np.add.reduceat(value, starts), np.add.reduceat(counts, starts)
+        joint = np.repeat(sums / images, np.diff(starts, append=len(order)))
+        within = np.add.reduceat(squares + counts * (value / counts - joint) ** 2, starts)
+        return sums, images, within, prompt[starts]
+
+    @cached_property
+    def failed_shares(self) -> tuple[Array, Array]:
+        """The share of failed judgements of each prompt, and the prompts, each once, sorted."""
+        prompt, total, read = (self.columns[name] for name in ("prompt", "n_judgements", "n_scored"))
+        if len(self.categories) > 1:
+            prompt, place = np.unique(prompt, return_inverse=True)
+            total, read = (np.bincount(place, values) for values in (total, read))
+        return (total - read) / total, prompt
+
+
+def tallies(
+    judged: Judged, sums: PromptSums, failed: Mapping[int, Mapping[str, int]]
+) -> Iterator[tuple[dict[str, str], Tally]]:  # fmt: skip
+    """Each cell's address and tally, in the cells' order."""
+    stratum = sums.columns["stratum"]
+    starts = np.flatnonzero(np.diff(stratum, prepend=-1))
+    ends = [*starts[1:].tolist(), len(stratum)]
+    parts: dict[tuple[str, ...], dict[str, tuple[slice, int]]] = {}
+    for start, end in zip(starts.tolist(), ends, strict=True):
+        number = int(stratum[start])
+        *cell, category = judged.strata.row(number)
+        parts.setdefault(tuple(cell), {})[category] = (slice(start, end), number)
+    for cell_key, found in parts.items():
+        first, last = min(rows.start for rows, _ in found.values()), max(rows.stop for rows, _ in found.values())
+        inner = {category: slice(rows.start - first, rows.stop - first) for category, (rows, _) in found.items()}
+        reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
+        mine = {name: values[first:last] for name, values in sums.columns.items()}
+        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons)
+
+
+def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:
+    """The categories of the dimension that the rubric has a prompt for: the strata a macro mean needs."""
+    known = np.unique(sums.columns["stratum"][sums.columns["is_known"]])
+    return frozenset(judged.strata["category"].gather(known))
+
+
+def mean_of(tally: Tally, estimand: Estimand = Estimand.PROMPTS_LIKE_THESE) -> ClusteredMean | None:
+    """The image-weighted mean of the scored images; None without any."""
+    if tally.scored is None:
+        return None
+    value, counts, squares, _ = tally.scored
+    return (mean_within if estimand is Estimand.THESE_PROMPTS else clustered_mean)(value, counts, squares)
+
+
+def macro_of(strata: Sequence[Tally], estimand: Estimand = Estimand.PROMPTS_LIKE_THESE) -> ClusteredMean | None:
+    """The mean of category means; None where a category has no score."""
+    means = [mean_of(stratum, estimand) for stratum in strata]
+    known = [mean for mean in means if mean]
+    return mean_of_means(known) if known and len(known) == len(means) else None
+
+
+def bounds_of(strata: Sequence[Tally]) -> tuple[float, float]:
+    """The mean of the strata's means over all their samples, each failure at the lowest, then the highest, it can have been."""
+    lows, highs = (
+        [float(np.add.reduce(stratum.columns[end])) / stratum.count("n_samples") for stratum in strata] for end in ("low", "high")
+    )
+    return math.fsum(lows) / len(strata), math.fsum(highs) / len(strata)
+
+
+def commonest(failures: Counter[str]) -> str:
+    """The commonest reason; the first in the alphabet where several are."""
+    return min(failures, key=lambda reason: (-failures[reason], reason))

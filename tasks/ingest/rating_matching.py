@@ -1,0 +1,114 @@
+"""Which sample each rating is of, and what becomes of repeated ratings. How ratings are read is ratings.py."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from schemas.errors import SourceError
+from schemas.statuses import RatingStatus, SampleStatus
+from schemas.tables import RATINGS, SAMPLES, conform
+from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
+from tasks.store import Lake
+
+N_EXAMPLES = 3
+_READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "status"]
+
+
+def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
+    """What ratings can know a sample by. A duplicate is not rated: its first row is."""
+    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts(SAMPLES, dataset_id)])
+    return samples.filter(pl.col("status") != SampleStatus.DUPLICATE.value).drop("status")
+
+
+def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.DataFrame:
+    """The `ratings` table: every cell with its sample, or why it has none, sorted by rating_key.
+
+    The first of IDENTIFIERS a row has is looked up; model, checkpoint and seed, where the row has them, must agree.
+    Raises SourceError where the tables are empty, or no cell is of any sample.
+    """
+    frame = _frame(cells)
+    if frame.is_empty():
+        raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
+    found = _settle_repeats(_matched(frame, samples))
+    if found["sample_id"].null_count() == found.height:
+        keys = ", ".join(found["rating_key"].head(N_EXAMPLES))
+        raise SourceError(
+            f"none of the {found.height} ratings is of a sample of the dataset (the first: {keys}); map item_id, and model where "
+            "one id stands for several models, under [ratings] columns"
+        )
+    order = pl.Series([_natural(key) for key in found["rating_key"]])
+    return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
+
+
+def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
+    rows = [
+        {
+            "rating_key": cell.key, "dimension": cell.dimension, "rater": cell.rater, "kind": cell.kind.value,
+            "rating": cell.rating, "scale_low": cell.scale.min if cell.scale else None,
+            "scale_high": cell.scale.max if cell.scale else None, "scale_step": cell.scale.step if cell.scale else None,
+            "status": cell.status.value, "detail": cell.detail,
+            **{f"said_{name}": cell.names.get(name) for name in (*IDENTIFIERS, *NARROWING)},
+        }
+        for cell in cells
+    ]  # fmt: skip
+    empty = pl.DataFrame(RATINGS.schema().empty_table()).drop("sample_id", "item_id").schema
+    said = {f"said_{name}": pl.String() for name in (*IDENTIFIERS, *NARROWING)}
+    return pl.DataFrame(rows, schema={**empty, **said}).with_row_index("row")
+
+
+def _matched(frame: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
+    """The cells with `sample_id` and `item_id`, or the status unmatched or ambiguous."""
+    texts = samples.with_columns(pl.col("seed").cast(pl.String), pl.col("source_key").alias("image"))
+    rest, pieces = frame, []
+    for name in IDENTIFIERS:
+        mine, rest = rest.filter(pl.col(f"said_{name}").is_not_null()), rest.filter(pl.col(f"said_{name}").is_null())
+        by = texts.filter(pl.col(name).is_not_null()).select(
+            pl.col(name).alias("identifier"), "sample_id", "item_id", *(pl.col(one).alias(f"is_{one}") for one in NARROWING)
+        )
+        pieces.append(mine.select("row", *_said(), identifier=f"said_{name}").join(by, on="identifier", how="inner"))
+    agrees = [pl.col(f"said_{one}").is_null() | pl.col(f"said_{one}").eq_missing(pl.col(f"is_{one}")) for one in NARROWING]
+    hits = pl.concat(pieces).filter(*agrees)
+    hits = hits.group_by("row").agg(pl.len().alias("n_hits"), pl.first("sample_id"), pl.first("item_id"))
+    joined = frame.join(hits, on="row", how="left").sort("row")
+    is_one = pl.col("n_hits") == 1
+    why = pl.when(pl.col("n_hits") > 1).then(pl.lit(RatingStatus.AMBIGUOUS.value)).otherwise(pl.lit(RatingStatus.UNMATCHED.value))
+    return joined.with_columns(
+        sample_id=pl.when(is_one).then("sample_id"),
+        item_id=pl.when(is_one).then("item_id").otherwise("said_item_id"),
+        status=pl.when(is_one).then("status").otherwise(why),
+    )
+
+
+def _said() -> list[str]:
+    return [f"said_{one}" for one in NARROWING]
+
+
+def _settle_repeats(frame: pl.DataFrame) -> pl.DataFrame:
+    """Of the same number given again the first counts; where a rater gave one sample two numbers, none does."""
+    is_ok = pl.col("status") == RatingStatus.OK.value
+    key = ["sample_id", "dimension", "rater", "kind"]
+    ok = frame.filter(is_ok).select(
+        "row",
+        n_numbers=pl.col("rating").n_unique().over(key),
+        is_first=pl.col("row") == pl.col("row").min().over(key),
+    )
+    joined = frame.join(ok, on="row", how="left")
+    return joined.with_columns(
+        status=pl.when(pl.col("n_numbers") > 1)
+        .then(pl.lit(RatingStatus.CONFLICTING.value))
+        .when(pl.col("is_first").not_())
+        .then(pl.lit(RatingStatus.DUPLICATE.value))
+        .otherwise("status")
+    )
+
+
+def _natural(key: str) -> str:
+    """A text that sorts row 10 after row 9."""
+    return re.sub(r"\d+", lambda found: found[0].zfill(12), key)
+
+
+def examples(ratings: pl.DataFrame) -> Sequence[str]:
+    """A few cells that were left out, each with its reason, for people."""
+    left_out = ratings.filter(~pl.col("status").is_in([RatingStatus.OK.value, RatingStatus.MISSING.value])).head(N_EXAMPLES)
+    return [f"{row['rating_key']}: {row['detail'] or row['status']}" for row in left_out.iter_rows(named=True)]

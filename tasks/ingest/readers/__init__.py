@@ -1,0 +1,53 @@
+"""One reader a dataset format, and read(): rows of a source become Samples. How a format finds its rows is in its file."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemas.errors import SourceError
+from schemas.records import Sample
+from schemas.statuses import SampleStatus
+from tasks.ingest.paths import quote
+from tasks.ingest.readers import geneval, huggingface, imagefolder, manifest, webdataset
+from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of
+from tasks.ingest.sources import ResolvedSource
+
+READERS: dict[str, DatasetReader] = {
+    "geneval": geneval.READER,
+    "huggingface": huggingface.READER,
+    "imagefolder": imagefolder.READER,
+    "manifest": manifest.READER,
+    "webdataset": webdataset.READER,
+}
+
+
+def read(source: ResolvedSource) -> Iterator[Sample]:
+    """The source's samples in its own order, those that pass `where` and are of a wanted checkpoint.
+
+    No picture is opened; a row that cannot be used has another status than ok. Raises SourceError where the source
+    cannot be read at all or a needed column is not there.
+    """
+    reader = READERS.get(source.reader)
+    if reader is None:
+        raise SourceError(f"source {source.name!r}: there is no reader {source.reader!r}; there are {', '.join(READERS)}")
+    places = pointers(source, reader.columns)
+    seen: set[bytes] = set()
+    for row in reader.rows(source):
+        if is_kept(row, source):
+            sample = sample_of(row, source, places)
+            if source.is_wanted(sample.model, sample.checkpoint):
+                yield _checked_id(sample, seen)
+
+
+def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
+    """The sample, or a duplicate where the source used its item id (and seed) for the same model and checkpoint before."""
+    if sample.item_id is None or sample.status is not SampleStatus.OK:
+        return sample
+    role = repr((sample.model, sample.checkpoint, sample.item_id, sample.seed)).encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(role, digest_size=16).digest()  # 16 bytes a row: a million rows stay in memory
+    if digest in seen:
+        seed = "" if sample.seed is None else f" with seed {sample.seed}"
+        detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}, and counts"
+        return replace(sample, status=SampleStatus.DUPLICATE, detail=detail)
+    seen.add(digest)
+    return sample

@@ -1,0 +1,164 @@
+"""Files of rows: JSON Lines, CSV, TSV and Parquet, streamed, and JSON. Which column is which is decided elsewhere."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import SourceError
+from tasks.ingest.paths import quote
+
+Record = tuple[int, dict[str, Any] | str, tuple[str, ...]]
+"""Row number from 1, the row's values or one sentence about what is wrong with it, and the file's columns where known."""
+
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_JSON_BYTES = 256 * 1024 * 1024  # a .json file is one value: it is read whole
+BATCH_ROWS = 32  # rows of a Parquet file held at once: they may carry pictures
+
+csv.field_size_limit(MAX_LINE_BYTES)  # the library's 128 KB is less than a long conversation
+
+
+def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
+    """The file's rows in order. `name` is what messages call it; of Parquet only `columns` are read.
+
+    Raises SourceError where the file, or its first row, cannot be read as what its suffix says.
+    """
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            return _json_lines(path, name)
+        case ".json":
+            return _json(path, name)
+        case ".csv":
+            return _delimited(path, name, ",")
+        case ".tsv":
+            return _delimited(path, name, "\t")
+        case ".parquet":
+            return _parquet(path, name, columns)
+        case suffix:
+            allowed = ", ".join(SUFFIXES)
+            raise SourceError(f"{name}: a file of rows ends in {allowed}, not in {suffix!r}; rename or convert it")
+
+
+def _json_lines(path: Path, name: str) -> Iterator[Record]:
+    number, has_rows = 0, False
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(MAX_LINE_BYTES):
+                if len(line) == MAX_LINE_BYTES:
+                    raise SourceError(f"{name}, row {number + 1} is over {MAX_LINE_BYTES} bytes long; is it one object a line?")
+                # A bare CR cannot stand inside a JSON text, so where there is one, a line ends.
+                for piece in line.rstrip(b"\r\n").split(b"\r"):
+                    number += 1
+                    text = piece.removeprefix(b"\xef\xbb\xbf") if number == 1 else piece
+                    if text.strip():
+                        values = _json_object(text)
+                        if isinstance(values, str) and not has_rows:
+                            raise SourceError(f"{name}, row {number} {values}; a .jsonl file holds one JSON object a line")
+                        has_rows = True
+                        yield number, values, ()
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
+def _json_object(line: bytes) -> dict[str, Any] | str:
+    try:
+        found = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return f"is not valid JSON ({quote(str(error))})"
+    return found if isinstance(found, dict) else f"is a JSON {type(found).__name__}, not an object"
+
+
+def _json(path: Path, name: str) -> Iterator[Record]:
+    """A list of objects, or an object of objects whose keys become the column `__key__`."""
+    try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise SourceError(f"{name} is over {MAX_JSON_BYTES} bytes long; write it as .jsonl, one object a line")
+        found = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{name} is not valid JSON ({quote(str(error))})") from error
+    if isinstance(found, dict) and found and all(isinstance(row, dict) for row in found.values()):
+        found = [{"__key__": key} | row for key, row in found.items()]
+    if not isinstance(found, list):
+        raise SourceError(f"{name} holds no list of objects, nor an object of objects; write one object for each row")
+    for number, row in enumerate(found, 1):
+        yield number, row if isinstance(row, dict) else f"is a JSON {type(row).__name__}, not an object", ()
+
+
+def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
+    number = 0
+    try:
+        # newline="": LF, CRLF and the lone CR of old Macs all end a row, and stay as they are inside quotes.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            header = next(reader, None)
+            _check_header(header, name)
+            for cells in reader:
+                if cells:
+                    number += 1
+                    yield number, _cells_by_name(header or [], cells), tuple(header or ())
+    except csv.Error as error:
+        advice = "a quote may be open that should be closed, or be doubled inside a quoted cell"
+        raise SourceError(f"{name}, row {number + 1} is not valid CSV ({error}); {advice}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{name}, after row {number}: not UTF-8 ({error.reason}); save the file as UTF-8") from error
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
+def _check_header(header: list[str] | None, name: str) -> None:
+    if not header:
+        raise SourceError(f"{name} is empty; its first row names the columns")
+    repeated = sorted({column for column in header if header.count(column) > 1})
+    if repeated:
+        raise SourceError(f"{name}, row 0 names the column {repeated[0]!r} twice; give each column a name of its own")
+
+
+def _cells_by_name(header: list[str], cells: list[str]) -> dict[str, Any] | str:
+    if len(cells) != len(header):
+        return f"has {len(cells)} cells where the header has {len(header)}; a line break or a comma may stand outside quotes"
+    # CSV has no null: an empty cell is one.
+    return {column: cell or None for column, cell in zip(header, cells, strict=True)}
+
+
+def _parquet(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            there = tuple(file.schema_arrow.names)
+            wanted = [column for column in there if column in columns]
+            if not wanted:  # without columns Parquet has no rows either, and the first row must say what is missing
+                yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
+                return
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+                for values in _values_of(batch):
+                    number += 1
+                    yield number, values, there
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{name}, after row {number}: not readable as Parquet ({quote(str(error))}); write it anew") from error
+
+
+def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
+    try:
+        rows: list[dict[str, Any] | str] = list(batch.to_pylist())
+    except UnicodeDecodeError:  # one row's text is not UTF-8: only that row is lost
+        return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
+    return rows
+
+
+def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
+    try:
+        found: dict[str, Any] = row.to_pylist()[0]
+    except UnicodeDecodeError:
+        return "holds a text that is not UTF-8"
+    return found
+
+
+def _unreadable(name: str, error: OSError) -> SourceError:
+    return SourceError(f"{name} cannot be read: {error.strerror or error}")

@@ -1,0 +1,157 @@
+"""Reader `webdataset`: tar files whose consecutive members with one key are a sample: key.png, key.json, key.txt.
+
+Rows have the JSON's keys, `__key__`, `image`, `txt`, and `prompt` from the text where the JSON has none. Archives are
+streamed, never extracted: a member that is no plain file, leads elsewhere or repeats a name makes its row unusable.
+"""
+
+import hashlib
+import json
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from schemas.errors import SourceError
+from schemas.statuses import SampleStatus
+from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, is_inside, locate, quote
+from tasks.ingest.readers.imagefolder import IMAGE_SUFFIXES, files_below
+from tasks.ingest.rows import DatasetReader, RawRow
+from tasks.ingest.sources import ResolvedSource
+
+_MAX_TEXT_BYTES = 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Group:
+    """One sample's members so far."""
+
+    key: str
+    members: dict[str, bytes] = field(default_factory=dict)  # by suffix; every picture under "image"
+    image_name: str | None = None
+    status: SampleStatus = SampleStatus.OK
+    detail: str | None = None
+
+    def refuse(self, status: SampleStatus, detail: str) -> None:
+        """Make the row unusable; the first reason stands."""
+        if self.status is SampleStatus.OK:
+            self.status, self.detail = status, detail
+
+    def values(self) -> dict[str, Any]:
+        """The row's columns; metadata that cannot be read makes the row unusable."""
+        found: Any = {}
+        text: str | None = None
+        try:
+            found = json.loads(self.members.get("json", b"{}").decode("utf-8-sig"))
+            text = self.members["txt"].decode("utf-8-sig") if "txt" in self.members else None
+        except (ValueError, RecursionError) as error:
+            self.refuse(SampleStatus.BAD_VALUE, f"the metadata of {quote(self.key)} cannot be read: {quote(str(error))}")
+        if not isinstance(found, dict):
+            self.refuse(SampleStatus.BAD_VALUE, f"{quote(self.key)}.json is a JSON {type(found).__name__}, not an object")
+            found = {}
+        image = {"bytes": self.members["image"], "path": self.image_name} if "image" in self.members else None
+        columns: dict[str, Any] = {"prompt": text} | found
+        return columns | {"__key__": self.key, "txt": text, "image": image}
+
+
+def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
+    """Rows of every .tar, archives in order of path."""
+    for place in _archives(source):
+        path = locate(source.root, place)
+        if isinstance(path, RefusedPath):
+            raise SourceError(f"source {source.name!r}: {path.detail}")
+        times: dict[bytes, int] = {}
+        for number, group in enumerate(_groups(path, place, is_alone=source.path.is_file()), 1):
+            digest = hashlib.blake2b(group.key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            times[digest] = times.get(digest, 0) + 1
+            if times[digest] > 1:
+                detail = f"an earlier sample of the archive has the key {quote(group.key)}, and counts"
+                group.refuse(SampleStatus.DUPLICATE, detail)
+            # A repeated key gets a number: two members with one name are never taken for each other.
+            key = f"{place}:{group.key}" + (f" ({times[digest]})" if times[digest] > 1 else "")
+            values = group.values()
+            yield RawRow(values, place, number, key, status=group.status, detail=group.detail)
+
+
+def _archives(source: ResolvedSource) -> list[str]:
+    if source.path.is_file():
+        return [source.path.name]
+    found = [place for place in files_below(source.path) if place.endswith(".tar")]
+    if not found:
+        raise SourceError(f"source {source.name!r}: {source.path} holds no .tar file (compressed ones must be unpacked to .tar)")
+    return found
+
+
+def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
+    """The archive's samples; where it breaks off, a last one that says so (or a SourceError, if it is all there is)."""
+    group: _Group | None = None
+    after = "its beginning"
+    problem: str | None = None
+    try:
+        with tarfile.open(path, "r|") as archive:
+            while member := archive.next():
+                archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
+                if member.isdir():
+                    continue
+                key, suffix = _split(member.name)
+                if group is None or group.key != key:
+                    if group is not None:
+                        yield group
+                    group = _Group(key)
+                _take(group, archive, member, suffix)
+                after = member.name
+            problem = _what_follows(path, archive.offset)
+    except Exception as error:  # noqa: BLE001  hostile headers raise far more than tarfile.TarError
+        problem = str(error) or type(error).__name__
+    if group is not None:
+        yield group
+    elif problem and is_alone:
+        raise SourceError(f"{place} cannot be read as a tar file: {quote(problem)}")
+    if problem:
+        broken = _Group(f"after {quote(after)}")
+        broken.refuse(SampleStatus.MISSING_FILE, f"{quote(place)} breaks off after {quote(after)}: {quote(problem)}")
+        yield broken
+
+
+def _what_follows(path: Path, offset: int) -> str | None:
+    """What is wrong behind the last member, where tarfile stops without a word: an archive ends in two blocks of zeros."""
+    n_bytes = 0
+    with path.open("rb") as file:
+        file.seek(offset)
+        while block := file.read(1 << 20):
+            n_bytes += len(block)
+            if block.strip(b"\0"):
+                return "what follows is no tar header"
+    return None if n_bytes >= 1024 else "its end marker is missing"
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A member's key and suffix: the first dot of its last part divides them."""
+    folder, slash, last = name.rpartition("/")
+    stem, _, suffix = last.partition(".")
+    return folder + slash + stem, suffix.lower()
+
+
+def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suffix: str) -> None:
+    """Add one member to its sample, or the reason why it cannot be."""
+    name = quote(member.name)
+    is_image = f".{suffix}" in IMAGE_SUFFIXES
+    slot = "image" if is_image else suffix
+    limit = MAX_FILE_BYTES if is_image else _MAX_TEXT_BYTES
+    if not is_inside(member.name):
+        group.refuse(SampleStatus.OUTSIDE_ROOT, f"the member {name} leads out of the archive")
+    elif not member.isreg():
+        group.refuse(SampleStatus.NOT_A_FILE, f"the member {name} is a link or a device")
+    elif slot not in {"image", "json", "txt"}:
+        return
+    elif slot in group.members:
+        group.refuse(SampleStatus.DUPLICATE, f"the member {name} comes twice, or is a second picture of its key")
+    elif member.size > limit:
+        group.refuse(SampleStatus.FILE_TOO_LARGE, f"the member {name} has {member.size} bytes; {limit} are allowed")
+    else:
+        file = archive.extractfile(member)
+        group.members[slot] = file.read() if file else b""
+        group.image_name = PurePosixPath(member.name).name if is_image else group.image_name
+
+
+READER = DatasetReader(read_rows)

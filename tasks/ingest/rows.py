@@ -1,0 +1,166 @@
+"""Rows of any source, and how one becomes a Sample: mapped columns, texts, who made it. No file is opened here."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.errors import SourceError
+from schemas.pointers import MISSING, look_up, steps
+from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.statuses import SampleStatus
+from tasks.ingest.paths import encodable, is_inside
+from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
+from tasks.ingest.values import NO_PICTURE, BadValueError, is_equal, picture_of, seed_of, text_of
+
+UNNAMED = "unnamed"
+"""The checkpoint of a source that does not say; the model of a broken row that cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """One row as a reader finds it. `file` and `number` (from 1) name it in messages, `key` (below the root) in tables.
+
+    `folder` is what image paths of the row are relative to, below the root. `columns` lists the file's columns where the
+    reader did not read all of them. `status` other than OK: the reader could not make sense of the row.
+    """
+
+    values: Mapping[str, Any]
+    file: str
+    number: int
+    key: str
+    folder: str = ""
+    columns: Sequence[str] = ()
+    status: SampleStatus = SampleStatus.OK
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReader:
+    """A dataset format: the function that finds its rows, and columns whose names differ from Salon's in it."""
+
+    rows: Callable[[ResolvedSource], Iterator[RawRow]]
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+class _MissingValueError(ValueError):
+    """A value the row should have."""
+
+
+def pointers(source: ResolvedSource, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Where each of Salon's columns stands in the source; what is mapped to "" is left out."""
+    return {name: at for name in COLUMN_NAMES if (at := source.columns.get(name, defaults.get(name, name)))}
+
+
+def columns_read(source: ResolvedSource) -> set[str]:
+    """The top-level columns that may be looked at; a reader of wide files need not read others."""
+    wanted = [*pointers(source, {}).values(), *source.where]
+    return {*wanted, *(str(steps(pointer)[0]) for pointer in wanted)}
+
+
+def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> Sample:
+    """The row as a Sample; what cannot be used becomes a status. Raises SourceError where a needed column is not there."""
+    is_usable = row.status is SampleStatus.OK
+    needed = set(source.columns) if is_usable else set()  # what the benchmark file names must be there
+    problem: tuple[SampleStatus, str] | None = None if is_usable else (row.status, row.detail or "the row cannot be read")
+    taken: dict[str, Any] = {}
+    for name, pointer in places.items():
+        try:
+            taken[name] = _CONVERT.get(name, text_of)(_value(row, source, name, pointer, is_needed=name in needed))
+        except (BadValueError, _MissingValueError) as error:
+            kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
+            problem = problem or (kind, f"{name}: {error}")
+    model = _who(taken.get("model")) or source.model
+    if model is None and problem is None:
+        _need_model(row, source, places)
+        problem = (SampleStatus.MISSING_VALUE, "the row does not say which model made it")
+    image = taken.get("image") or NO_PICTURE
+    return Sample(
+        source=source.name,
+        source_key=source.key(row.key),
+        model=model or UNNAMED,
+        checkpoint=_who(taken.get("checkpoint")) or source.checkpoint or UNNAMED,
+        texts={name: taken.get(name) for name in SAMPLE_TEXTS},
+        item_id=taken.get("item_id"),
+        seed=taken.get("seed"),
+        image_path=_below(row.folder, image.path) if image.content is None and image.path is not None else image.path,
+        image_bytes=image.content,
+        status=problem[0] if problem else SampleStatus.OK,
+        detail=encodable(problem[1]) if problem else None,
+    )
+
+
+def is_kept(row: RawRow, source: ResolvedSource) -> bool:
+    """Whether the row passes the source's `where`. What a broken row does not say counts as said: it must not vanish."""
+    is_usable = row.status is SampleStatus.OK
+    for pointer, wanted in source.where.items():
+        try:
+            if not is_usable and look_up(row.values, pointer) is MISSING:
+                continue
+            if not is_equal(_value(row, source, "where", pointer, is_needed=True), wanted):
+                return False
+        except _MissingValueError:
+            return False
+    return True
+
+
+def _value(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_needed: bool) -> Any:
+    """What stands at the pointer; None where nothing needs to."""
+    if pointer in row.values:
+        return row.values[pointer]
+    found = look_up(row.values, pointer)
+    if found is not MISSING:
+        return found
+    column, *deeper = steps(pointer)
+    if column not in row.values:
+        if is_needed and row.status is SampleStatus.OK:
+            raise SourceError(_no_column(row, source, name, str(column)))
+        return None
+    nested = _parsed(row.values[str(column)])
+    found = look_up({"nested": nested}, "nested" + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in deeper))
+    if found is MISSING and is_needed and row.values[str(column)] is not None:
+        raise _MissingValueError(f"nothing stands at {pointer!r}")
+    return None if found is MISSING else found
+
+
+def _parsed(value: object) -> object:
+    """A cell that holds JSON text (CSV and Parquet keep nested values so), parsed."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value
+
+
+def _no_column(row: RawRow, source: ResolvedSource, name: str, column: str) -> str:
+    there = [encodable(str(key))[:60] for key in (row.columns or row.values)]
+    listed = ", ".join(there[:40]) + (f" and {len(there) - 40} more" if len(there) > 40 else "")
+    place = f"source {source.name!r}: {source.key(row.file)}, row {row.number} has no column {column!r}"
+    if name == "where":
+        return f"{place}, which where = {{ … }} asks for; its columns: {listed}"
+    spare = ' (or image = "" where the source has no pictures)' if name == "image" else ""
+    advice = f'name the right one in columns = {{ {name} = "…" }}{spare}, or write null where a row has no value'
+    return f"{place}, needed for {name}; its columns: {listed}; {advice}"
+
+
+def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> None:
+    """Stop where no row of the source can say its model: the column is not there, and nothing stands in for it."""
+    pointer = places.get("model")
+    if pointer is None or (look_up(row.values, pointer) is MISSING and steps(pointer)[0] not in row.values):
+        raise SourceError(
+            f"source {source.name!r}: {source.key(row.file)}, row {row.number} does not say which model made it; add "
+            f'columns = {{ model = "<its column>" }}, or model = "<name>", or {{model}} in the path'
+        )
+
+
+_CONVERT: Mapping[str, Callable[[object], Any]] = {"seed": seed_of, "image": picture_of}
+
+
+def _who(name: str | None) -> str | None:
+    return name if name and name.strip() else None
+
+
+def _below(folder: str, path: str) -> str:
+    # A path that may not be followed is handed on as it is, to be refused by its name.
+    return f"{folder}/{path}" if folder and is_inside(path) else path

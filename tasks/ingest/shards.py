@@ -1,0 +1,135 @@
+"""Shards: lists of Samples, opened into rows of the samples table. Where the rows go is samples.py's business."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.statuses import SampleStatus
+from schemas.tables import SAMPLES
+from tasks.ingest.identity import sample_id
+from tasks.ingest.images import OpenedImage, open_image
+from tasks.ingest.paths import RefusedPath, encodable, read_file
+
+MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
+_BATCH_ROWS, _BATCH_BYTES = 64, 256 * 1024 * 1024  # of a table under construction; an Arrow binary array ends at 2 GB
+
+
+def shards(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
+    """The samples in lists of at most `size`, in order; shorter ones where the pictures they carry get too large."""
+    shard: list[Sample] = []
+    n_bytes = 0
+    for sample in samples:
+        own = len(sample.image_bytes or b"")
+        if shard and (len(shard) >= size or n_bytes + own > MAX_SHARD_BYTES):
+            yield shard
+            shard, n_bytes = [], 0
+        shard.append(sample)
+        n_bytes += own
+    if shard:
+        yield shard
+
+
+def open_shard(samples: Iterable[Sample], root: Path) -> pa.Table:
+    """The samples as rows of the samples table, in order, every picture read and decoded. Image paths are below `root`.
+
+    A sample like an earlier one of the shard has status duplicate. Raises nothing for what data holds.
+    """
+    schema = SAMPLES.schema()
+    batches: list[pa.RecordBatch] = []
+    rows: list[dict[str, Any]] = []
+    n_bytes = 0
+    seen: dict[str, str] = {}
+    for sample in samples:
+        row = _open_one(sample, root)
+        if row["sample_id"] in seen:
+            as_duplicate(row, seen[row["sample_id"]])
+        else:
+            seen[row["sample_id"]] = sample.source_key
+        rows.append(row)
+        n_bytes += len(row["image"]["bytes"]) if row["image"] else 0
+        if len(rows) >= _BATCH_ROWS or n_bytes >= _BATCH_BYTES:
+            batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+            rows, n_bytes = [], 0
+    if rows:
+        batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def as_duplicate(row: dict[str, Any], first: str) -> None:
+    """Turn a row of the samples table into a duplicate of the one at source_key `first`: its id is its own, its picture gone."""
+    sample = Sample(
+        source=row["source"],
+        source_key=row["source_key"],
+        model=row["model"],
+        checkpoint=row["checkpoint"],
+        texts={name: row[name] for name in SAMPLE_TEXTS},
+        item_id=row["item_id"],
+        seed=row["seed"],
+    )
+    row["sample_id"] = sample_id(sample, row["image_sha256"], SampleStatus.DUPLICATE)
+    row["status"] = SampleStatus.DUPLICATE.value
+    row["detail"] = (
+        f"same picture, texts, model and checkpoint as {first}, which counts; "
+        "if both are meant to, tell them apart by an item_id or a seed"
+    )
+    row["image"] = None
+
+
+def _open_one(sample: Sample, root: Path) -> dict[str, Any]:
+    status, detail = sample.status, sample.detail
+    content: bytes | RefusedPath | None = None
+    shown: OpenedImage | None = None
+    if status is SampleStatus.OK:
+        content = _content(sample, root)
+        if isinstance(content, RefusedPath):
+            status, detail = content.status, content.detail
+        elif content is not None:
+            opened = open_image(content)
+            if isinstance(opened, OpenedImage):
+                shown = opened
+            else:
+                status, detail = opened.status, opened.detail
+    return _row(sample, status, detail, content if isinstance(content, bytes) else None, shown)
+
+
+def _content(sample: Sample, root: Path) -> bytes | RefusedPath | None:
+    if sample.image_bytes is not None:
+        return sample.image_bytes
+    return None if sample.image_path is None else read_file(root, sample.image_path)
+
+
+def _row(
+    sample: Sample, status: SampleStatus, detail: str | None, content: bytes | None, shown: OpenedImage | None
+) -> dict[str, Any]:
+    file_sha256 = None if content is None else hashlib.sha256(content).hexdigest()
+    is_own = shown is not None and shown.shown is content
+    image_sha256 = file_sha256 if is_own else hashlib.sha256(shown.shown).hexdigest() if shown else None
+    return {
+        "sample_id": sample_id(sample, image_sha256, status),
+        "source": sample.source,
+        "source_key": sample.source_key,
+        "item_id": sample.item_id,
+        "model": sample.model,
+        "checkpoint": sample.checkpoint,
+        **{name: sample.texts.get(name) for name in SAMPLE_TEXTS},
+        "seed": sample.seed,
+        "image": {"bytes": shown.shown, "path": _file_name(sample)} if shown else None,
+        "image_sha256": image_sha256,
+        "file_sha256": file_sha256,
+        "image_format": shown.format if shown else None,
+        "image_treatment": shown.treatment if shown else None,
+        "width_px": shown.width_px if shown else None,
+        "height_px": shown.height_px if shown else None,
+        "n_bytes": None if content is None else len(content),
+        "status": status.value,
+        "detail": detail,
+    }
+
+
+def _file_name(sample: Sample) -> str | None:
+    path = sample.image_path
+    return encodable(PurePosixPath(path.replace("\\", "/")).name) if path else None

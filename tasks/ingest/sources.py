@@ -1,0 +1,166 @@
+"""Sources of a benchmark file, resolved: `{model}` and `{checkpoint}` filled from the folders that are there. No row is read."""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schemas.benchmark import Benchmark, Source, source_name
+from schemas.errors import InputError, SourceError
+from schemas.pointers import steps
+from schemas.records import SAMPLE_TEXTS
+from tasks.ingest.paths import encodable, quote
+
+COLUMN_NAMES = ("image", "item_id", "model", "checkpoint", "seed", *SAMPLE_TEXTS)
+"""What `columns` of a benchmark file may map."""
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSource:
+    """One folder or file to read: a source with every placeholder filled.
+
+    `model` and `checkpoint` hold where the source's rows do not say. `prefix` is where `root` stands below the part of
+    the path that holds no placeholder; it begins every source_key. `checkpoints`, where given, are the only ones wanted.
+    """
+
+    name: str
+    reader: str
+    path: Path
+    prefix: str = ""
+    model: str | None = None
+    checkpoint: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    checkpoints: frozenset[str] | None = None
+    has_checkpoint_in_path: bool = False
+
+    @property
+    def root(self) -> Path:
+        """The folder no path of the source's data may leave."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def key(self, place: str) -> str:
+        """The source_key of what stands at `place`, a path below the root."""
+        return encodable(f"{self.prefix}/{place}" if self.prefix else place)
+
+    def is_wanted(self, model: str | None, checkpoint: str) -> bool:
+        """Whether the checkpoint is asked for, by its own name or as model/checkpoint (any model where it is not known yet)."""
+        if self.checkpoints is None or checkpoint in self.checkpoints:
+            return True
+        if model is None:
+            return any(wanted.endswith(f"/{checkpoint}") for wanted in self.checkpoints)
+        return f"{model}/{checkpoint}" in self.checkpoints
+
+
+def expand(benchmark: Benchmark, checkpoints: Collection[str] | None = None) -> list[ResolvedSource]:
+    """Every source of the benchmark file once for each folder its path stands for, in order.
+
+    `checkpoints` keeps those alone, each named as it is or as model/checkpoint. Raises SourceError where a path matches
+    nothing, and where none of the checkpoints asked for can be there.
+    """
+    wanted = None if checkpoints is None else frozenset(checkpoints)
+    found = [
+        resolved
+        for index, source in enumerate(benchmark.sources)
+        for resolved in _expand_one(source_name(source, index), source, benchmark.path(source.path), wanted)
+    ]
+    # Where the path does not name the checkpoint a column may: the reader looks at each row.
+    kept = [one for one in found if not one.has_checkpoint_in_path or one.is_wanted(one.model, one.checkpoint or "")]
+    if not kept:
+        there = ", ".join(sorted({f"{one.model}/{one.checkpoint}" if one.model else str(one.checkpoint) for one in found}))
+        raise SourceError(f"no source has the checkpoints {', '.join(sorted(wanted or ()))}; there are: {there}")
+    return kept
+
+
+def _expand_one(name: str, source: Source, pattern: Path, wanted: frozenset[str] | None) -> list[ResolvedSource]:
+    _check(name, source)
+    places = [name_ for part in pattern.parts for name_ in _PLACEHOLDER.findall(part)]
+    base = Path(*_leading_parts_without_placeholder(pattern))
+    matches = _match(name, source.path, pattern) if places else [(pattern, {})]
+    return [_resolve(name, source, path, base=base, filled=filled, wanted=wanted) for path, filled in matches]
+
+
+def _resolve(
+    name: str, source: Source, path: Path, *, base: Path, filled: Mapping[str, str], wanted: frozenset[str] | None
+) -> ResolvedSource:
+    if not path.exists():
+        raise SourceError(f"source {name!r}: there is no {path}; mend path = {quote(source.path)} in the benchmark file")
+    root = path if path.is_dir() else path.parent
+    prefix = root.relative_to(base).as_posix() if filled and root.is_relative_to(base) else "."
+    return ResolvedSource(
+        name=name,
+        reader=source.reader,
+        path=path,
+        prefix="" if prefix == "." else prefix,
+        model=filled.get("model", source.model),
+        checkpoint=filled.get("checkpoint", source.checkpoint),
+        columns=source.columns,
+        where=source.where,
+        checkpoints=wanted,
+        has_checkpoint_in_path="checkpoint" in filled,
+    )
+
+
+def _check(name: str, source: Source) -> None:
+    """What the benchmark file can be told about a source before its folder is looked at."""
+    if "://" in source.path:
+        raise SourceError(
+            f"source {name!r}: {quote(source.path)} is a URL; Salon reads local folders: copy it and name the folder"
+        )
+    for column, pointer in source.columns.items():
+        if column not in COLUMN_NAMES:
+            known = ", ".join(COLUMN_NAMES)
+            raise SourceError(f"source {name!r}: columns maps {column!r}, which Salon does not know; known: {known}")
+        try:
+            steps(pointer or "unread")
+        except InputError as error:
+            raise SourceError(f"source {name!r}: columns.{column}: {error}") from error
+    used = _PLACEHOLDER.findall(source.path)
+    for placeholder in used:
+        if placeholder not in {"model", "checkpoint"}:
+            raise SourceError(f"source {name!r}: {{{placeholder}}} in its path is not known; known: {{model}}, {{checkpoint}}")
+        if getattr(source, placeholder) is not None:
+            raise SourceError(f"source {name!r}: {placeholder} is given twice, in the path and as a value; keep one")
+    for part in Path(source.path).parts:
+        if len(_PLACEHOLDER.findall(part)) > 1:
+            raise SourceError(f"source {name!r}: {quote(part)} holds two placeholders; one folder name can fill one")
+
+
+def _match(name: str, written: str, pattern: Path) -> list[tuple[Path, dict[str, str]]]:
+    """The paths that fit the pattern, sorted, with what each placeholder stands for."""
+    found: list[tuple[Path, dict[str, str]]] = [(Path(), {})]
+    looked_in = Path()
+    for part, is_last in zip(pattern.parts, [*[False] * (len(pattern.parts) - 1), True], strict=True):
+        step = [child for path, filled in found for child in _children(path, part, filled, is_last=is_last)]
+        if not step:
+            looked_in = found[0][0]
+            break
+        found = step
+    else:
+        return found
+    raise SourceError(f"source {name!r}: nothing matches path = {quote(written)}; looked in {looked_in} for {quote(part)}")
+
+
+def _children(path: Path, part: str, filled: dict[str, str], *, is_last: bool) -> list[tuple[Path, dict[str, str]]]:
+    placeholder = _PLACEHOLDER.search(part)
+    if not placeholder or placeholder[1] in filled:
+        child = path / _PLACEHOLDER.sub(lambda match: filled[match[1]], part)
+        return [(child, filled)] if child.exists() else []
+    fits = re.compile(f"{re.escape(part[: placeholder.start()])}(.+){re.escape(part[placeholder.end() :])}", re.DOTALL)
+    try:
+        names = sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".") and (is_last or entry.is_dir()))
+    except NotADirectoryError:
+        return []
+    children = [(path / name, filled | {placeholder[1]: match[1]}) for name in names if (match := fits.fullmatch(name))]
+    for child, _ in children:
+        if encodable(child.name) != child.name:
+            raise SourceError(f"the folder {quote(str(child))} has a name that is not UTF-8; rename it")
+    return children
+
+
+def _leading_parts_without_placeholder(pattern: Path) -> list[str]:
+    parts = list(pattern.parts)
+    return parts[: next((index for index, part in enumerate(parts) if _PLACEHOLDER.search(part)), len(parts))]

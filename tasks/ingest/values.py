@@ -1,0 +1,87 @@
+"""One value of a source row as a text, a seed or a picture. Which column it stands in is rows.py's business."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from tasks.ingest.paths import encodable, quote
+
+_WHOLE_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,30})(?:\.0*)?\s*", re.ASCII)  # pandas writes 3.0 where a column has gaps
+_INT64 = range(-(2**63), 2**63)
+
+
+class BadValueError(ValueError):
+    """A value that cannot stand in its column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Where a row's picture is: a path, or bytes and the name they had. Neither: the row has none."""
+
+    path: str | None = None
+    content: bytes | None = None
+
+
+NO_PICTURE = Picture()
+
+
+def text_of(value: object) -> str | None:
+    """A text, kept as it is; numbers are written out; NaN, which is pandas' null, is null. Raises BadValueError."""
+    match value:
+        case None:
+            return None
+        case str():
+            text = value
+        case bool():
+            text = "true" if value else "false"
+        case float() if math.isnan(value):
+            return None
+        case bytes() | bytearray() | dict() | list() | tuple():
+            raise BadValueError(f"a {type(value).__name__} stands where a text should: {_show(value)}")
+        case _:
+            text = str(value)
+    if encodable(text) != text:
+        raise BadValueError("the text holds characters that UTF-8 cannot (a lone surrogate)")
+    return text
+
+
+def seed_of(value: object) -> int | None:
+    """A whole number of 64 bits; blank is null. Raises BadValueError."""
+    text = text_of(value)
+    if text is None or not text.strip():
+        return None
+    match = _WHOLE_NUMBER.fullmatch(text)
+    if not match or int(match[1]) not in _INT64:
+        raise BadValueError(f"{quote(text, 60)} is not a whole number of 64 bits")
+    return int(match[1])
+
+
+def picture_of(value: object) -> Picture:
+    """A path, bytes, or the Hugging Face struct of both; null and an empty text are no picture. Raises BadValueError."""
+    match value:
+        case None | "" | {"path": None, "bytes": None}:
+            return NO_PICTURE
+        case float() if math.isnan(value):
+            return NO_PICTURE
+        case str():
+            return Picture(path=value)
+        case bytes():
+            return Picture(content=value)
+        case {"bytes": bytes(content), **rest}:
+            name = rest.get("path")
+            return Picture(path=name if isinstance(name, str) else None, content=content)
+        case {"path": str(path), **rest} if rest.get("bytes") is None:
+            return Picture(path=path)
+        case _:
+            raise BadValueError(f"a {type(value).__name__} stands where a path or an Image should: {_show(value)}")
+
+
+def is_equal(found: object, wanted: str | float | bool) -> bool:
+    """Equality on raw values; a text cell (all a CSV has) equals a number or a truth value written the same."""
+    if isinstance(found, str) and not isinstance(wanted, str):
+        return found.strip().lower() == text_of(wanted)
+    return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+
+
+def _show(value: object) -> str:
+    return quote(repr(value)[:200], 60)

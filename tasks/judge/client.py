@@ -1,0 +1,200 @@
+"""The client: one judge behind one OpenAI-compatible endpoint, one attempt at a time. What a response means is answers.py.
+
+It is the only file that knows the `openai` package. Retries, limits and the ledger are the engine's.
+"""
+
+import asyncio
+import ipaddress
+import os
+import time
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
+
+from schemas.benchmark import Judge
+from schemas.errors import InputError, MissingKeyError
+from schemas.statuses import ReplyStatus
+from tasks.judge.answers import Answer, one_line, read_answer
+from tasks.judge.bodies import check_parameters
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+CONNECT_TIMEOUT_S = 15.0
+_REMOVED = "[key removed]"
+
+
+class JudgeClient:
+    """Asks one judge. Raises MissingKeyError or InputError when made, before anything is sent; `ask` itself never raises."""
+
+    def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:
+        check_parameters(judge.parameters)
+        self.judge = judge
+        self.endpoint = endpoint(judge)
+        self._key = api_key(judge)
+        self._deadline_s = deadline_s
+        # The SDK's timeouts are for each read; the deadline around the whole attempt is our own.
+        timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
+        limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        transport = DefaultAioHttpClient(
+            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_size]}
+        )
+        self._client = AsyncOpenAI(
+            api_key=self._key or "none", base_url=judge.base_url or DEFAULT_BASE_URL, http_client=transport, max_retries=0
+        )
+
+    async def ask(self, body: bytes) -> Answer:
+        """Send one body and wait, at most the deadline, for the whole reply."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                response = await self._post(body)
+                answer = read_answer(response.status_code, response.headers, response.content)
+        except APIStatusError as error:
+            answer = read_answer(error.response.status_code, error.response.headers, error.response.content)
+        except TimeoutError:
+            answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
+        except _TooLargeError:
+            answer = Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
+        except APIConnectionError as error:
+            answer = _no_response(error)
+        except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
+            answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
+        return self._without_key(replace(answer, latency_s=time.perf_counter() - started))
+
+    async def _post(self, body: bytes) -> httpx2.Response:
+        """The SDK's plain way, past its typed parameters. A large body goes in pieces: whole, it would block the loop."""
+        if len(body) <= PIECE_BYTES:
+            return await self._client.post(_PATH, content=body, cast_to=httpx2.Response, options={"headers": _HEADERS})
+        headers = _HEADERS | {"content-length": str(len(body))}
+        return await self._client.post(_PATH, content=_pieces(body), cast_to=httpx2.Response, options={"headers": headers})
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """The answer with the key taken out, should a provider repeat it."""
+        if answer.detail is not None:
+            answer = replace(answer, detail=one_line(_without(answer.detail, self._key)))
+        said = (answer.text, answer.refusal_text, answer.answered_model, answer.finish_reason)
+        if self._key and any(text and self._key in text for text in said):
+            text, refusal, model, finish = (text and _without(text, self._key) for text in said)
+            answer = replace(answer, text=text, refusal_text=refusal, answered_model=model, finish_reason=finish)
+        return answer
+
+
+_PATH = "/chat/completions"
+_HEADERS = {"content-type": "application/json", "accept-encoding": "identity"}
+
+
+def endpoint(judge: Judge) -> str:
+    """The judge's address as it may be shown: no user, password or query. Raises InputError where it is not an http(s) URL."""
+    address = judge.base_url or DEFAULT_BASE_URL
+    try:
+        url = urlsplit(address)
+        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InputError(
+            f'judges.base_url = "{address[:80]}" is not an address; write https://host/v1 (or http://localhost:8000/v1)'
+        )
+    return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
+
+
+def is_loopback(judge: Judge) -> bool:
+    """Whether the judge runs on this machine."""
+    host = urlsplit(judge.base_url or DEFAULT_BASE_URL).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def api_key(judge: Judge) -> str | None:
+    """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none."""
+    key = os.environ.get(judge.api_key_env, "").strip()
+    if not key:
+        if is_loopback(judge):
+            return None
+        raise MissingKeyError(
+            f"judge {judge.model} at {endpoint(judge)} needs a key, and the environment variable {judge.api_key_env} is not set; "
+            f"export {judge.api_key_env}=…, or name another variable with api_key_env"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise MissingKeyError(
+            f"the environment variable {judge.api_key_env} holds characters no key has (a line break, a letter outside ASCII); "
+            "set it again"
+        )
+    return key
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), PIECE_BYTES):
+        yield body[start : start + PIECE_BYTES]
+
+
+class _TooLargeError(Exception):
+    """The reply is longer than MAX_REPLY_BYTES."""
+
+
+class _Capped(httpx2.AsyncByteStream):
+    """A response stream that ends in an error past MAX_REPLY_BYTES, unpacked where the endpoint packed it unasked.
+
+    The library would unpack without a limit: 8 MB of zeros, gzipped, are 8 GB.
+    """
+
+    def __init__(self, stream: httpx2.AsyncByteStream, is_packed: bool) -> None:
+        self._stream = stream
+        self._unpacker = zlib.decompressobj(wbits=47) if is_packed else None  # 47: gzip or zlib, by its header
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        n_bytes = 0
+        async for packed in self._stream:
+            chunk = self._unpacker.decompress(packed, MAX_REPLY_BYTES + 1) if self._unpacker else packed
+            n_bytes += len(chunk)
+            if n_bytes > MAX_REPLY_BYTES:
+                raise _TooLargeError
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _cap_size(response: httpx2.Response) -> None:
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
+        if is_packed:
+            del response.headers["content-encoding"]
+        response.stream = _Capped(response.stream, is_packed)
+
+
+def _no_response(error: APIConnectionError) -> Answer:
+    """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
+    causes = list(_causes(error))
+    if any(isinstance(cause, _TooLargeError) for cause in causes):
+        return Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
+    connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+    detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
+    if any(isinstance(cause, connecting) for cause in causes):
+        return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}")
+    if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
+        return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")
+    return Answer(ReplyStatus.UNREACHABLE, f"the connection was lost; the request may have been billed: {detail}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _without(text: str, key: str | None) -> str:
+    return text.replace(key, _REMOVED) if key else text

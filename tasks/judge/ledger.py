@@ -1,0 +1,185 @@
+"""The ledger: what was asked and what was bought, durable. Tables are in ledger_tables.py, group commit in ledger_writer.py.
+
+An attempt's row is durable before its request is sent. A final reply is durable before anyone is told of it, and the first
+one stored for (request_key, ask_index) stays. The first attempt of a re-ask is opened in the transaction that stores the
+unreadable reply, so that a killed run knows which re-asks it still owes.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self, TypeVar
+
+import polars as pl
+from sqlalchemy import bindparam, insert, update
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.expression import Executable
+
+from schemas.errors import StoreError
+from schemas.records import JudgeReply
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.judge import ledger_reading as reading
+from tasks.judge.ledger_opening import explain, open_engine, parse_url, sqlite_folder
+from tasks.judge.ledger_tables import ATTEMPTS, BUSY_TIMEOUT_MS, REPLIES, VERBATIM, insert_where_absent
+from tasks.judge.ledger_writer import RESERVE_BYTES, GroupCommit, Write
+
+_Found = TypeVar("_Found")
+
+_OPEN = insert(ATTEMPTS)
+_END = (
+    update(ATTEMPTS)
+    .where(ATTEMPTS.c.attempt_id == bindparam("id"))
+    .values(ended_at_us=bindparam("at"), status=bindparam("how"), detail=bindparam("why"))
+)
+
+
+class Ledger:
+    """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used."""
+
+    def __init__(self, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS, reserve_bytes: int = RESERVE_BYTES) -> None:
+        self._busy_timeout_ms = busy_timeout_ms
+        self._reserve_bytes = reserve_bytes
+        self._url = parse_url(url)
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._writer: GroupCommit | None = None
+        self._insert: Executable = insert(REPLIES)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+    async def begin(self, request_key: str, ask_index: int, judge_model: str) -> str:
+        """Record an attempt; when this returns, its row is durable and the request may be sent."""
+        row = _attempt(request_key, ask_index, judge_model)
+        await self._open().commit(Write(_OPEN, [row], opens=True))
+        return str(row["attempt_id"])
+
+    async def fail(self, attempt_id: str, status: ReplyStatus, detail: str | None) -> None:
+        """Record that an attempt ended without a final reply."""
+        await self._open().commit(Write(_END, [_end(attempt_id, status, detail)]))
+
+    async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
+        """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
+        writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [row_of(reply)])]
+        reask = _attempt(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
+        if reask:
+            writes.append(Write(_OPEN, [reask]))
+        await self._open().commit(*writes)
+        return str(reask["attempt_id"]) if reask else None
+
+    def store(self, replies: Sequence[JudgeReply]) -> int:
+        """Store replies that were not asked for here. Returns how many were new; an earlier reply stays."""
+        return self.store_rows([row_of(reply) for reply in replies])
+
+    def store_rows(self, rows: Sequence[dict[str, Any]]) -> int:
+        """The same from rows of the ledger's own `replies` (see `row_of`)."""
+        if not rows:
+            return 0
+        writer = self._open()
+        keys = {row["request_key"] for row in rows}
+        n_before = self._read(reading.n_stored, keys)
+        writer.commit_now(Write(self._insert, rows))
+        return self._read(reading.n_stored, keys) - n_before
+
+    # --- reading --------------------------------------------------------------------------------------------------
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Those of the request keys that have a final reply."""
+        return set(self._read(reading.known, keys))
+
+    def replies(self, keys: Iterable[str]) -> pl.DataFrame:
+        """Every stored reply to these requests, in the columns of the lake's `replies`."""
+        return self._read(reading.replies, keys)
+
+    def reasks_due(self, keys: Iterable[str]) -> set[str]:
+        """Requests whose first reply could not be read and whose re-ask was opened and has no reply yet."""
+        return set(self._read(reading.reasks_due, keys))
+
+    def last_failures(self, keys: Iterable[str]) -> pl.DataFrame:
+        """(request_key, ask_index, status, error_detail, n_attempts) of the last attempt of every ask without a final reply."""
+        return self._read(reading.last_failures, keys)
+
+    def n_attempts(self, keys: Iterable[str]) -> dict[tuple[str, int], int]:
+        """Attempts recorded so far, by (request_key, ask_index)."""
+        return self._read(reading.n_attempts, keys)
+
+    def close(self) -> None:
+        """Write what is waiting and let go of the database. A later call opens it again."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+            if self._engine is not None:
+                self._engine.dispose()
+            self._writer = self._engine = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> GroupCommit:
+        with self._lock:
+            if self._writer is None:
+                self._engine = open_engine(self._url, self._busy_timeout_ms)
+                self._insert = insert_where_absent(self._engine, REPLIES)
+                folder = sqlite_folder(self._url)
+                self._writer = GroupCommit(self._engine, lambda error: explain(self._url, error), folder, self._reserve_bytes)
+            return self._writer
+
+    def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
+        self._open()
+        engine = self._engine
+        if engine is None:
+            raise StoreError("the ledger was closed while it was read; run the same command again")
+        try:
+            with engine.connect() as connection:
+                return function(connection, list(keys))
+        except SQLAlchemyError as error:
+            raise explain(self._url, error) from error
+
+
+def row_of(reply: JudgeReply, received_at: datetime | None = None) -> dict[str, Any]:
+    """A reply as a row of the ledger's `replies`; `received_at` is now where it is not given."""
+    if reply.status not in FINAL_REPLY_STATUSES:
+        raise ValueError(f"a reply with status {reply.status} is not final and is not stored; end its attempt with fail()")
+    row = {
+        "request_key": reply.request_key, "ask_index": reply.ask_index, "status": reply.status.value,
+        "reply_text": reply.text, "finish_reason": reply.finish_reason, "refusal_text": reply.refusal_text,
+        "error_detail": reply.error_detail, "judge_model": reply.judge_model, "answered_model": reply.answered_model,
+        "n_input_tokens": reply.n_input_tokens, "n_output_tokens": reply.n_output_tokens, "cost_usd": reply.cost_usd,
+        "latency_s": reply.latency_s, "n_attempts": reply.n_attempts, "origin": reply.origin.value,
+        "received_at_us": _now_us() if received_at is None else microseconds(received_at),
+    }  # fmt: skip
+    for name in VERBATIM:
+        row[name] = _utf8(row[name])
+    return row
+
+
+def _utf8(text: object) -> bytes | None:
+    return None if text is None else str(text).encode("utf-8", "replace")
+
+
+def _attempt(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
+    return {
+        # Ordered by time, so that new rows are neighbours; random bits make it unique among processes.
+        "attempt_id": f"{time.time_ns():016x}{random.getrandbits(64):016x}",
+        "request_key": request_key,
+        "ask_index": ask_index,
+        "judge_model": judge_model,
+        "started_at_us": _now_us(),
+    }
+
+
+def _end(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
+    return {"id": attempt_id, "at": _now_us(), "how": status.value, "why": _utf8(detail)}
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 UTC, the ledger's form of a moment."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

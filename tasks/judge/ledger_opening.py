@@ -1,0 +1,110 @@
+"""Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
+
+from pathlib import Path
+
+from sqlalchemy import create_engine, inspect, select
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from schemas.errors import InputError, StoreError
+from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin_alone, insert_where_absent, make_durable
+
+
+def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
+    """An engine on a ledger of this version, made if need be. Raises StoreError where it cannot be used."""
+    folder = sqlite_folder(url)
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(url)
+    except (SQLAlchemyError, OSError, ImportError) as error:
+        raise explain(url, error) from error
+    try:
+        make_durable(engine, busy_timeout_ms)
+        _check_or_create(engine, url)
+    except BaseException as error:
+        engine.dispose()  # a ledger that cannot be used must not stay open either
+        if isinstance(error, SQLAlchemyError | OSError | ImportError):
+            raise explain(url, error) from error
+        raise
+    return engine
+
+
+def parse_url(address: str) -> URL:
+    """The URL of a ledger, sqlite:///path or postgresql+driver://user@host/name. Raises InputError."""
+    try:
+        url = make_url(address)
+        url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise InputError(
+            f"ledger = {without_password(address)!r} is not a database URL that can be used; "
+            "write sqlite:///ledger.db or postgresql+psycopg://user@host/name"
+        ) from error
+    return url
+
+
+def sqlite_folder(url: URL) -> Path | None:
+    """The folder a SQLite file stands in; None for other databases."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).resolve().parent
+
+
+def without_password(address: str) -> str:
+    """A database URL as it may be shown."""
+    try:
+        return make_url(address).render_as_string(hide_password=True)
+    except ArgumentError:
+        return address.partition("://")[0] + "://…" if "://" in address else address[:40]
+
+
+def explain(url: URL, error: BaseException) -> StoreError:
+    """A driver's error as one sentence with what to do. Statements and their values stay out of it."""
+    if isinstance(error, StoreError):
+        return error
+    said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+    advice = "mend it, then run the same command again; what was stored is kept"
+    if "locked" in said or "busy" in said:
+        advice = "another process holds it; wait for that one or stop it, then run the same command again"
+    elif "full" in said or "No space" in said:
+        advice = "the disk is full; free space, then run the same command again: what was stored is kept"
+    elif "not a database" in said or "malformed" in said:
+        advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
+    elif "readonly" in said or "unable to open" in said or "Permission" in said:
+        advice = "check the folder and its permissions"
+    return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
+
+
+def _check_or_create(engine: Engine, url: URL) -> None:
+    names = inspect(engine).get_table_names()
+    if LEDGER_META.name not in names:
+        if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
+            shown = url.render_as_string(hide_password=True)
+            raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
+        _create(engine)
+    with engine.connect() as connection:
+        version = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")).scalar()
+    if version != VERSION:
+        raise StoreError(
+            f"the ledger {url.render_as_string(hide_password=True)} has version {version}; this Salon reads version {VERSION}; "
+            "use the Salon that wrote it, or refill a new ledger from the lake with `salon import`"
+        )
+
+
+def _create(engine: Engine) -> None:
+    """Make the tables in one transaction; two processes may do so at once."""
+    for is_last_try in (False, True):
+        try:
+            with engine.begin() as connection:
+                begin_alone(connection)
+                for table in METADATA.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in table.indexes:
+                        connection.execute(CreateIndex(index, if_not_exists=True))
+                connection.execute(insert_where_absent(engine, LEDGER_META), [{"name": "version", "value": VERSION}])
+        except (IntegrityError, OperationalError, ProgrammingError):
+            if is_last_try:
+                raise
+        else:
+            return

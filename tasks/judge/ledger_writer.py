@@ -1,0 +1,154 @@
+"""Group commit: one thread writes what many callers wait for, in one transaction. What is written is ledger.py's business."""
+
+import asyncio
+import contextlib
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.expression import Executable
+
+from schemas.errors import StoreError
+
+MAX_WRITES_PER_COMMIT = 2_000
+RESERVE_BYTES = 32 * 1024 * 1024
+"""Nothing is bought any more once less than this is free: replies under way still find room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Rows for one statement. `opens` marks a write that comes before money is spent: it is refused on a nearly full disk."""
+
+    statement: Executable
+    rows: Sequence[dict[str, Any]]
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Writes that are made together or not at all, and who waits for them."""
+
+    writes: tuple[Write, ...]
+    done: "asyncio.Future[None] | Future[None]"
+
+
+class GroupCommit:
+    """The only writer of a ledger in this process. A caller returns when its rows are durable, or with a StoreError."""
+
+    def __init__(
+        self, engine: Engine, explain: Callable[[BaseException], StoreError], folder: Path | None, reserve_bytes: int
+    ) -> None:
+        self._engine = engine
+        self._explain = explain
+        self._folder = folder
+        self._reserve_bytes = reserve_bytes
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._is_closed = False
+        self.n_commits = 0
+        self._thread = threading.Thread(target=self._run, name="salon-ledger", daemon=True)
+        self._thread.start()
+
+    async def commit(self, *writes: Write) -> None:
+        """Wait until these writes are durable."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._put(_Waiting(writes, done))
+        await done
+
+    def commit_now(self, *writes: Write) -> None:
+        """The same for callers without an event loop."""
+        done: Future[None] = Future()
+        self._put(_Waiting(writes, done))
+        done.result()
+
+    def close(self) -> None:
+        """Write what is waiting and stop."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._queue.put(None)
+            self._thread.join()
+
+    def _put(self, waiting: _Waiting) -> None:
+        if self._is_closed:
+            raise StoreError("the ledger is closed; open it again to write to it")
+        self._queue.put(waiting)
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            first = self._queue.get()
+            if first is None:
+                break
+            batch = [first]
+            with contextlib.suppress(queue.Empty):
+                while len(batch) < MAX_WRITES_PER_COMMIT:
+                    following = self._queue.get_nowait()
+                    if following is None:
+                        is_open = False
+                        break
+                    batch.append(following)
+            self._write(batch)
+
+    def _write(self, batch: list[_Waiting]) -> None:
+        if self._folder is not None and any(write.opens for waiting in batch for write in waiting.writes):
+            batch = self._without_spending(batch, self._folder)
+        error: StoreError | None = None
+        try:
+            if batch:
+                with self._engine.begin() as connection:
+                    _execute(connection, batch)
+                self.n_commits += 1
+        except (SQLAlchemyError, OSError) as cause:
+            error = self._explain(cause)
+        _resolve(batch, error)
+
+    def _without_spending(self, batch: list[_Waiting], folder: Path) -> list[_Waiting]:
+        """On a nearly full disk, refuse what would lead to new replies and go on with the rest."""
+        n_free = shutil.disk_usage(folder).free
+        if n_free >= self._reserve_bytes:
+            return batch
+        refused = [waiting for waiting in batch if any(write.opens for write in waiting.writes)]
+        error = StoreError(
+            f"only {n_free} bytes are free for the ledger in {folder}, and {self._reserve_bytes} are kept for replies under way; "
+            "nothing more is asked: free space, then run the same command again"
+        )
+        _resolve(refused, error)
+        return [waiting for waiting in batch if waiting not in refused]
+
+
+def _execute(connection: Connection, batch: list[_Waiting]) -> None:
+    """Run the batch with one executemany for each statement."""
+    together: dict[int, tuple[Executable, list[dict[str, Any]]]] = {}
+    for waiting in batch:
+        for write in waiting.writes:
+            together.setdefault(id(write.statement), (write.statement, []))[1].extend(write.rows)
+    for statement, rows in together.values():
+        connection.execute(statement, rows)
+
+
+def _resolve(batch: list[_Waiting], error: StoreError | None) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+    for waiting in batch:
+        if isinstance(waiting.done, Future):
+            _settle([waiting], error)
+        else:
+            by_loop.setdefault(waiting.done.get_loop(), []).append(waiting)
+    for loop, of_loop in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, of_loop, error)
+
+
+def _settle(batch: list[_Waiting], error: StoreError | None) -> None:
+    for waiting in batch:
+        if waiting.done.done():
+            continue  # a cancelled caller; its rows are stored all the same
+        if error is not None:
+            waiting.done.set_exception(error)
+        else:
+            waiting.done.set_result(None)

@@ -1,0 +1,105 @@
+"""When a request may be sent: pacing by key, which failures are tried again, and when to stop trying. No sending here."""
+
+import random
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from schemas.statuses import ReplyStatus
+
+MAX_RETRY_AFTER_S = 300.0
+"""A provider that asks for a longer pause is asked again by the next run, not by this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """At most `n_attempts`; before attempt n+1 a random wait of up to base_s · 2^(n-1), at most cap_s (full jitter)."""
+
+    n_attempts: int
+    base_s: float
+    cap_s: float
+
+    def wait_s(self, n_tried: int) -> float:
+        """The wait after `n_tried` attempts. Random over the whole span: callers that failed together do not return together."""
+        return random.uniform(0, min(self.cap_s, self.base_s * 2.0 ** min(n_tried - 1, 30)))  # noqa: S311 - no secret
+
+
+RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
+    ReplyStatus.RATE_LIMITED: Retry(n_attempts=10, base_s=1.0, cap_s=60.0),
+    ReplyStatus.SERVER_ERROR: Retry(n_attempts=6, base_s=1.0, cap_s=30.0),
+    ReplyStatus.UNREACHABLE: Retry(n_attempts=4, base_s=0.5, cap_s=10.0),
+    ReplyStatus.TIMED_OUT: Retry(n_attempts=2, base_s=1.0, cap_s=10.0),  # each may have been billed
+    ReplyStatus.BAD_RESPONSE: Retry(n_attempts=3, base_s=0.5, cap_s=10.0),
+})  # fmt: skip
+"""What is tried again within a run. Whatever is not named here is asked once."""
+
+ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED, ReplyStatus.NO_CREDIT})
+"""Outcomes that say something about the endpoint or the account, not about the request."""
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Stops asking after `n_to_stop` asks in a row ended in an endpoint failure; one reply of any other kind resets it."""
+
+    n_to_stop: int = 8
+    n_in_a_row: int = 0
+    last: ReplyStatus | None = None
+    detail: str | None = None
+
+    def record(self, status: ReplyStatus, detail: str | None) -> None:
+        """Count how an ask ended. Once open it stays so: replies that were under way say nothing new."""
+        if self.is_open or status == ReplyStatus.NOT_ASKED:
+            return
+        if status in ENDPOINT_FAILURES:
+            self.n_in_a_row += 1
+            self.last, self.detail = status, detail
+        else:
+            self.n_in_a_row = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing more should be sent."""
+        return self.n_in_a_row >= self.n_to_stop
+
+
+@dataclass(slots=True)
+class Pacer:
+    """Evenly spaced sends for one key, shared by every thread of the process, and pauses a provider asked for."""
+
+    requests_per_minute: int | None = None
+    _free_at: float = 0.0
+    _paused_until: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reserve_s(self) -> float:
+        """Take the next slot; seconds until it. Ask `is_paused_s` again afterwards: a pause may have come in between."""
+        now = time.monotonic()
+        if self.requests_per_minute is None:
+            return max(0.0, self._paused_until - now)
+        with self._lock:
+            start = max(now, self._free_at, self._paused_until)
+            self._free_at = start + 60.0 / self.requests_per_minute
+        return start - now
+
+    def is_paused_s(self) -> float:
+        """Seconds the key is still paused."""
+        return max(0.0, self._paused_until - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for this long; a longer pause stays."""
+        with self._lock:
+            self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+
+_PACERS: dict[tuple[str, str], Pacer] = {}
+_PACERS_LOCK = threading.Lock()
+
+
+def pacer_for(endpoint: str, api_key_env: str, requests_per_minute: int | None) -> Pacer:
+    """The one pacer of this process for a key at an endpoint: shards that run side by side share its limit."""
+    with _PACERS_LOCK:
+        pacer = _PACERS.setdefault((endpoint, api_key_env), Pacer())
+        pacer.requests_per_minute = requests_per_minute
+        return pacer

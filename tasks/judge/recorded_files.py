@@ -1,0 +1,129 @@
+"""Rows of recorded replies as they stand in JSONL, CSV or Parquet files, and the template that rebuilds a reply from columns."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import InputError, SourceError
+from schemas.pointers import MISSING, look_up
+
+MAX_FIELD_CHARACTERS = 16 * 1024 * 1024
+_ROWS_PER_BATCH = 5_000
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
+_SUFFIXES = {".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSONL", ".csv": "CSV", ".parquet": "Parquet"}
+
+
+class CannotRebuildError(Exception):
+    """A row lacks what the template needs; the text says what."""
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(where it stands, row) for every row of a file, or of the files of a folder. Raises SourceError naming file and line."""
+    for file in _files(path):
+        kind = _SUFFIXES.get(file.suffix.lower())
+        if kind is None:
+            raise SourceError(f"{file}: recorded replies are read from {', '.join(sorted(_SUFFIXES))}; convert the file")
+        reader = {"JSONL": _jsonl, "CSV": _csv, "Parquet": _parquet}[kind]
+        try:
+            for number, row in reader(file):
+                yield f"{file.name}, row {number}", row
+        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+            raise SourceError(f"{file}: cannot be read as {kind}: {error}") from error
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """Column names of a Parquet file or of the first one of a folder; empty for other files."""
+    first = _files(path)[0]
+    if first.suffix.lower() != ".parquet":
+        return []
+    try:
+        return list(pq.read_schema(first).names)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(f"{first}: cannot be read as Parquet: {error}") from error
+
+
+def check_template(template: str) -> None:
+    """Raise InputError where a template has no placeholder, so that every reply would be the same."""
+    if not _PLACEHOLDER.search(template):
+        raise InputError(
+            f"recorded.template = {template[:80]!r} names no column; write {{column}} for a value as JSON, "
+            "{column|text} for bare text"
+        )
+
+
+def rebuild(template: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """The reply a row stands for, in one pass: what a value holds is never looked at again.
+
+    `{column}` is the value as JSON (text quoted and escaped), `{column|text}` the text as it is; a column is a name of
+    `columns` or a path in the row. Raises CannotRebuildError.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        value = look_up(row, columns.get(name, name))
+        if value is MISSING:
+            raise CannotRebuildError(f"has no {name}")
+        if match[2]:
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                raise CannotRebuildError(f"holds no text in {name}")
+            return value if isinstance(value, str) else as_json(value, name)
+        return as_json(value, name)
+
+    return _PLACEHOLDER.sub(fill, template)
+
+
+def as_json(value: object, name: str) -> str:
+    """A value as JSON text. Raises CannotRebuildError where JSON has no such value (NaN, a date)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CannotRebuildError(f"holds a value in {name} that JSON cannot say") from error
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES)
+        if not files:
+            raise SourceError(f"{path}: no file of recorded replies ({', '.join(sorted(_SUFFIXES))}) in this folder")
+        return files
+    if not path.is_file():
+        raise SourceError(f"{path}: no such file of recorded replies; check the path")
+    return [path]
+
+
+def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+            if not text:
+                continue
+            try:
+                row = orjson.loads(text)
+            except orjson.JSONDecodeError as error:
+                raise SourceError(f"{file}, line {number}: not a JSON object on one line: {error}") from error
+            if not isinstance(row, dict):
+                raise SourceError(f"{file}, line {number}: a JSON object is expected, this is a {type(row).__name__}")
+            yield number, row
+
+
+def _csv(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines, restkey="", restval=None), 1):
+            yield number, {name: value for name, value in row.items() if name}
+
+
+def _parquet(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    number = 0
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(_ROWS_PER_BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row

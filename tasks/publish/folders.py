@@ -1,0 +1,48 @@
+"""What every published folder has in common: names, manifest, taking its place at once. What stands in one is elsewhere."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from schemas.errors import CorruptLakeError, StoreError
+from tasks.durable import fsync_folder, sha256_of_file
+
+LAYOUT = "v1"
+MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"
+
+
+def is_published(folder: Path) -> bool:
+    """Whether the folder was published. Raises CorruptLakeError where it is there and not whole."""
+    if not folder.exists():
+        return False
+    if not (folder / MANIFEST).is_file():
+        raise CorruptLakeError(f"{folder} has no {MANIFEST}, and folders are published whole; move it away and run again")
+    return True
+
+
+def manifest_of(staged: Path, named: Mapping[str, object]) -> bytes:
+    """manifest.json: what the folder is, and each file's size and sha256."""
+    files = {p.name: {"n_bytes": p.stat().st_size, "sha256": sha256_of_file(p)} for p in sorted(staged.iterdir())}
+    return as_json(dict(named) | {"files": files})
+
+
+def take_place(staged: Path, folder: Path) -> bool:
+    """Rename the staged folder into place; False where another run was quicker with the same publication."""
+    try:
+        fsync_folder(staged)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged.rename(folder)
+        fsync_folder(folder.parent)
+    except OSError as error:
+        if (folder / MANIFEST).is_file():
+            return False
+        raise StoreError(
+            f"publishing {folder} failed: {error}; free space or mend the disk, then run the same command again"
+        ) from error
+    return True
+
+
+def as_json(value: Mapping[str, object]) -> bytes:
+    """A published JSON file: sorted keys, dates in ISO form."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2, default=lambda day: day.isoformat())
+    return f"{text}\n".encode()

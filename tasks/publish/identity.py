@@ -1,0 +1,63 @@
+"""What a publication is named by and what it says of its making. Nothing here knows the clock, the machine or a path."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from rubrics.model import Rubric
+from schemas.benchmark import Benchmark
+from schemas.tables import SCHEMA_VERSION
+
+_WHERE_AND_HOW_FAST: dict[str, Any] = {
+    "lake": True,
+    "ledger": True,
+    "limits": True,
+    "rubric_folders": True,
+    "sources": {"__all__": {"path"}},
+    "judges": {"__all__": {"base_url", "api_key_env"}},
+    "nightly": {"schedule", "timezone"},
+    "ratings": True,
+}
+"""What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""
+
+
+def benchmark_digest(benchmark: Benchmark) -> str:
+    """sha256 hex of the benchmark file's canonical JSON, less what says only where, when and how fast."""
+    return _digest(benchmark.model_dump(mode="json", exclude=_WHERE_AND_HOW_FAST))
+
+
+def publication_id(
+    *, reading_id: str, plan_id: str, dataset_id: str, benchmark_digest: str, run_date: date, code_version: str
+) -> str:
+    """sha256 hex of everything a publication is made from: the same inputs are the same publication."""
+    return _digest({
+        "benchmark_digest": benchmark_digest, "code_version": code_version, "dataset_id": dataset_id, "plan_id": plan_id,
+        "reading_id": reading_id, "run_date": run_date.isoformat(), "schema_version": SCHEMA_VERSION,
+    })  # fmt: skip
+
+
+def provenance(benchmark: Benchmark, rubrics: Mapping[str, Rubric], **identities: str) -> dict[str, Any]:
+    """What provenance.json says: the identities (dataset_id, plan_id, snapshot_id, reading_id, …), the instruments, the judges.
+
+    Library versions, host and time are left out on purpose: the same inputs publish the same bytes on every machine.
+    """
+    return {
+        "identities": dict(sorted(identities.items())),
+        "benchmark_digest": benchmark_digest(benchmark),
+        "min_coverage": benchmark.gate.min_coverage,
+        "rubrics": {
+            choice.id: {"version": rubric.version, "digest": rubric.digest, "title": rubric.title, "source": rubric.source}
+            for choice in benchmark.rubrics
+            for rubric in [rubrics[choice.id]]
+        },
+        "judges": [
+            {"model": judge.model, "parameters": judge.parameters, "repeats": judge.repeats, "recorded": judge.recorded}
+            for judge in benchmark.judges
+        ],
+    }
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

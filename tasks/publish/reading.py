@@ -1,0 +1,134 @@
+"""Finding what was published: publications, the current one, its cells, one cell by its address. Writing is publication.py."""
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schemas.errors import CorruptLakeError, InputError
+from schemas.statuses import Total
+from tasks.durable import sha256_of_file
+from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.headline import means_for_prompts_like_these
+from tasks.publish.publication import read_pointer
+
+_ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A published folder, and whether its benchmark's pointer says it is the current one."""
+
+    benchmark: str
+    publication_id: str
+    run_date: str
+    folder: Path
+    is_current: bool
+
+    def provenance(self) -> dict[str, Any]:
+        """What provenance.json says."""
+        return dict(json.loads(checked_file(self, PROVENANCE).read_bytes()))
+
+
+def publications(lake_root: Path) -> list[Publication]:
+    """Every publication in the lake, by benchmark, run date and id."""
+    found = []
+    for manifest in (lake_root / "publish" / LAYOUT).glob(f"*/*/{MANIFEST}"):
+        named = _manifest(manifest)
+        pointer = read_pointer(manifest.parent.parent)
+        is_current = pointer is not None and pointer["publication_id"] == manifest.parent.name
+        found.append(Publication(named["benchmark"], named["publication_id"], named["run_date"], manifest.parent, is_current))
+    return sorted(found, key=lambda publication: (publication.benchmark, publication.run_date, publication.publication_id))
+
+
+def current(lake_root: Path, benchmark: str | None = None) -> Publication:
+    """The publication a benchmark's pointer names; of all benchmarks, the one whose pointer was moved last.
+
+    Raises InputError that says what there is instead.
+    """
+    pointers = sorted((lake_root / "publish" / LAYOUT).glob(f"*/{POINTER}"), key=lambda path: (path.stat().st_mtime_ns, path))
+    chosen = [path for path in pointers if benchmark in (None, path.parent.name)]
+    if not chosen:
+        raise InputError(_nothing(lake_root, benchmark, [path.parent.name for path in pointers]))
+    named = read_pointer(chosen[-1].parent) or {}
+    folder = chosen[-1].parent / named["publication_id"]
+    if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
+        raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder is gone or changed; restore it or run again")
+    return Publication(chosen[-1].parent.name, folder.name, named["run_date"], folder, is_current=True)
+
+
+def find_publication(lake_root: Path, prefix: str) -> Publication:
+    """The one publication whose id begins with `prefix` (4 characters or more). Raises InputError."""
+    known = publications(lake_root)
+    found = [publication for publication in known if len(prefix) >= 4 and publication.publication_id.startswith(prefix)]
+    if len(found) == 1:
+        return found[0]
+    listed = "\n".join(f"  {p.publication_id[:12]}  {p.benchmark}  {p.run_date}" for p in found or known) or "  none"
+    what = f"{len(found)} publications begin" if found else "no publication begins"
+    raise InputError(f"{what} with {prefix!r}; give four characters or more of one of\n{listed}")
+
+
+def load_cells(publication: Publication) -> pl.DataFrame:
+    """Its benchmark_long. Raises CorruptLakeError where the file is not the one that was published."""
+    return pl.read_parquet(checked_file(publication, "benchmark_long.parquet"))
+
+
+def checked_file(publication: Publication, name: str) -> Path:
+    """A file of the publication, after its sha256 was held against the manifest. Raises CorruptLakeError."""
+    entry = _manifest(publication.folder / MANIFEST)["files"].get(name)
+    path = publication.folder / name
+    if entry is None or not path.is_file() or sha256_of_file(path) != entry["sha256"]:
+        raise CorruptLakeError(f"{path} is not the file that was published; restore it, or move the folder away and run again")
+    return path
+
+
+def find_cell(cells: pl.DataFrame, address: str) -> dict[str, Any]:
+    """The cell with this id (a prefix of 4 characters or more) or path model/checkpoint/rubric/dimension[/category].
+
+    A path means the mean for prompts like these; without a category, `__macro__`. Names may hold slashes: the joined
+    texts are compared.
+    Raises InputError that lists what it can be.
+    """
+    joined = cells.with_columns(path=pl.concat_str(_ADDRESS, separator="/"))
+    found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in([address, f"{address}/{Total.MACRO.value}"]))
+    if found.is_empty() and re.fullmatch(r"[0-9a-f]{4,12}", address):
+        found = joined.filter(pl.col("cell_id").str.starts_with(address))
+    if found.height == 1:
+        return found.drop("path").row(0, named=True)
+    if found.is_empty():
+        close = difflib.get_close_matches(address, joined["path"].to_list(), n=5, cutoff=0.3)
+        found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in(close))
+        raise InputError(
+            f"there is no cell {address!r}; write four characters or more of a cell's id, or model/checkpoint/rubric/dimension"
+            f"[/category]; close to it:\n{_listed(found)}"
+        )
+    raise InputError(f"{address!r} is {found.height} cells; write the id of one:\n{_listed(found)}")
+
+
+def _listed(found: pl.DataFrame) -> str:
+    rows = found.select("cell_id", "path", "judge_model").head(20).iter_rows()
+    return "\n".join(f"  {cell_id}  {path}  (judge {judge})" for cell_id, path, judge in rows) or "  none"
+
+
+def _nothing(lake_root: Path, benchmark: str | None, with_pointer: list[str]) -> str:
+    mine = [publication for publication in publications(lake_root) if benchmark in (None, publication.benchmark)]
+    if mine:
+        return (
+            f"no publication of {mine[-1].benchmark} has a cell with an estimate yet; the last one, {mine[-1].folder}, "
+            "says in benchmark_long.csv what is missing"
+        )
+    known = ", ".join(with_pointer) or "none"
+    of = f"of {benchmark!r} " if benchmark else ""
+    return f"there is no publication {of}in the lake {lake_root}; published: {known}. Run `salon run FILE` first"
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+        return {name: found[name] for name in ("benchmark", "publication_id", "run_date", "files")}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CorruptLakeError(f"{path} is not the manifest that was published ({error!r}); restore it or run again") from error

@@ -1,0 +1,25 @@
+"""The append-only `runs`: when a run started, what it cost, what it found. Nothing of it stands in a publication."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from schemas.tables import RUNS
+from tasks.store import Lake
+
+
+def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
+    """Append one row of RUNS (`started_at` in UTC) as a file of its own; two runs never share a name."""
+    schema = pl.DataFrame(RUNS.schema().empty_table()).schema
+    frame = pl.DataFrame([dict(row)], schema=schema)
+    started = frame["started_at"].dt.strftime("%Y%m%dT%H%M%S%6f")[0]
+    return lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
+
+
+def runs(lake: Lake) -> pl.DataFrame:
+    """Every run, oldest first."""
+    paths = sorted((lake.root / RUNS.name).glob("*.parquet"))
+    empty = pl.DataFrame(RUNS.schema().empty_table())
+    return pl.concat([empty, *(pl.read_parquet(path) for path in paths)]).sort("started_at", "benchmark")

@@ -1,0 +1,1 @@
+"""Replies to scores, and the data checks that decide whether anything is published."""

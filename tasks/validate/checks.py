@@ -1,0 +1,87 @@
+"""The data checks of a run: the stored tables in; checks, quarantine and the gate's decision out. The flow calls validate()."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import CheckStatus
+from schemas.tables import CHECKS, QUARANTINE, TABLES
+from tasks.store import Lake
+from tasks.validate.expectations import all_checks
+from tasks.validate.expecting import Outcome, evaluate
+from tasks.validate.frames import check_frames, read_tables
+from tasks.validate.gate import decide
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """What the checks found. `sentences` are for people: what blocks first, then the warnings."""
+
+    checks: pl.DataFrame  # per CHECKS, one row a check
+    quarantine: pl.DataFrame  # per QUARANTINE, one row for each failing row and check, at most 1,000 a check
+    is_blocked: bool
+    sentences: list[str]
+
+
+def validate(
+    lake: Lake,
+    *,
+    dataset_id: str,
+    plan_id: str,
+    snapshot_id: str,
+    reading_id: str,
+    rubrics: Mapping[str, Rubric],
+    run_id: str,
+    docs_folder: Path | None,
+) -> ValidationResult:
+    """Check the five stored tables of a run against their schemas, the rubrics and one another.
+
+    Nothing is changed; Data Docs are written to `docs_folder` where one is given. Raises StoreError where a partition is not
+    there and CorruptLakeError where a stored column is not of its declared type.
+    """
+    stored = read_tables(lake, dataset_id=dataset_id, plan_id=plan_id, snapshot_id=snapshot_id, reading_id=reading_id)
+    frames = check_frames(stored, rubrics)
+    outcomes = evaluate(frames, all_checks(rubrics), docs_folder)
+    keys = {outcome.check.name: _failing_keys(outcome, frames[outcome.check.table]) for outcome in outcomes}
+    partitions = {
+        "samples": dataset_id, "judgements": plan_id, "requests": plan_id, "replies": snapshot_id, "scores": reading_id,
+    }  # fmt: skip
+    is_blocked, sentences = decide(outcomes, keys, partitions)
+    return ValidationResult(_checks(outcomes, keys, run_id), _quarantine(outcomes, keys, run_id), is_blocked, sentences)
+
+
+def _failing_keys(outcome: Outcome, frame: pl.DataFrame) -> list[str]:
+    """The failing rows' keys, canonical JSON, in the table's order."""
+    rows = frame.select(TABLES[outcome.check.table].key)[sorted(outcome.failing_rows)]
+    return [orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode() for row in rows.iter_rows(named=True)]
+
+
+def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
+    rows = [
+        (
+            run_id,
+            outcome.check.name,
+            (CheckStatus.PASSED if outcome.is_passed else CheckStatus.FAILED).value,
+            outcome.check.severity.value,
+            outcome.n_checked,
+            outcome.n_failing,
+            f"[{','.join(keys[outcome.check.name])}]" if keys[outcome.check.name] else None,
+        )
+        for outcome in outcomes
+    ]
+    return pl.DataFrame(rows, schema=pl.DataFrame(CHECKS.schema().empty_table()).schema, orient="row").sort("check")
+
+
+def _quarantine(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
+    """Each failing row once for each check it failed: rows that share a key are one."""
+    rows = [
+        (run_id, outcome.check.table, key, outcome.check.name, outcome.check.severity.value)
+        for outcome in outcomes
+        for key in dict.fromkeys(keys[outcome.check.name])
+    ]
+    frame = pl.DataFrame(rows, schema=pl.DataFrame(QUARANTINE.schema().empty_table()).schema, orient="row")
+    return frame.sort("table_name", "row_key_json", "check")

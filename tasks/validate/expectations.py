@@ -1,0 +1,130 @@
+"""Every expectation of a run: those the schemas declare, and those between tables and with the rubrics. It evaluates nothing.
+
+Columns no schema names (has_request, off_step, ...) are made in frames.py and score_frame.py, null where they do not apply.
+"""
+
+from collections.abc import Iterable
+
+from schemas.statuses import CheckSeverity, ScoreStatus
+from tasks.validate.declared import Check, declared_checks
+from tasks.validate.frames import CHECKED_TABLES
+from tasks.validate.scales import STEP_TOLERANCE
+from tasks.validate.score_frame import KNOWN_REASONS
+
+# Names of checks that a made column is true, wherever it is not null: name, column, what it means.
+_BETWEEN_TABLES = (
+    ("judgements.sample_id.is_a_sample", "has_sample", "Each judgement is about a sample of the dataset."),
+    ("judgements.request_key.fits_status", "key_fits_status", "A judgement has a request if, and only if, it is planned."),
+    ("judgements.reason.fits_status", "reason_fits_status", "A judgement has a reason if, and only if, it is not planned."),
+    ("judgements.request_key.is_a_request", "has_request", "The request of each planned judgement is in requests."),
+    ("requests.request_key.is_of_a_judgement", "has_judgement", "Each request is asked for some judgement."),
+    ("replies.request_key.is_a_request", "has_request", "Each reply belongs to a request of the plan."),
+    ("scores.request_key.is_a_request", "has_request", "Each score belongs to a request of the plan."),
+    ("scores.rubric_id.is_as_asked", "is_as_asked", "A score's rubric, version, judge and variant are its request's."),
+    (
+        "scores.ask_index.is_an_answered_reply",
+        "has_answered_reply",
+        "A score names the answered reply it was read from; a row without a score names none.",
+    ),
+)
+_WITH_RUBRICS = (
+    ("requests.variant.is_a_known_variant", "has_variant", "Each request's variant is one its rubric has."),
+    ("requests.facts_json.is_a_json_object", "facts_are_readable", "The facts that rules look at are a JSON object."),
+    ("scores.dimension.is_of_the_variant", "is_of_variant", "The dimension is one the request asked for."),
+    ("scores.score.fits_status", "score_fits_status", "There is a number if, and only if, it is scored or a rule_violation."),
+    ("scores.reason.fits_status", "reason_fits_status", "Nothing scored has a reason; every other row has one of its status."),
+    ("scores.status.fits_the_rules", "status_fits_rules", "A score is a rule_violation if, and only if, a rule forbids it."),
+    ("scores.is_in_range.agrees", "in_range_agrees", "The verdict is true of a score on its scale, null without a score."),
+    ("scores.is_on_step.agrees", "on_step_agrees", "The verdict is true of a score on its step, null without a score."),
+    ("scores.is_rule_kept.agrees", "rule_kept_agrees", "The verdict says if a rule forbids the score; null without a score."),
+)
+
+
+def all_checks(rubric_ids: Iterable[str]) -> list[Check]:
+    """Every check of a run under these rubrics. Names are unique."""
+    declared = [check for table in CHECKED_TABLES for check in declared_checks(table)]
+    witnessed = [_is_true(*row) for row in (*_BETWEEN_TABLES, *_WITH_RUBRICS)]
+    return [*declared, *witnessed, *_accounts(), *_words(rubric_ids), *_numbers(), *_warnings()]
+
+
+def _accounts() -> list[Check]:
+    """Nothing is lost between the plan and the scores."""
+    return [
+        _is_between("requests.request_key.has_a_reply_row", "n_replies", "Each request has a row in replies.", low=1),
+        _is_between(
+            "requests.request_key.has_all_its_scores",
+            "n_missing_dimensions",
+            "Each request has a row in scores for every dimension it asks for.",
+            low=0,
+            high=0,
+        ),
+    ]
+
+
+def _words(rubric_ids: Iterable[str]) -> list[Check]:
+    reasons = {"column": "reason", "value_set": tuple(KNOWN_REASONS)}
+    rubrics = {"column": "rubric_id", "value_set": tuple(sorted(rubric_ids))}
+    kind = "ExpectColumnValuesToBeInSet"
+    return [
+        Check("requests", "requests.rubric_id.is_a_known_rubric", kind, rubrics, "Each request's rubric is one of this run's."),
+        Check("scores", "scores.reason.is_a_known_word", kind, reasons, "The reason is a word of the closed list."),
+    ]
+
+
+def _numbers() -> list[Check]:
+    """The scores against their scales and steps, and the bounds against what is left."""
+    beyond_scale = "ExpectColumnPairValuesAToBeGreaterThanB"
+    left = "is the score where scored, else what scale and rules leave."
+    return [
+        _is_pair("scores.score.is_at_least_the_scale", beyond_scale, "score", "scale_low", "No score is under its scale."),
+        _is_pair("scores.score.is_at_most_the_scale", beyond_scale, "scale_high", "score", "No score is over its scale."),
+        _is_between("scores.score.is_on_step", "off_step", "The score lies on its dimension's step.", high=STEP_TOLERANCE),
+        *(
+            _is_pair(f"scores.{bound}.is_what_is_left", "ExpectColumnPairValuesToBeEqual", bound, due, f"{bound} {left}")
+            for bound, due in (("bound_low", "due_low"), ("bound_high", "due_high"))
+        ),
+    ]
+
+
+def _warnings() -> list[Check]:
+    """What is published beside the table. An all-null table is one: its cells say why, and their coverage blocks them."""
+    violation = {"column": "status", "value_set": (ScoreStatus.RULE_VIOLATION.value,)}
+    some = {"column": "score", "mostly": 1e-12}
+    warning = CheckSeverity.WARNING
+    return [
+        _is_true("samples.sample_id.has_a_judgement", "has_judgement", "Each sample is accounted for in judgements.", warning),
+        Check(
+            "scores", "scores.score.is_not_all_null", "ExpectColumnValuesToNotBeNull", some,
+            "At least one reply gave a score.", warning, is_of_table=True,
+        ),
+        Check(
+            "scores", "scores.status.keeps_the_rules", "ExpectColumnValuesToNotBeInSet", violation,
+            "No reply gave a score that a declared rule forbids.", warning,
+        ),
+        _is_between(
+            "scores.score.is_within_its_aspects", "beyond_aspects",
+            "An overall score lies between the lowest and the highest aspect of its reply.", high=STEP_TOLERANCE,
+            severity=warning,
+        ),
+    ]  # fmt: skip
+
+
+def _is_true(name: str, column: str, about: str, severity: CheckSeverity = CheckSeverity.BLOCKING) -> Check:
+    arguments = {"column": column, "value_set": (True,)}
+    return Check(name.split(".", maxsplit=1)[0], name, "ExpectColumnValuesToBeInSet", arguments, about, severity)
+
+
+def _is_between(
+    name: str, column: str, about: str, *, low: float | None = None, high: float | None = None,
+    severity: CheckSeverity = CheckSeverity.BLOCKING,
+) -> Check:  # fmt: skip
+    arguments = {"column": column, "min_value": low, "max_value": high}
+    return Check(name.split(".", maxsplit=1)[0], name, "ExpectColumnValuesToBeBetween", arguments, about, severity)
+
+
+def _is_pair(name: str, kind: str, first: str, second: str, about: str) -> Check:
+    """The first column equals, or is at least, the second wherever both have a value."""
+    arguments: dict[str, object] = {"column_A": first, "column_B": second, "ignore_row_if": "either_value_is_missing"}
+    if kind == "ExpectColumnPairValuesAToBeGreaterThanB":
+        arguments["or_equal"] = True
+    return Check(name.split(".", maxsplit=1)[0], name, kind, arguments, about)

@@ -1,0 +1,174 @@
+"""Replies to scores: one row per request and dimension, always. How one reply text is read is rubrics/replies.py."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import orjson
+import polars as pl
+
+from rubrics.model import Rubric, Variant
+from rubrics.replies import parse_reply
+from schemas.errors import CorruptLakeError, RubricError
+from schemas.records import ReadScores
+from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
+from schemas.tables import SCORES
+from tasks.validate.scales import STEP_TOLERANCE, read_facts, with_scales
+
+REQUEST_COLUMNS = ["request_key", "rubric_id", "rubric_version", "judge_model", "variant", "facts_json"]
+REPLY_COLUMNS = ["request_key", "ask_index", "status", "reply_text", "finish_reason", "refusal_text"]
+
+_READ_SCHEMA = {
+    "request_key": pl.String, "rubric_id": pl.String, "rubric_version": pl.String, "judge_model": pl.String,
+    "variant": pl.String, "facts_json": pl.String, "dimension": pl.String, "score": pl.Float64, "status": pl.String,
+    "reason": pl.String, "note": pl.String, "ask_index": pl.Int64,
+}  # fmt: skip
+
+
+class _Ask(NamedTuple):
+    """A request beside one of its asks; ask_index and status are None where the snapshot holds no reply."""
+
+    request_key: str
+    rubric_id: str
+    rubric_version: str
+    judge_model: str
+    variant: str | None
+    facts_json: str
+    ask_index: int | None
+    status: str | None
+    reply_text: str | None
+    finish_reason: str | None
+    refusal_text: str | None
+
+
+class _Reading(NamedTuple):
+    """A reply that was read, and from which ask."""
+
+    ask_index: int
+    read: ReadScores
+
+
+class _Failure(NamedTuple):
+    """What became of an ask that gives no score."""
+
+    status: ScoreStatus
+    reason: str
+
+
+def parse_part(requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
+    """The scores of a part's requests: one row per request × dimension of its variant, by (request_key, dimension).
+
+    `replies` may hold more than this part's. Raises RubricError where a request's rubric or variant is not in `rubrics`.
+    """
+    asks = (
+        requests.select(REQUEST_COLUMNS)
+        .join(replies.select(REPLY_COLUMNS), on="request_key", how="left")
+        .sort("request_key", "ask_index", nulls_last=True)
+    )
+    read = pl.DataFrame(_columns(_rows(asks, rubrics)), schema=_READ_SCHEMA)
+    scaled = with_scales(read, rubrics).with_columns(_bounds()).with_columns(_verdicts())
+    return scaled.select(SCORES.columns).sort(*SCORES.key)
+
+
+def reading_id(snapshot_id: str, rubrics: Mapping[str, Rubric], code_version: str) -> str:
+    """sha256 hex of what a reading depends on: the replies, the rubrics' digests and the code."""
+    digests = {rubric.id: rubric.digest for rubric in rubrics.values()}
+    named = {"code_version": code_version, "rubrics": digests, "snapshot_id": snapshot_id}
+    return hashlib.sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _rows(asks: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> Iterator[tuple[object, ...]]:
+    """A row of _READ_SCHEMA per request and dimension."""
+    for _, group in groupby(asks.iter_rows(), key=itemgetter(0)):
+        request_asks = [_Ask(*row) for row in group]
+        request = request_asks[0]
+        rubric, variant = _instrument(request, rubrics)
+        outcome = _first_readable(request_asks, rubric)
+        for key in variant.keys:
+            yield (*request[:6], key, *_cell(outcome, key))
+
+
+def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, str | None, str | None, int | None]:
+    """Score, status, reason, note and ask_index of one dimension."""
+    if isinstance(outcome, _Failure):
+        return None, outcome.status.value, outcome.reason, None, None
+    read = outcome.read
+    score, note = float(read.scores[key]), read.notes.get(key)
+    if key in read.violated:
+        return score, ScoreStatus.RULE_VIOLATION.value, ParseReason.RULE_VIOLATION.value, note, outcome.ask_index
+    return score, ScoreStatus.SCORED.value, None, note, outcome.ask_index
+
+
+def _columns(rows: Iterable[tuple[object, ...]]) -> dict[str, list[object]]:
+    """Rows turned into columns: polars takes those without looking at each value's type."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(_READ_SCHEMA)
+    return {name: list(values) for name, values in zip(_READ_SCHEMA, columns, strict=True)}
+
+
+def _instrument(ask: _Ask, rubrics: Mapping[str, Rubric]) -> tuple[Rubric, Variant]:
+    rubric = rubrics.get(ask.rubric_id)
+    variant = rubric.variant(ask.variant) if rubric else None
+    if rubric is None or variant is None:
+        wanted = ask.rubric_id if rubric is None else f"{ask.rubric_id}, category {ask.variant!r},"
+        raise RubricError(
+            f"request {ask.request_key[:12]} was asked under rubric {wanted} which is not among those given "
+            f"({', '.join(sorted(rubrics))}); name it in the benchmark file, with the folder it stands in"
+        )
+    return rubric, variant
+
+
+def _first_readable(asks: list[_Ask], rubric: Rubric) -> _Reading | _Failure:
+    """The first ask that can be read; where there is none, what became of the first ask. Each text is parsed once at most."""
+    failures: list[_Failure] = []
+    for ask in asks:
+        outcome = _read(ask, rubric)
+        if isinstance(outcome, _Reading):
+            return outcome
+        failures.append(outcome)
+    return failures[0]
+
+
+def _read(ask: _Ask, rubric: Rubric) -> _Reading | _Failure:
+    if ask.status is None or ask.ask_index is None:
+        return _Failure(ScoreStatus.NO_REPLY, ReplyStatus.NOT_ASKED.value)
+    if ask.status == ReplyStatus.FILTERED:
+        return _Failure(ScoreStatus.UNREADABLE, ParseReason.REFUSAL.value)
+    if ask.status != ReplyStatus.ANSWERED:
+        return _Failure(ScoreStatus.NO_REPLY, ask.status)
+    parsed = parse_reply(rubric, ask.reply_text, _context(ask))
+    if isinstance(parsed, ReadScores):
+        return _Reading(ask.ask_index, parsed)
+    return _Failure(ScoreStatus.UNREADABLE, parsed.reason.value)
+
+
+def _context(ask: _Ask) -> dict[str, object]:
+    facts = read_facts(ask.facts_json)
+    if facts is None:
+        raise CorruptLakeError(
+            f"request {ask.request_key[:12]}: its facts_json is no JSON object; delete the marker of its plan in the lake's "
+            "complete/requests/ and run again"
+        )
+    return facts | {"finish_reason": ask.finish_reason, "refusal": ask.refusal_text, "category": ask.variant}
+
+
+def _bounds() -> list[pl.Expr]:
+    """bound_low and bound_high: the score where it counts, else what the scale and the rules leave."""
+    is_scored = pl.col("status") == ScoreStatus.SCORED
+    return [
+        pl.when(is_scored).then("score").otherwise(pl.coalesce("rule_low", "scale_low")).alias("bound_low"),
+        pl.when(is_scored).then("score").otherwise(pl.coalesce("rule_high", "scale_high")).alias("bound_high"),
+    ]
+
+
+def _verdicts() -> list[pl.Expr]:
+    """The row verdicts, from the numbers alone: a second opinion beside the reader's. Null without a score."""
+    score, n_steps = pl.col("score"), (pl.col("score") - pl.col("scale_low")) / pl.col("step")
+    in_range = score.is_between("scale_low", "scale_high")
+    on_step = ((n_steps - n_steps.round()).abs() <= STEP_TOLERANCE).fill_null(pl.lit(value=True))
+    kept = (score >= pl.col("rule_low")).fill_null(pl.lit(value=True)) & (score <= pl.col("rule_high")).fill_null(
+        pl.lit(value=True)
+    )
+    verdicts = {"is_in_range": in_range, "is_on_step": on_step, "is_rule_kept": kept}
+    return [pl.when(score.is_not_null()).then(verdict).alias(name) for name, verdict in verdicts.items()]

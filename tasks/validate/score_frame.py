@@ -1,0 +1,170 @@
+"""The scores table as the checks look at it: each row beside its request, its scale, its rules and its reply.
+
+As in frames.py, a column made here is null where it does not apply or where an earlier check speaks for the row: first the
+status must be a known word, then the score fit the status, then lie on the scale and the step, then keep the rules.
+"""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
+from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
+
+OVERALL_DIMENSION = "overall_score"
+UNREADABLE_REASONS = [reason.value for reason in ParseReason if reason is not ParseReason.RULE_VIOLATION]
+NO_REPLY_REASONS = [status.value for status in ReplyStatus if status not in {ReplyStatus.ANSWERED, ReplyStatus.FILTERED}]
+
+KNOWN_REASONS = sorted({*(reason.value for reason in ParseReason), *NO_REPLY_REASONS})
+
+_OF_REQUEST = ("rubric_id", "rubric_version", "judge_model", "variant")
+_HAS_SCORE = [ScoreStatus.SCORED.value, ScoreStatus.RULE_VIOLATION.value]
+_SCORE, _STATUS, _REASON = pl.col("score"), pl.col("status"), pl.col("reason")
+
+
+def score_frame(
+    scores: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric]
+) -> pl.DataFrame:
+    """`scores` in its order with the columns its checks read; rows and keys are those stored."""
+    joined = _beside_request(scores, requests, replies, rubrics)
+    return (
+        joined.with_columns(**_request_columns(requests), **_status_columns())
+        .with_columns(**_number_columns())
+        .with_columns(status_fits_rules=_status_fits_rules())
+        .with_columns(**_verdict_columns(), **_bound_columns(), **_reply_columns(replies))
+        .with_columns(beyond_aspects=_beyond_aspects())
+    )
+
+
+def _beside_request(
+    scores: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric]
+) -> pl.DataFrame:
+    """Each score beside what its request asked (asked_*), the scale and rules of that, and its replies."""
+    asked = requests.unique("request_key", keep="first", maintain_order=True).select(
+        "request_key", "facts_json", *(pl.col(name).alias(f"asked_{name}") for name in _OF_REQUEST)
+    )
+    answered = replies.filter(pl.col("status") == ReplyStatus.ANSWERED).select("request_key", "ask_index").unique()
+    joined = (
+        scores.join(asked, on="request_key", how="left", maintain_order="left")
+        .join(answered.with_columns(is_answered=True), on=["request_key", "ask_index"], how="left", maintain_order="left")
+        .with_columns(
+            is_in_requests=pl.col("request_key").is_in(requests["request_key"].drop_nulls().implode()),
+            is_in_replies=pl.col("request_key").is_in(replies["request_key"].drop_nulls().unique().implode()),
+        )
+    )
+    scaled = with_scales(
+        joined.select("facts_json", "dimension", rubric_id="asked_rubric_id", variant="asked_variant"), rubrics
+    ).select("scale_low", "scale_high", "step", "rule_low", "rule_high")
+    variants = scale_frame(rubrics).select(asked_rubric_id="rubric_id", asked_variant="variant", has_variant=True).unique()
+    return joined.hstack(scaled).join(
+        variants, on=["asked_rubric_id", "asked_variant"], how="left", nulls_equal=True, maintain_order="left"
+    )
+
+
+def _request_columns(requests: pl.DataFrame) -> dict[str, pl.Expr]:
+    named = [name for name in _OF_REQUEST if name != "variant"]
+    is_there = pl.all_horizontal(pl.col(*named, *(f"asked_{name}" for name in named)).is_not_null())
+    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"asked_{name}")) for name in _OF_REQUEST)
+    return {
+        "has_request": pl.lit(None, dtype=pl.Boolean) if requests.is_empty() else pl.col("is_in_requests"),
+        "is_as_asked": pl.when(pl.col("is_in_requests") & is_there).then(is_same),
+        "is_of_variant": pl.when(pl.col("has_variant") & pl.col("dimension").is_not_null()).then(
+            pl.col("scale_low").is_not_null()
+        ),
+        "has_rules_known": pl.col("scale_low").is_not_null() & ~pl.col("facts_json").is_in(unreadable_facts(requests)),
+    }
+
+
+def _status_columns() -> dict[str, pl.Expr]:
+    is_known = _STATUS.is_in([word.value for word in ScoreStatus])
+    is_known_reason = _REASON.is_null() | _REASON.is_in(KNOWN_REASONS)
+    reason_fits = (
+        pl.when(_STATUS == ScoreStatus.SCORED)
+        .then(_REASON.is_null())
+        .when(_STATUS == ScoreStatus.RULE_VIOLATION)
+        .then(_REASON.eq_missing(pl.lit(ParseReason.RULE_VIOLATION.value)))
+        .when(_STATUS == ScoreStatus.UNREADABLE)
+        .then(_REASON.is_in(UNREADABLE_REASONS, nulls_equal=True))
+        .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))
+    )
+    return {
+        "score_fits_status": pl.when(is_known).then(_STATUS.is_in(_HAS_SCORE) == _SCORE.is_not_null()),
+        "reason_fits_status": pl.when(is_known & is_known_reason).then(reason_fits),
+    }
+
+
+def _number_columns() -> dict[str, pl.Expr]:
+    """off_step: how far the score is from its step; is_fit: whether it fits its status, scale and step."""
+    n_steps = (_SCORE - pl.col("scale_low")) / pl.col("step")
+    off_step = pl.when(_SCORE.is_finite()).then((n_steps - n_steps.round()).abs())
+    return {
+        "off_step": off_step,
+        "is_in_scale": pl.col("score_fits_status") & _SCORE.is_between("scale_low", "scale_high"),
+        "is_fit": pl.col("score_fits_status")
+        & _SCORE.is_between("scale_low", "scale_high")
+        & (off_step.fill_null(0.0) <= STEP_TOLERANCE),
+    }
+
+
+def _status_fits_rules() -> pl.Expr:
+    """A score the rules forbid is a rule_violation, and nothing else is."""
+    is_forbidden = (pl.col("rule_low") > _SCORE).fill_null(pl.lit(value=False)) | (pl.col("rule_high") < _SCORE).fill_null(
+        pl.lit(value=False)
+    )
+    return pl.when(pl.col("is_fit") & pl.col("has_rules_known")).then(is_forbidden == (_STATUS == ScoreStatus.RULE_VIOLATION))
+
+
+def _verdict_columns() -> dict[str, pl.Expr]:
+    """Whether each stored verdict says what the numbers say: true of a score that passes, null where there is none."""
+    is_without = pl.col("score_fits_status") & _SCORE.is_null()
+    is_on_step = pl.col("score_fits_status") & (pl.col("off_step").fill_null(0.0) <= STEP_TOLERANCE)
+    expected_kept = _STATUS == ScoreStatus.SCORED
+
+    def agrees(verdict: str, applies: pl.Expr, expected: pl.Expr | bool) -> pl.Expr:
+        return (
+            pl.when(is_without)
+            .then(pl.col(verdict).is_null())
+            .when(applies)
+            .then(pl.col(verdict).eq_missing(pl.lit(expected) if isinstance(expected, bool) else expected))
+        )
+
+    return {
+        "in_range_agrees": agrees("is_in_range", pl.col("is_in_scale"), expected=True),
+        "on_step_agrees": agrees("is_on_step", is_on_step, expected=True),
+        "rule_kept_agrees": agrees("is_rule_kept", pl.col("status_fits_rules"), expected_kept),
+    }
+
+
+def _bound_columns() -> dict[str, pl.Expr]:
+    """The bounds the row must have: the score itself where it counts, else what scale and rules leave."""
+    is_scored = pl.col("status_fits_rules") & (_STATUS == ScoreStatus.SCORED)
+    is_open = pl.col("has_rules_known") & (
+        (pl.col("score_fits_status") & _SCORE.is_null()) | (pl.col("status_fits_rules") & (_STATUS != ScoreStatus.SCORED))
+    )
+    return {
+        f"due_{end}": pl.when(is_scored).then(_SCORE).when(is_open).then(pl.coalesce(f"rule_{end}", f"scale_{end}"))
+        for end in ("low", "high")
+    }
+
+
+def _reply_columns(replies: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Whether ask_index names an answered reply in the snapshot where there is a score, and nothing where there is none."""
+    ask_index = pl.col("ask_index")
+    is_there = pl.lit(not replies.is_empty()) & pl.col("is_in_replies") & (ask_index.is_null() | (ask_index >= 0))
+    stands = (
+        pl.when(_SCORE.is_null())
+        .then(ask_index.is_null())
+        .when(is_there)
+        .then(pl.col("is_answered").fill_null(pl.lit(value=False)))
+    )
+    return {"has_answered_reply": pl.when(pl.col("score_fits_status")).then(stands)}
+
+
+def _beyond_aspects() -> pl.Expr:
+    """How far an overall score lies outside its reply's aspects; null for other rows and where there are no aspects."""
+    is_overall = pl.col("dimension") == OVERALL_DIMENSION
+    aspect = pl.when(~is_overall & pl.col("is_fit")).then(_SCORE)
+    low, high = aspect.min().over("request_key"), aspect.max().over("request_key")
+    beyond = pl.max_horizontal(low - _SCORE, _SCORE - high, pl.lit(0.0))
+    return pl.when(is_overall & pl.col("is_fit") & low.is_not_null()).then(beyond)

@@ -1,0 +1,259 @@
+"""Checkpoints held against each other: the paired test, what is compared with what, the correction, and why there is none."""
+
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schemas.statuses import Correction
+from tasks.aggregate.comparisons import natural_key
+from tasks.aggregate.comparisons_corrected import adjust, rank_ranges
+
+PROMPTS = "abcdefgh"
+
+
+def rows_of(checkpoint, scores, category=None, model="north", **more):
+    """One row per prompt, or per picture where a prompt's scores are a list."""
+    listed = [found if isinstance(found, list) else [found] for found in scores]
+    where = {"model": model, "checkpoint": checkpoint, "category": category, **more}
+    return [
+        where | {"prompt": f"{category}{prompt}", "sample": f"{category}{prompt}{n}", "scores": {"q": score}}
+        for prompt, found in zip(PROMPTS, listed, strict=False)
+        for n, score in enumerate(found)
+    ]
+
+
+def compared(tables, one, **address):
+    return one(tables["comparisons"], **({"comparison": "predecessor", "category": "__micro__"} | address))
+
+
+def test_one_picture_a_prompt_gives_the_paired_t_test(make_rubric, all_tables, one):
+    new, old = [5, 7, 9, 3, 8, 4], [4, 7, 6, 2, 9, 1]
+    row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
+    expected = stats.ttest_rel(new, old)
+    low, high = expected.confidence_interval(0.95)
+    assert (row["checkpoint_a"], row["checkpoint_b"], row["delta"]) == ("2", "1", pytest.approx(7 / 6, abs=1e-12))
+    assert row["p"] == pytest.approx(expected.pvalue, abs=1e-9)
+    assert (row["ci_low"], row["ci_high"], row["df"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), 5)
+    assert (row["win"], row["tie"], row["loss"], row["n_prompts_paired"]) == (4, 1, 1, 6)
+    se = np.std(np.subtract(new, old), ddof=1) / np.sqrt(6)
+    assert row["mde80"] == pytest.approx((stats.t.ppf(0.975, 5) + stats.t.ppf(0.8, 5)) * se, abs=1e-9)
+
+
+def test_unequal_pictures_by_hand(make_rubric, all_tables, one):
+    """a: 8, 6 | 4 | 2: mean 5, residuals 4, -1, -3 over 4. b: 5 | 3 | 1: mean 3, residuals 2, 0, -2 over 3."""
+    rows = rows_of("2", [[8, 6], 4, 2]) + rows_of("1", [5, 3, 1])
+    row = compared(all_tables(rows, make_rubric({None: ("q",)}), min_paired_prompts=3), one)
+    residuals = [4 / 4 - 2 / 3, -1 / 4 - 0, -3 / 4 + 2 / 3]
+    assert row["delta"] == pytest.approx(2.0, abs=1e-12)
+    assert row["se"] == pytest.approx(np.sqrt(sum(r**2 for r in residuals) * 3 / 2), abs=1e-12)
+
+
+def test_macro_is_the_mean_of_the_categories_with_satterthwaites_df(make_rubric, all_tables, one):
+    draw = random.Random(3)
+    scores = {(step, c): [draw.randint(0, 10) for _ in PROMPTS] for step in "12" for c in "xy"}
+    rows = [row for (step, c), found in scores.items() for row in rows_of(step, found, c)]
+    tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"))
+    macro, x, y = (compared(tables, one, category=c) for c in ("__macro__", "x", "y"))
+    assert macro["delta"] == pytest.approx((x["delta"] + y["delta"]) / 2, abs=1e-12)
+    v = [x["se"] ** 2 / 4, y["se"] ** 2 / 4]
+    assert macro["se"] == pytest.approx(np.sqrt(sum(v)), abs=1e-12)
+    assert macro["df"] == pytest.approx(sum(v) ** 2 / sum(part**2 / 7 for part in v), abs=1e-9)
+    assert (macro["win"], macro["tie"], macro["loss"]) == tuple(x[w] + y[w] for w in ("win", "tie", "loss"))
+    assert set(tables["comparisons"].filter(pl.col("comparison") == "each_other")["category"]) == {"__macro__"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_delta_is_the_difference_of_the_published_means(make_rubric, all_tables, one, seed):
+    draw = random.Random(seed)
+    pairs = [([draw.randint(0, 10) for _ in range(draw.randint(1, 4))], draw.randint(0, 10)) for _ in PROMPTS]
+    rows = rows_of("2", [a for a, _ in pairs]) + rows_of("1", [b for _, b in pairs])
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    means = [
+        one(tables["benchmark_long"], checkpoint=c, category="__micro__", estimand="prompts_like_these")["estimate"] for c in "21"
+    ]
+    row = compared(tables, one)
+    assert row["delta"] == pytest.approx(means[0] - means[1], abs=1e-12)
+    assert row["p_adjusted"] is None or row["p_adjusted"] >= row["p"]
+    assert row["win"] + row["tie"] + row["loss"] == len(pairs)
+
+
+def test_only_prompts_scored_for_both_are_paired(make_rubric, all_tables, one):
+    new, old = [5, 7, "refusal", 3, 8, 4, 9], [4, 7, 6, "empty", 9, 1, 2]
+    row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
+    kept = [(a, b) for a, b in zip(new, old, strict=True) if not isinstance(a, str) and not isinstance(b, str)]
+    assert row["n_prompts_paired"] == len(kept) == 5
+    assert row["p"] == pytest.approx(stats.ttest_rel(*zip(*kept, strict=True)).pvalue, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "p", "reason"),
+    [
+        ([5, 7, 9, 3, 8], [5, 7, 9, 3, 8], 1.0, "no_variation"),
+        ([6, 8, 10, 4, 9], [5, 7, 9, 3, 8], 2.0**-4, "no_variation"),
+        ([10] * 8, [0] * 8, 2.0**-7, "no_variation"),
+    ],
+    ids=["the same", "one more each", "end to end"],
+)
+def test_without_variation_the_exact_test_speaks(make_rubric, all_tables, one, new, old, p, reason):
+    row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
+    assert (row["p"], row["test"], row["status"], row["reason"], row["ci_low"]) == (p, "sign_flip", "no_interval", reason, None)
+    assert row["delta"] == pytest.approx(np.mean(new) - np.mean(old))
+
+
+def test_categories_that_differ_in_sign_without_variation_have_no_p(make_rubric, all_tables, one):
+    rows = [
+        row for step, c, score in (("1", "x", 3), ("2", "x", 4), ("1", "y", 6), ("2", "y", 4))
+        for row in rows_of(step, [score] * 5, c)
+    ]  # fmt: skip
+    row = compared(all_tables(rows, make_rubric({None: ("q",)}, report_by="category")), one, category="__macro__")
+    assert (row["delta"], row["p"], row["p_adjusted"], row["family"], row["reason"]) == (-0.5, None, None, None, "no_variation")
+
+
+GOOD = [5, 7, 9, 3, 8]
+NULLS = {
+    "too few": (rows_of("2", [1, 2, 3, 4]) + rows_of("1", [2, 2, 3, 5]), "too_few_paired_prompts"),
+    "blocked": (rows_of("2", GOOD) + rows_of("1", [5, 7, "empty", "empty", "empty"]), "blocked"),
+    "no prompt in common": (
+        rows_of("2", GOOD) + [row | {"prompt": f"other {row['prompt']}"} for row in rows_of("1", [1, 2, 3, 4, 5])],
+        "dataset_differs",
+    ),
+    "another rubric version": (rows_of("2", GOOD) + rows_of("1", GOOD, version="0"), "rubric_differs"),
+}
+
+
+@pytest.mark.parametrize(("rows", "reason"), NULLS.values(), ids=NULLS.keys())
+def test_a_comparison_that_cannot_be_made_says_why(make_rubric, all_tables, one, rows, reason):
+    row = compared(all_tables(rows, make_rubric({None: ("q",)}), min_coverage=0.5), one)
+    assert (row["status"], row["reason"], row["delta"], row["p"], row["p_adjusted"]) == ("null", reason, None, None, None)
+
+
+def test_a_category_only_one_has_is_another_dataset_and_a_null_total_says_so(make_rubric, all_tables, one):
+    rows = rows_of("2", GOOD, "x") + rows_of("2", GOOD, "y") + rows_of("1", GOOD[::-1], "x")
+    tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"))
+    found = {c: compared(tables, one, category=c)["reason"] for c in ("x", "y", "__macro__")}
+    assert found == {"x": None, "y": "dataset_differs", "__macro__": "no_such_total"}
+
+
+def test_the_baseline_is_of_any_model_and_null_where_nobody_or_another_judge_saw_it(make_rubric, all_tables, one):
+    rows = rows_of("1", GOOD) + rows_of("2", [6, 6, 9, 4, 9]) + rows_of("base", [1, 5, 4, 3, 2], model="sdxl")
+    rows += rows_of("2", GOOD, judge="second eye")
+    asked = make_rubric({None: ("q",)})
+    found = all_tables(rows, asked, baseline="sdxl/base")["comparisons"].filter(comparison="baseline", category="__micro__")
+    seen = {
+        (r["judge_model"], r["checkpoint_a"]): (r["model_b"], r["checkpoint_b"], r["reason"]) for r in found.iter_rows(named=True)
+    }
+    assert seen == {
+        ("eye", "1"): ("sdxl", "base", None), ("eye", "2"): ("sdxl", "base", None),
+        ("second eye", "2"): ("sdxl", "base", "judge_differs"),
+    }  # fmt: skip
+    missing = all_tables(rows, asked, baseline="sdxl/gone")["comparisons"].filter(comparison="baseline", category="__micro__")
+    assert missing["reason"].to_list() == ["baseline_missing"] * 4
+    assert all_tables(rows, asked)["comparisons"].filter(comparison="baseline").is_empty()
+
+
+def test_the_predecessor_is_the_one_before_in_natural_order(make_rubric, all_tables):
+    rows = [
+        row for name in ("step-1000", "step-900", "step-20") for row in rows_of(name, [random.randint(0, 10) for _ in PROMPTS])
+    ]
+    rows += rows_of("step-950", GOOD, model="south")
+    found = all_tables(rows, make_rubric({None: ("q",)}))["comparisons"]
+    pairs = found.filter(comparison="predecessor").select("checkpoint_a", "checkpoint_b").unique().sort("checkpoint_a").rows()
+    assert pairs == [("step-1000", "step-900"), ("step-900", "step-20")]
+    others = found.filter(comparison="each_other").select("model_a", "checkpoint_a", "model_b", "checkpoint_b")
+    assert others.unique().height == 6
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [["1", "2", "10"], ["step-9", "step-10"], ["v1.2", "v1.10", "v2.0"], ["10", "base"], ["a", "a1", "a02", "a10"], ["007", "8"]],
+    ids=" ".join,
+)
+def test_natural_order(ordered):
+    assert sorted({*ordered}, key=natural_key) == ordered
+
+
+def test_holm_by_hand_and_benjamini_hochberg():
+    p = [0.04, 0.001, 0.03, 0.9]
+    assert adjust(p, Correction.HOLM) == pytest.approx([0.09, 0.004, 0.09, 0.9])  # 0.03·3, 0.001·4, 0.03·3, 0.9
+    assert adjust([0.6, 0.7], Correction.HOLM) == [1.0, 1.0]
+    assert adjust(p, Correction.BENJAMINI_HOCHBERG) == pytest.approx([0.04 * 4 / 3, 0.004, 0.04 * 4 / 3, 0.9])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
+def test_a_correction_knows_no_order_and_never_helps(p, shuffle):
+    order = list(range(len(p)))
+    shuffle.shuffle(order)
+    for correction in Correction:
+        first, again = adjust(p, correction), adjust([p[i] for i in order], correction)
+        assert again == pytest.approx([first[i] for i in order])
+        assert all(raw <= found + 1e-15 <= 1 + 1e-12 for raw, found in zip(p, first, strict=True))
+    assert all(b <= h + 1e-12 for b, h in zip(adjust(p, Correction.BENJAMINI_HOCHBERG), adjust(p, Correction.HOLM), strict=True))
+
+
+def test_families_are_what_the_benchmark_file_declares(make_rubric, all_tables):
+    rows = [row for name in "123" for row in rows_of(name, [random.randint(0, 10) for _ in PROMPTS])]
+    asked = make_rubric({None: ("q",)})
+    table, pair = (
+        all_tables(rows, asked, family=family)["comparisons"].filter(comparison="predecessor") for family in ("table", "pair")
+    )
+    assert (table["family"].n_unique(), table["n_family"].unique().to_list()) == (1, [4])  # two pairs, two totals
+    assert (pair["family"].n_unique(), pair["n_family"].unique().to_list()) == (2, [2])
+    by_choice = all_tables(rows, asked, correction="benjamini_hochberg")["comparisons"]
+    assert set(by_choice["adjustment"].drop_nulls()) == {"benjamini_hochberg"}
+
+
+def test_failure_rates_are_tested_by_prompt_and_flagged(make_rubric, all_tables, one):
+    """Of eight prompts six fail more often in the new one, one in the old: the sign test over seven."""
+    new = [["empty", 5], ["empty", 5], ["empty", 5], ["empty", 5], ["empty", "empty"], ["empty", 5], [4, 5], [6, 5]]
+    old = [[3, 5], [5, 5], [4, 5], [5, 5], ["empty", 5], [5, 5], ["empty", 5], [6, 6]]
+    asked = make_rubric({None: ("q",)})
+    row = compared(all_tables(rows_of("2", new) + rows_of("1", old), asked), one)
+    assert row["p_failures"] == pytest.approx(stats.binomtest(1, 7).pvalue, abs=1e-9)
+    assert (row["fail_rate_a"], row["fail_rate_b"], row["has_unequal_failures"]) == (7 / 16, 2 / 16, False)
+    all_fail = compared(all_tables(rows_of("2", ["empty"] * 8) + rows_of("1", [3, 5, 4, 6, 7, 3, 5, 4]), asked), one)
+    assert all_fail["p_failures"] == pytest.approx(2 * 0.5**8)
+    assert (all_fail["has_unequal_failures"], all_fail["reason"]) == (True, "blocked")  # the flag stands where the delta cannot
+    none = compared(all_tables(rows_of("2", GOOD) + rows_of("1", GOOD[::-1]), asked), one)
+    assert (none["p_failures"], none["has_unequal_failures"]) == (1.0, False)
+
+
+def test_rank_ranges_follow_from_the_corrected_comparisons():
+    names = [("m", c) for c in "abcd"]
+    found = [
+        ("a", "b", 0.5, 0.2),
+        ("a", "c", 1.0, 0.01),
+        ("a", "d", 2.0, 0.001),
+        ("b", "c", 0.5, 0.3),
+        ("b", "d", 1.5, 0.01),
+        ("d", "c", -1.0, 0.04),
+    ]
+    rows = [
+        {"model_a": "m", "checkpoint_a": a, "model_b": "m", "checkpoint_b": b, "delta": d, "p_adjusted": p}
+        for a, b, d, p in found
+    ]
+    assert rank_ranges(names, rows, 0.05) == {("m", "a"): (1, 2), ("m", "b"): (1, 3), ("m", "c"): (2, 3), ("m", "d"): (4, 4)}
+    assert rank_ranges(names, [], 0.05) == dict.fromkeys(names, (1, 4))
+
+
+def test_the_wide_table_holds_ranks_and_deltas_beside_the_mean(make_rubric, all_tables, one):
+    rows = [
+        row for name, level in (("1", 2), ("2", 3), ("3", 9)) for c in "xy"
+        for row in rows_of(name, [level, level + 1, level, level + 1, level, level - 1, level, level], c)
+    ]  # fmt: skip
+    tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), baseline="north/1")
+    wide = tables["benchmark_wide"]
+    assert wide.height == 3
+    last = one(wide, checkpoint="3")
+    macro = one(tables["benchmark_long"], checkpoint="3", category="__macro__", estimand="prompts_like_these")
+    assert (last["estimate"], last["ci_low"], last["cell_id"]) == (macro["estimate"], macro["ci_low"], macro["cell_id"])
+    assert (last["rank_low"], last["rank_high"], last["n_ranked"]) == (1, 1, 3)
+    assert last["delta_predecessor"] == pytest.approx(6.0)
+    assert last["delta_baseline"] == pytest.approx(7.0)
+    assert last["categories_json"] == '{"x":9.125,"y":9.125}'
+    unranked = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), max_ranked=2)["benchmark_wide"]
+    assert unranked["rank_low"].null_count() == 3

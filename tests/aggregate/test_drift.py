@@ -1,0 +1,220 @@
+"""Series of nights: limits, alarms, verdicts, dates. Where series come from is test_drift_series.py."""
+
+import math
+from datetime import date, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from benchmarks import simulate_nights as simulation
+from schemas.errors import InputError
+from schemas.tables import DRIFT, NIGHTS, conform
+from tasks.aggregate.drift import drift
+from tasks.aggregate.drift_changes import change
+from tasks.aggregate.drift_limits import FAMILY_ALPHA, chart, shared_alpha
+
+FIRST = date(2026, 1, 1)
+WOBBLE = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02, 0.015, -0.015)  # a baseline with mean 0
+
+
+def night(n: int, estimate: float | None, anchor: float | None = None, **named):
+    return {
+        "benchmark": "b", "run_date": FIRST + timedelta(n), "rubric_id": "plain", "rubric_version": "1", "judge_model": "eye",
+        "measured_by": "eye", "model": "north", "checkpoint": f"c{n}", "dimension": "q", "category": "__macro__",
+        "n_judgements": 100, "scale_width": 10.0, "estimate": estimate, "se": 0.1, "bridge_se": 0.0, "anchor_set": None if
+        anchor is None else "f" * 64, "anchor_estimate": anchor, "anchor_se": 0.1, "anchor_bridge_se": 0.0, "reason": None,
+    } | named  # fmt: skip
+
+
+def table(rows) -> pl.DataFrame:
+    return pl.DataFrame(conform(pl.DataFrame(rows, schema=pl.DataFrame(NIGHTS.schema().empty_table()).schema), NIGHTS))
+
+
+def nights(values, anchors=None, **named):
+    anchors = anchors if anchors is not None else [None] * len(values)
+    return [night(n, value, anchor, **named) for n, (value, anchor) in enumerate(zip(values, anchors, strict=True))]
+
+
+def last(rows, **arguments):
+    return drift(table(rows), n_baseline=8, **arguments).sort("run_date", "model").row(-1, named=True)
+
+
+def test_limits_worked_out_by_hand():
+    """Baseline 0.02 … -0.015 about 7: sd² = Σ x² / 7; the second night after it has weights 0.3 and 0.21."""
+    found = drift(table(nights([*(7 + w for w in WOBBLE), 7.1, 7.2])), n_baseline=8)
+    row = found.row(-1, named=True)
+    sd = math.sqrt(sum(w * w for w in WOBBLE) / 7)
+    assert row["baseline_mean"] == pytest.approx(7, abs=1e-12)
+    assert row["baseline_sd"] == pytest.approx(sd, abs=1e-12)
+    assert row["ewma"] == pytest.approx(7 + 0.3 * 0.2 + 0.7 * 0.3 * 0.1, abs=1e-12)
+    spread = sd * math.sqrt(0.3**2 + 0.21**2 + 0.51**2 / 8)
+    assert row["alpha"] == 0.0025
+    assert row["limit_high"] - 7 == pytest.approx(stats.t.isf(0.00125, 7) * spread, abs=1e-9)
+    assert row["limit_low"] + row["limit_high"] == pytest.approx(14, abs=1e-12)
+    assert found.columns == DRIFT.columns
+    assert found["limit_low"].null_count() == 8  # the baseline's nights have none
+    assert found["n_baseline"].to_list() == [*range(1, 9), 8, 8]
+
+
+def test_the_statistic_is_students_t_whatever_the_baseline_was():
+    """The law the limits rest on: exact for normal nights, on each night after the baseline, estimation error included."""
+    draws = np.random.default_rng(11).standard_normal((4000, 14))
+    charts = [chart(row, np.zeros(14), 10, 0.0) for row in draws]
+    for since in (0, 3):
+        ratio = [one.deviation[10 + since] / one.se[10 + since] for one in charts]
+        assert stats.kstest(ratio, stats.t(9).cdf).pvalue > 0.01
+        assert np.mean(np.abs(ratio) > stats.norm.isf(0.0025)) > 0.01  # normal limits would alarm four times too often
+
+
+STEP = 0.5
+VERDICTS = {
+    "nothing moves": (0, 0, True, "quiet", None),
+    "the model drops": (-STEP, 0, True, "model", None),
+    "the model rises": (STEP, 0, True, "model", None),
+    "the judge grows harder": (-STEP, -STEP, True, "judge", None),
+    "the judge grows milder": (STEP, STEP, True, "judge", None),
+    "both move": (-3 * STEP, -STEP, True, "both", None),
+    "the judge hides a drop": (0, STEP, True, "both", None),
+    "no anchors": (-STEP, 0, False, "unknown", "no_anchor"),
+    "no anchors, quiet": (0, 0, False, "quiet", None),
+}
+
+
+@pytest.mark.parametrize(("model", "judge", "has_anchors", "verdict", "reason"), VERDICTS.values(), ids=VERDICTS)
+def test_verdicts(model, judge, has_anchors, verdict, reason):
+    scores = [7 + w for w in WOBBLE] + [7 + model] * 4
+    anchors = [5 - w / 2 for w in WOBBLE] + [5 + judge] * 4 if has_anchors else None
+    row = last(nights(scores, anchors))
+    assert (row["verdict"], row["reason"]) == (verdict, reason)
+    assert row["is_alarm"] == (verdict != "quiet")
+    if verdict == "quiet":
+        assert (row["changed_on"], row["shift"], row["shift_se"]) == (None, None, None)
+    elif verdict in ("model", "judge"):
+        assert row["changed_on"] == FIRST + timedelta(8)
+        assert row["shift"] == pytest.approx(model if verdict == "model" else judge, abs=1e-9)
+
+
+def test_anchors_too_coarse_to_tell_give_no_verdict():
+    scores, anchors = [7 + w for w in WOBBLE] + [6.9] * 3, [5 + 20 * w for w in WOBBLE[::-1]] + [4.95] * 3
+    row = last(nights(scores, anchors))
+    assert (row["is_alarm"], row["verdict"], row["reason"]) == (True, "unknown", "cannot_separate")
+
+
+def test_anchors_frozen_anew_start_a_baseline_of_their_own():
+    rows = nights([7 + w for w in WOBBLE] + [6.0] * 3, [5 - w for w in WOBBLE] + [2.0] * 3)
+    rows = [row | {"anchor_set": "e" * 64} if n >= 8 else row for n, row in enumerate(rows)]
+    row = last(rows)
+    assert (row["verdict"], row["reason"], row["anchor_p"]) == ("unknown", "anchor_baseline_incomplete", None)
+
+
+def test_a_judge_that_never_varies_and_then_shifts_is_found():
+    scores, anchors = [7 + w for w in WOBBLE] + [6.8] * 2, [5.0] * 8 + [4.8] * 2
+    row = last(nights(scores, anchors))
+    assert (row["verdict"], row["changed_on"]) == ("judge", FIRST + timedelta(8))
+    assert row["anchor_limit_low"] < 5 < row["anchor_limit_high"]  # not of width 0: a last digit is no alarm
+
+
+def test_a_night_with_nothing_new_is_no_observation():
+    """The same checkpoint is not asked again: its cached night would make the baseline look quieter than nights are."""
+    fresh = nights([7 + w for w in WOBBLE])
+    again = [row | {"run_date": FIRST + timedelta(20 + n)} for n, row in enumerate([fresh[-1]] * 5)]
+    found = drift(table([*fresh, *again]), n_baseline=8)
+    assert found["reason"].to_list() == ["baseline_incomplete"] * 8 + ["nothing_new"] * 5
+    assert found["limit_low"].null_count() == 13
+    more = last([*fresh, *again, night(30, 7.0)])
+    plain = last([*fresh, night(30, 7.0)])
+    assert more == plain
+
+
+def test_a_blocked_night_keeps_its_reason_and_leaves_the_average_alone():
+    rows = [*nights([7 + w for w in WOBBLE]), night(8, None, se=None, reason="refusal"), night(9, 7.0)]
+    found = drift(table(rows), n_baseline=8).sort("run_date")
+    assert (found["verdict"][8], found["reason"][8], found["ewma"][8]) == ("unknown", "refusal", None)
+    assert found["ewma"][9] == pytest.approx(7.0, abs=1e-12)
+    assert (found["verdict"][9], found["reason"][9]) == ("quiet", None)
+
+
+def test_a_dataset_of_another_size_is_another_series():
+    rows = nights([7 + w for w in WOBBLE]) + [night(8 + n, 3.0 + w, n_judgements=90) for n, w in enumerate(WOBBLE)]
+    found = drift(table(rows), n_baseline=8)
+    assert not found["is_alarm"].any()
+    assert found["reason"].unique().to_list() == ["baseline_incomplete"]
+
+
+def test_false_alarms_are_shared_by_the_family_of_the_night():
+    models = [f"m{n:02d}" for n in range(9)]
+    rows = [row for model in models for row in nights([7 + w for w in WOBBLE] + [7.0] * 2, model=model)]
+    rows += nights([7 + w for w in WOBBLE] + [7.0] * 2, model="m09", dimension="overall")
+    rows = [row for row in rows if not (row["model"] == "m00" and row["run_date"] == FIRST + timedelta(9))]
+    anchored = drift(table([row | {"anchor_set": "f" * 64, "anchor_estimate": 5.0} for row in rows]), n_baseline=8)
+    assert anchored.filter(pl.col("run_date") == FIRST + timedelta(8))["n_family"].unique().to_list() == [12]
+    plain = drift(table(rows), n_baseline=8).filter(pl.col("alpha").is_not_null()).sort("run_date")
+    assert plain.group_by("run_date", maintain_order=True).first()["n_family"].to_list() == [10, 9]
+    assert plain["alpha"].unique().sort().to_list() == [pytest.approx(0.0009), pytest.approx(0.001)]
+    led = drift(table(rows), n_baseline=8, headline=["overall"]).filter(pl.col("run_date") == FIRST + timedelta(8))
+    assert dict(led.select("dimension", "alpha").unique().iter_rows()) == {"overall": 0.0025, "q": pytest.approx(0.0015 / 9)}
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(8, 200))
+def test_a_family_never_spends_more_than_it_has(n_headline, n_other, n_baseline):
+    spent = sum(
+        n * shared_alpha(n_headline, n_other, is_headline=leads, n_baseline=n_baseline)
+        for n, leads in ((n_headline, True), (n_other, False))
+        if n
+    )
+    assert spent <= FAMILY_ALPHA * (1 + 1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=8), st.integers(9, 15), st.randoms(use_true_random=False))
+def test_a_row_looks_at_no_later_night_and_row_order_changes_nothing(steps, cut, random):
+    values = [7 + w for w in WOBBLE] + [7 + step for step in steps]
+    rows = nights(values, [5 - w for w in WOBBLE] + [5 + step / 2 for step in steps])
+    rows += nights([value + 1 for value in values], model="south")[::2]
+    whole = drift(table(rows), n_baseline=8)
+    until = FIRST + timedelta(cut)
+    part = drift(table([row for row in rows if row["run_date"] <= until]), n_baseline=8)
+    assert part.equals(whole.filter(pl.col("run_date") <= until))
+    random.shuffle(rows)
+    assert drift(table(rows), n_baseline=8).equals(whole)
+
+
+def test_a_step_is_dated_to_its_night():
+    values = np.array([*WOBBLE, 0.01, -0.02, 0.0, -0.3, -0.28, -0.33])
+    found = change(values, 8, 0.02)
+    assert found.index == 11
+    assert found.shift == pytest.approx(values[11:].mean() - values[:11].mean(), abs=1e-12)
+    assert found.shift_se == pytest.approx(0.02 * math.sqrt(1 / 3 + 1 / 11), abs=1e-12)
+    assert change(np.array([*WOBBLE, 0.01, -0.3, -0.3, -0.5]), 8, 0.02).index == 9  # the last night alone is further off
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(InputError, match="baseline of 7 nights cannot carry limits; give 8 or more"):
+        drift(table(nights([7.0])), n_baseline=7)
+    with pytest.raises(ValueError, match="the night 2026-01-01 of north q stands twice"):
+        drift(table([night(0, 7.0), night(0, 7.1)]))
+    assert drift(table([])).height == 0
+
+
+def test_simulated_quiet_nights_and_finds():
+    """The short form of benchmarks/simulate_nights.py: the numbers asked for, less three standard errors."""
+    calm = simulation.quiet(200, 21, simulation.HEADLINE)
+    assert calm["windows"][0] <= 0.05 + 3 * calm["windows"][1]
+    assert calm["nights"][0] <= 0.01 + 3 * calm["nights"][1]
+    assert calm["windows"][0] > 0.02  # limits so wide that nothing alarms would pass all of the above
+    for drop, within, share in ((0.05, 10, 0.90), (0.07, 5, 0.95)):
+        found, error = simulation.finds(drop, within, 200, 22)
+        assert found >= share - 3 * error
+
+
+def test_simulated_verdicts():
+    judge = simulation.first_verdicts(simulation.World(120, judge_shift=-0.07), 23)
+    assert judge["judge"] >= 0.93
+    assert judge.get("model", 0) <= 0.02
+    model = simulation.first_verdicts(simulation.World(120, model_shift=-0.2), 24)
+    assert model["model"] >= 0.93
+    assert model.get("judge", 0) <= 0.03

@@ -1,0 +1,167 @@
+"""From published nights to series: which rows a night gives, the anchors' cells, and drift over a whole lake of publications."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import polars as pl
+import pytest
+
+from flows.nights import drift_of_lake, nightly_publications
+from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
+from tasks.aggregate.cells import cells
+from tasks.aggregate.drift_series import ANCHORS, anchor_cells, night_series
+from tasks.publish.publication import publish
+from tasks.publish.runs import record_run
+from tasks.store import Lake
+
+FIRST = date(2026, 1, 1)
+N_NIGHTS, SHIFTED = 13, 10
+
+
+def rows_of(night: int, *, shift: float = 0.0, wobble: float = 0.0):
+    """Six prompts of a new checkpoint, and four anchors asked anew."""
+    made = {"model": "north", "checkpoint": f"c{night:02d}"}
+    own = [made | {"prompt": f"p{n}", "sample": f"s{n}", "scores": {"q": 5 + n / 4 + shift + wobble}} for n in range(6)]
+    frozen = {"model": "frozen", "checkpoint": "old", "occasion": (FIRST + timedelta(night)).isoformat()}
+    anchors = [
+        frozen | {"prompt": f"a{n}", "sample": f"anchor {n}", "scores": {"q": 3 + n + shift - wobble / 2}} for n in range(4)
+    ]
+    return own + anchors
+
+
+@pytest.fixture
+def anchored(make_rubric, make_frames):
+    """Night -> (cells, anchors' cells), as a run would publish them."""
+
+    def run(rows, night):
+        asked = make_rubric({None: ("q",)})
+        judgements, scores = make_frames(rows, asked)
+        day = FIRST + timedelta(night)
+        named = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": day}
+        whole = cells(judgements, scores, {"plain": asked}, min_coverage=0, **named)
+        frozen = anchor_cells(judgements, scores, {"plain": asked}, benchmark="nightly", run_date=day, min_coverage=0.9)
+        return whole, frozen
+
+    return run
+
+
+def test_a_night_and_its_anchors_are_one_row(anchored):
+    whole, frozen = anchored(rows_of(3, shift=0.5), 3)
+    row = night_series([whole], [frozen]).row(0, named=True)
+    assert (row["run_date"], row["model"], row["checkpoint"]) == (FIRST + timedelta(3), "north", "c03")
+    assert row["estimate"] == pytest.approx(5 + 0.625 + 0.5, abs=1e-12)
+    assert row["anchor_estimate"] == pytest.approx(4.5 + 0.5, abs=1e-12)
+    assert (row["n_judgements"], row["bridge_se"], row["measured_by"], row["reason"]) == (6, 0.0, "eye", None)
+    assert len(row["anchor_set"]) == 64
+
+
+def test_anchors_are_those_of_the_very_night(anchored):
+    rows = rows_of(3) + [row | {"occasion": "2025-12-31", "scores": {"q": 0}} for row in rows_of(3)[6:]]
+    _, frozen = anchored(rows[:10], 3)
+    assert frozen.filter(pl.col("category") == "__macro__")["estimate"].to_list() == [4.5]
+    assert set(frozen["model"]) == {ANCHORS}
+    _, other_night = anchored(rows_of(3), 4)
+    assert other_night.height == 0
+
+
+def test_the_anchor_set_is_its_samples(anchored):
+    sets = [
+        night_series([whole], [frozen])["anchor_set"][0]
+        for whole, frozen in (anchored(rows_of(3), 3), anchored(rows_of(3, shift=1), 3), anchored(rows_of(3)[:-1], 3))
+    ]
+    assert sets[0] == sets[1] != sets[2]
+
+
+def test_anchors_under_the_floor_are_no_anchors(anchored):
+    rows = rows_of(3)
+    rows[-1] |= {"scores": {"q": "refusal"}}  # three of four, and the floor is 90 %
+    whole, frozen = anchored(rows, 3)
+    row = night_series([whole], [frozen]).row(0, named=True)
+    assert (row["anchor_estimate"], row["anchor_set"]) == (None, None)
+
+
+def test_several_checkpoints_of_a_model_are_no_observation(anchored):
+    rows = rows_of(3) + [row | {"checkpoint": "c99"} for row in rows_of(3)[:6]]
+    row = night_series([anchored(rows, 3)[0]]).row(0, named=True)
+    assert (row["estimate"], row["checkpoint"], row["reason"]) == (None, None, "several_checkpoints")
+
+
+def test_the_later_of_two_frames_of_a_night_counts(anchored):
+    first, second = anchored(rows_of(3), 3)[0], anchored(rows_of(3, shift=1.0), 3)[0]
+    series = night_series([first, anchored(rows_of(4), 4)[0], second])
+    assert series["estimate"].to_list() == pytest.approx([6.625, 5.625], abs=1e-12)
+
+
+def test_a_night_without_estimate_keeps_its_reason(anchored):
+    rows = [row | {"scores": {"q": "refusal"}} for row in rows_of(3)[:6]]
+    row = night_series([anchored(rows, 3)[0]]).row(0, named=True)
+    assert (row["estimate"], row["reason"]) == (None, "refusal")
+
+
+def test_publications_of_an_older_schema_are_read(anchored):
+    whole, frozen = anchored(rows_of(3), 3)
+    added = whole.with_columns(added_since=pl.lit(1))
+    assert night_series([added, anchored(rows_of(4), 4)[0]], [frozen]).height == 2
+
+
+@pytest.fixture
+def lake(tmp_path, make_rubric, make_frames):
+    """Thirteen published nights; from the tenth on the judge is harder. One night was published twice."""
+    asked = make_rubric({None: ("q",)})
+    for night in range(N_NIGHTS):
+        wobble = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02)[night % 6]
+        publish_night(tmp_path, make_frames, asked, night, rows_of(night, shift=-0.5 if night >= SHIFTED else 0.0, wobble=wobble))
+    publish_night(tmp_path, make_frames, asked, 0, rows_of(0, shift=0.02), attempt=1)
+    return tmp_path, {"plain": asked}
+
+
+def publish_night(root, make_frames, asked, night, rows, attempt=0):
+    judgements, scores = make_frames(rows, asked)
+    day, key = FIRST + timedelta(night), f"{attempt}{night:063d}"
+    for table, frame in ((JUDGEMENTS, judgements), (SCORES, scores)):
+        staging = Lake(root).stage(table)
+        staging.write_part(0, frame)
+        staging.commit(key)
+    whole = cells(
+        judgements, scores, {"plain": asked}, benchmark="nightly", dataset_id=key, run_id=key, run_date=day, min_coverage=0.9
+    )  # fmt: skip
+    publish(
+        root, publication_id=key, benchmark="nightly", run_date=day, cells=whole,
+        checks=pl.DataFrame(CHECKS.schema().empty_table()), quarantine=pl.DataFrame(QUARANTINE.schema().empty_table()),
+        provenance={
+            "identities": {"plan_id": key, "reading_id": key}, "min_coverage": 0.9,
+            "rubrics": {"plain": {"digest": asked.digest}},
+        },
+    )  # fmt: skip
+    # The night's second publication has the greater id, and its run was the earlier one.
+    at = datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=night, hours=-attempt)
+    record_run(Lake(root), {
+        "started_at": at, "finished_at": at, "benchmark": "nightly", "run_date": day, "publication_id": key,
+        "outcome": "published", "dataset_id": key, "n_samples": 6, "n_samples_ok": 6, "n_requests": 10, "n_cached": 0,
+        "n_asked": 10, "cost_usd": None, "code_version": "c" * 64,
+    })  # fmt: skip
+
+
+def test_drift_of_a_lake(lake):
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    assert found["run_date"].to_list() == [FIRST + timedelta(n) for n in range(N_NIGHTS)]
+    assert found["verdict"].to_list() == ["unknown"] * 8 + ["quiet"] * 2 + ["judge"] * 3
+    assert found["changed_on"][-1] == FIRST + timedelta(SHIFTED)
+    assert found["shift"][-1] == pytest.approx(-0.5, abs=0.03)
+    assert found["estimate"][0] == pytest.approx(5.625 + 0.02, abs=1e-12)  # the night's latest run
+    until = drift_of_lake(root, "nightly", rubrics, n_baseline=8, until=FIRST + timedelta(9))
+    assert until.equals(found.head(10))
+
+
+def test_the_latest_run_of_a_night_says_which_publication_counts(lake):
+    root, _ = lake
+    chosen = nightly_publications(root, "nightly")
+    assert [publication.publication_id[0] for publication in chosen] == ["0"] * N_NIGHTS
+    assert nightly_publications(root, "another") == []
+
+
+def test_anchors_judged_by_another_rubric_digest_are_left_out(lake):
+    root, _ = lake
+    found = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    assert found["anchor_estimate"].null_count() == N_NIGHTS
+    assert (found["verdict"][-1], found["reason"][-1]) == ("unknown", "no_anchor")

@@ -1,0 +1,58 @@
+"""What `health` says: counts that add up, reasons, and only what the snapshot knows."""
+
+import polars as pl
+import pytest
+
+
+def said(tables, **address):
+    found = tables["health"].filter(**address)
+    return {(row["measure"], row["word"]): row["value"] for row in found.iter_rows(named=True)}
+
+
+def test_judgements_requests_and_failures_by_reason(make_rubric, all_tables):
+    rows = [
+        {"prompt": "p", "sample": "a", "scores": {"q": 3, "r": 4}},
+        {"prompt": "p", "sample": "b", "scores": {"q": "refusal", "r": "refusal"}},
+        {"prompt": "r", "sample": "c", "scores": {"q": ("rule_violation", "rule_violation", 7.0, 0.0, 1.0), "r": 4}},
+        {"prompt": "r", "sample": "d", "status": "unusable_sample", "reason": "broken_image"},
+        {"prompt": "r", "sample": "e", "checkpoint": "2", "scores": {"q": 3, "r": 4}},
+    ]
+    first, second = (said(all_tables(rows, make_rubric({None: ("q", "r")})), checkpoint=name) for name in "12")
+    assert (first["n_judgements", ""], first["n_planned", ""], first["n_requests", ""]) == (4, 3, 3)
+    reasons = {word: value for (measure, word), value in first.items() if measure == "n_without_score"}
+    assert reasons == {"refusal": 1, "rule_violation": 1, "broken_image": 1}  # a judgement counts once for each reason
+    assert second["n_judgements", ""] == 1
+    assert not [word for measure, word in second if measure == "n_without_score"]
+
+
+def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_tables, make_frames, make_answers):
+    rows = [{"prompt": p, "sample": p, "scores": {"q": 3}} for p in "abcd"]
+    asked = make_rubric({None: ("q",)})
+    answered = make_answers(make_frames(rows, asked)[0], n_input_tokens=900, answered_model="eye-2").with_columns(
+        latency_s=pl.Series([1.0, 2.0, 3.0, 40.0]), cost_usd=pl.Series([0.1, 0.2, None, None]),
+        status=pl.Series(["answered", "answered", "answered", "timed_out"]),
+    )  # fmt: skip
+    again = answered.head(1).with_columns(ask_index=pl.lit(1, pl.Int64), n_attempts=pl.lit(3, pl.Int64))
+    tables = all_tables(rows, asked, replies=pl.concat([answered, again]))
+    found = said(tables)
+    assert (found["n_replies", "answered"], found["n_replies", "timed_out"], found["n_reasked", ""]) == (4, 1, 1)
+    assert (found["n_attempts", ""], found["n_input_tokens", ""], found["n_answered_by", "eye-2"]) == (7, 4500, 5)
+    assert found["cost_usd", ""] == pytest.approx(0.4)
+    assert found["latency_s", "p99"] == 3.0  # a timeout is no answer's latency
+    assert found["n_output_tokens", ""] is None  # nobody said: not 0
+    known = {row["measure"]: row["n_known"] for row in tables["health"].iter_rows(named=True)}
+    assert (known["cost_usd"], known["n_output_tokens"], known["latency_s"]) == (3, 0, 4)
+
+
+def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, make_frames, run_arguments, make_answers):
+    from tasks.aggregate.published import Run, aggregated
+
+    asked = make_rubric({None: ("q",)})
+    judgements, scores = make_frames([{"prompt": "p", "sample": "a", "checkpoint": c, "scores": {"q": 3}} for c in "12"], asked)
+    shared = judgements.with_columns(request_key=pl.lit(judgements["request_key"][0]))
+    one = scores.head(1).with_columns(request_key=pl.lit(judgements["request_key"][0]))
+    run = Run(**run_arguments, min_coverage=0.0)
+    tables = aggregated(shared.lazy(), one.lazy(), make_answers(shared).lazy(), {asked.id: asked}, run)
+    named = {table.name: frame for table, frame in tables.items()}
+    assert [said(named, checkpoint=c)["n_requests", ""] for c in "12"] == [1, 1]
+    assert named["benchmark_long"].filter(category="__micro__", estimand="prompts_like_these")["estimate"].to_list() == [3, 3]

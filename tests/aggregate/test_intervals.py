@@ -1,0 +1,115 @@
+"""The interval's laws: it stays on the scale, holds the estimate, and covers what it says (simulation)."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schemas.statuses import CellReason
+from tasks.aggregate.intervals import ClusteredMean, Interval, clustered_mean, interval, mean_of_means, t_quantile
+
+LOW, HIGH = 1.0, 5.0
+CATEGORY_SIZES = (80, 99, 80, 94, 100, 100)  # GenEval's: 553 prompts
+
+
+@given(st.lists(st.lists(st.floats(LOW, HIGH), min_size=1, max_size=5), min_size=1, max_size=30))
+def test_an_interval_stays_on_the_scale_and_holds_its_estimate(prompts):
+    estimate = of_values(prompts)
+    found = interval(estimate, LOW, HIGH)
+    if isinstance(found, Interval):
+        assert LOW <= found.low <= estimate.mean + 1e-12
+        assert estimate.mean - 1e-12 <= found.high <= HIGH
+        assert found.low < found.high
+    else:
+        assert found == (CellReason.TOO_FEW_PROMPTS if len(prompts) == 1 else CellReason.NO_VARIATION)
+
+
+@given(st.lists(st.floats(LOW, HIGH), min_size=2, max_size=40))
+def test_one_image_a_prompt_gives_the_textbook_standard_error(values):
+    estimate = of_values([[value] for value in values])
+    assert estimate.mean == pytest.approx(np.mean(values), abs=1e-12)
+    assert estimate.se == pytest.approx(stats.sem(values), abs=1e-9)
+    if estimate.se > 1e-6:
+        assert estimate.design_effect == pytest.approx(1.0, abs=1e-6)
+
+
+def test_copies_of_an_image_narrow_nothing():
+    values = [1.0, 3.0, 4.0, 5.0]
+    one, four = of_values([[v] for v in values]), of_values([[v] * 4 for v in values])
+    assert four.se == pytest.approx(one.se, abs=1e-12)
+    assert four.design_effect == pytest.approx(4 * 15 / 16 * 4 / 3, abs=1e-9)  # 4 images, one opinion (n - 1 apart)
+
+
+@pytest.mark.parametrize("mean", [LOW, HIGH])
+def test_at_an_end_of_the_scale_prompts_are_the_sample_size(mean):
+    found = interval(ClusteredMean(mean, 0.0, 5.0, 6, None), LOW, HIGH)
+    length = (HIGH - LOW) * (1 - 1 / (1 + t_quantile(0.95, 5) ** 2 / 6))
+    expected = (LOW, LOW + length) if mean == LOW else (HIGH - length, HIGH)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_far_from_the_ends_it_is_the_t_interval():
+    found = interval(ClusteredMean(3.0, 0.01, 500.0, 501, None), LOW, HIGH)
+    half = stats.t.ppf(0.975, 500) * 0.01
+    assert (found.low, found.high) == pytest.approx((3 - half, 3 + half), abs=1e-5)
+
+
+def test_a_proportion_gets_wilsons_own_interval():
+    """On 0/1 values, one a prompt, with the normal quantile: the published formula, here from scipy."""
+    estimate = of_values([[1.0]] * 7 + [[0.0]] * 3)
+    simple = ClusteredMean(0.7, math.sqrt(0.7 * 0.3 / 10), 1e9, 10, None)
+    wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
+    found = interval(simple, 0.0, 1.0)
+    assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high), abs=1e-6)
+    assert interval(estimate, 0.0, 1.0).low < found.low  # nine degrees of freedom know less
+
+
+def test_satterthwaite_lies_between_the_smallest_and_the_sum():
+    strata = [ClusteredMean(3, 0.3, 9, 10, None), ClusteredMean(4, 0.1, 99, 100, None)]
+    joint = mean_of_means(strata)
+    assert joint.se == pytest.approx(math.sqrt(0.09 + 0.01) / 2)
+    assert joint.df == pytest.approx(0.1**2 / (0.09**2 / 9 + 0.01**2 / 99))
+    one_missing = mean_of_means([strata[0], ClusteredMean(4, None, None, 1, None)])
+    assert (one_missing.mean, one_missing.se, one_missing.df) == (3.5, None, None)
+
+
+def test_ninety_five_percent_means_ninety_five_percent():
+    """Six categories, 553 prompts × 4 images, 0–10 in whole numbers: clustered covers, images taken as independent do not."""
+    n_draws, hits, hits_naive = 4000, 0, 0
+    draw = np.random.default_rng(20261103)
+    truth = float(np.mean([true_mean(centre) for centre in CENTRES]))
+    for _ in range(n_draws):
+        strata = [clustered(draw, centre, size) for centre, size in zip(CENTRES, CATEGORY_SIZES, strict=True)]
+        joint = mean_of_means(strata)
+        found = interval(joint, 0.0, 10.0)
+        hits += found.low <= truth <= found.high
+        hits_naive += abs(joint.mean - truth) <= 1.96 * math.sqrt(joint.variance_if_independent)
+    tolerance = 3 * math.sqrt(0.95 * 0.05 / n_draws)
+    assert abs(hits / n_draws - 0.95) < tolerance, hits
+    assert hits_naive / n_draws < 0.80, hits_naive
+
+
+CENTRES = (9.2, 8.0, 5.5, 8.5, 4.0, 3.0)
+PROMPT_SD, IMAGE_SD = 2.0, 1.5
+
+
+def clustered(draw, centre, n_prompts):
+    latent = centre + draw.normal(0, PROMPT_SD, (n_prompts, 1)) + draw.normal(0, IMAGE_SD, (n_prompts, 4))
+    scores = np.clip(np.rint(latent), 0, 10)
+    sums = scores.sum(axis=1)
+    return clustered_mean(sums, np.full(n_prompts, 4), ((scores - sums[:, None] / 4) ** 2).sum(axis=1))
+
+
+def true_mean(centre):
+    """The exact expected score: the sum over k of P(score ≥ k)."""
+    sd = math.hypot(PROMPT_SD, IMAGE_SD)
+    return sum(stats.norm.sf(k - 0.5, centre, sd) for k in range(1, 11))
+
+
+def of_values(prompts):
+    sums, counts = np.array([sum(p) for p in prompts]), np.array([len(p) for p in prompts])
+    within = np.array([sum((v - sum(p) / len(p)) ** 2 for v in p) for p in prompts])
+    return clustered_mean(sums, counts, within)

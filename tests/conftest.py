@@ -1,0 +1,42 @@
+"""Fixtures every area shares. An area's own stand in its folder."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# A clock never fails a test (machines are busy), and what fails in CI fails there again.
+hypothesis.settings.register_profile("salon", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("salon")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    config.addinivalue_line("markers", "salon_data: reads real data from the folder named by SALON_DATA")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests on real data where there is none, and remember how many, for the summary."""
+    if os.environ.get("SALON_DATA"):
+        return
+    wanting = [item for item in items if "needs_salon_data" in getattr(item, "fixturenames", ())]
+    if wanting:
+        config.hook.pytest_deselected(items=wanting)
+        items[:] = [item for item in items if item not in wanting]
+        config.stash[_LEFT_OUT] = len(wanting)
+
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    n_left_out = config.stash.get(_LEFT_OUT, 0)
+    if n_left_out:
+        terminalreporter.write_line(f"SALON_DATA is not set: {n_left_out} tests on real data were left out.", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def needs_salon_data() -> Path:
+    """The folder of real data; asking for it leaves the test out where SALON_DATA is not set."""
+    return Path(os.environ["SALON_DATA"])

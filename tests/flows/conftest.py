@@ -1,0 +1,43 @@
+"""What the tests of whole runs share: a Prefect server, the demo judge as a server, and `salon` as a user calls it."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flow_support import Said
+from prefect.settings import PREFECT_API_URL
+from prefect.testing.utilities import prefect_test_harness
+
+from demo.running import running_judge
+from flows.cli import run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prefect_api() -> Iterator[str]:
+    """A Prefect server of the tests' own; its address, for other processes."""
+    with prefect_test_harness(server_startup_timeout=120):
+        yield str(PREFECT_API_URL.value())
+
+
+@pytest.fixture(scope="session")
+def judge_url() -> Iterator[str]:
+    """The demo judge, running."""
+    with running_judge() as url:
+        yield url
+
+
+@pytest.fixture
+def salon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]]:
+    """`salon ARGUMENTS` in a folder of its own."""
+    before = Path.cwd()
+    os.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> Said:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    yield call
+    os.chdir(before)

@@ -1,0 +1,29 @@
+"""What the tests of whole runs say and ask: a command's outcome, a lake's current cells and its runs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from tasks.publish.reading import current, load_cells
+from tasks.publish.runs import runs
+from tasks.store import Lake
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def cells_of(lake: Path, benchmark: str | None = None) -> pl.DataFrame:
+    """The current publication's cells."""
+    return load_cells(current(lake, benchmark))
+
+
+def runs_of(lake: Path) -> pl.DataFrame:
+    """Every run recorded in a lake."""
+    return runs(Lake(lake))

@@ -1,0 +1,127 @@
+"""`salon demo` as a newcomer meets it: one run shared by the tests, then a second one."""
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pytest
+
+from demo.truth import expected
+from flows.cli import run
+from rubrics.loading import SHIPPED, load_rubric
+from tasks.publish.explain import explain
+from tasks.publish.reading import current, load_cells
+from tasks.publish.runs import runs
+from tasks.store import Lake
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in which `salon demo` has run once; what it printed is in said.txt."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    before = Path.cwd()
+    os.chdir(folder)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert run(["demo"]) == 0
+    (folder / "said.txt").write_text(said.getvalue())
+    yield folder
+    os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def cells(home: Path) -> pl.DataFrame:
+    return load_cells(current(home / "lake"))
+
+
+def test_it_says_what_the_judge_is_and_where_the_files_are(home: Path) -> None:
+    said = (home / "said.txt").read_text()
+    assert re.search(r"judge is a program that looks at drawn scenes,\s+not a model", said)
+    folder = re.search(r"^files\s+(\S+)/$", said, re.MULTILINE)
+    assert folder is not None
+    assert (Path(folder[1]) / "benchmark_long.csv").is_file()
+
+
+def test_the_checkpoints_come_in_the_right_order(cells: pl.DataFrame) -> None:
+    totals = cells.filter(pl.col("dimension") == "overall_score", pl.col("category") == "__macro__")
+    for (_,), rows in totals.group_by("rubric_id"):
+        by_estimate = rows.sort("estimate")["checkpoint"].to_list()
+        assert by_estimate == sorted(by_estimate)
+
+
+def test_the_expected_value_is_printed_beside_each_overall_score(home: Path, cells: pl.DataFrame) -> None:
+    said = (home / "said.txt").read_text()
+    truth = expected()
+    for checkpoint in cells["checkpoint"].unique():
+        assert f"{truth['composition', checkpoint, 'overall_score', '__macro__']:.3f}" in said
+
+
+def test_every_shipped_rubric_was_judged_and_nothing_failed(cells: pl.DataFrame) -> None:
+    assert set(cells["rubric_id"]) == {"interleaved", "image_aspects", "caption", "composition", "alignment"}
+    assert cells.filter(pl.col("status") == "blocked").is_empty()
+    assert cells["n_failed"].sum() == 0
+
+
+def test_totals_exist_only_for_what_every_category_is_asked(cells: pl.DataFrame) -> None:
+    totals = cells.filter(pl.col("rubric_id") == "composition", pl.col("category").is_in(["__macro__", "__micro__"]))
+    with_total = totals.filter(pl.col("estimate").is_not_null())["dimension"].unique().to_list()
+    assert with_total == ["overall_score"]
+    others = totals.filter(pl.col("estimate").is_null())
+    assert set(others["reason"]) == {"not_in_all_categories"}
+    assert set(others["dimension"]) == {d.key for d in load_rubric(SHIPPED / "composition").dimensions} - {"overall_score"}
+
+
+def test_every_published_mean_is_made_again_from_the_listed_scores(home: Path, cells: pl.DataFrame) -> None:
+    lake, publication = Lake(home / "lake"), current(home / "lake")
+    for cell in cells.sample(25, seed=1).iter_rows(named=True):
+        explanation = explain(lake, publication, cell, 1)
+        assert explanation.is_reproduced, asdict(explanation)
+
+
+def test_a_cell_is_traced_to_messages_replies_and_hashes(
+    home: Path, cells: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = cells.filter(pl.col("dimension") == "count_accuracy", pl.col("category") == "counting").row(0, named=True)
+    capsys.readouterr()
+    assert run(["explain", cell["cell_id"], "--json", "--limit", "0"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert len(told["judgements"]) == cell["n_judgements"]
+    prompt = (SHIPPED / "composition" / "counting.txt").read_text()
+    for judgement in told["judgements"]:
+        messages = orjson.loads(judgement["messages_json"])
+        assert messages[0] == {"role": "system", "content": prompt}
+        assert judgement["sample"]["image_sha256"] in judgement["messages_json"]
+        assert str(int(judgement["score"])) in judgement["asks"][0]["reply_text"]
+    assert run(["explain", cell["cell_id"]]) == 0
+    read = capsys.readouterr().out
+    assert "taken again" in read
+    assert "does not agree" not in read
+    assert told["identities"]["snapshot_id"] in read
+
+
+def test_a_second_run_asks_nothing_and_publishes_nothing_new(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = current(home / "lake").publication_id
+    assert run(["demo"]) == 0
+    assert "unchanged" in capsys.readouterr().out
+    assert current(home / "lake").publication_id == first
+    last = runs(Lake(home / "lake")).row(-1, named=True)
+    assert (last["n_asked"], last["n_cached"], last["outcome"]) == (0, last["n_requests"], "unchanged")
+    assert len(list((home / "lake/publish/v1/demo").iterdir())) == 2  # the publication and the pointer
+
+
+def test_the_table_is_filtered(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["table", "--rubric", "composition", "--category", "counting", "--checkpoint", "step-1000"]) == 0
+    said = capsys.readouterr().out
+    assert "count_accuracy" in said
+    assert "step-3000" not in said
+
+
+def test_a_filter_without_a_match_names_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["table", "--rubric", "nonesuch"]) == 2
+    assert "alignment, caption, composition" in capsys.readouterr().err

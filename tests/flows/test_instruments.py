@@ -1,0 +1,94 @@
+"""`salon parse` and `salon rubrics`, as other programs and people call them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flow_support import Said
+
+from rubrics.loading import SHIPPED
+
+LINES = [
+    {"raw": "Reasoning: all there.\nScore: 4", "context": {}},
+    {"raw": "Score: 4", "context": {"finish_reason": "length"}},
+    {"raw": "", "context": {}},
+    {"raw": "I'm sorry, but I can't assist with that.", "context": {}},
+    {"raw": "Score: 9", "context": {}},
+]
+READ = [{"scores": {"score": 4}}, *({"error": reason} for reason in ("truncated", "empty", "refusal", "out_of_range"))]
+
+
+def _write(path: Path, lines: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_parse_prints_a_line_for_each_line_in_order(salon: Callable[..., Said], tmp_path: Path) -> None:
+    said = salon("parse", "--rubric", "alignment", "--jsonl", _write(tmp_path / "r.jsonl", LINES))
+    assert said.code == 0
+    assert [json.loads(line) for line in said.out.splitlines()] == READ
+
+
+def test_parse_reads_standard_input() -> None:
+    content = "".join(json.dumps(line) + "\n" for line in LINES).encode()
+    command = [sys.executable, "-m", "flows", "parse", "--rubric", "alignment", "--jsonl", "-"]
+    said = subprocess.run(command, input=content, capture_output=True, check=True, cwd=Path(__file__).parents[2])
+    assert [json.loads(line) for line in said.stdout.splitlines()] == READ
+
+
+def test_parse_takes_the_category_behind_a_colon(salon: Callable[..., Said], tmp_path: Path) -> None:
+    scores = {"count_accuracy": 10, "object_uniformity": 7.5, "spatial_legibility": 8, "overall_score": 8.5}
+    file = _write(tmp_path / "r.jsonl", [{"raw": json.dumps(scores), "context": {}}])
+    assert json.loads(salon("parse", "--rubric", "composition:counting", "--jsonl", file).out) == {"scores": scores}
+    assert json.loads(salon("parse", "--rubric", "composition:colors", "--jsonl", file).out) == {"error": "missing_key"}
+
+
+def test_parse_prints_the_scores_beside_a_rule_violation(salon: Callable[..., Said], tmp_path: Path) -> None:
+    context = {"caption_type": "brief", "reference_words": 10, "output_words": 14}
+    file = _write(tmp_path / "r.jsonl", [{"raw": '{"score": 3, "reason": "fine"}', "context": context}])
+    said = salon("parse", "--rubric", "caption", "--jsonl", file)
+    assert json.loads(said.out) == {"error": "rule_violation", "scores": {"score": 3}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["--rubric", "beauty"], ["'beauty'", "alignment, caption"], id="unknown rubric"),
+        pytest.param(["--rubric", "composition:texture"], ["'texture'", "single_object, two_object"], id="unknown category"),
+        pytest.param(["--rubric", "alignment:colors"], ["one prompt for all categories"], id="category where there is none"),
+        pytest.param(["--rubric", "composition"], ["line 1", "composition:CATEGORY"], id="no category"),
+    ],
+)
+def test_parse_says_what_is_allowed(arguments: list[str], words: list[str], salon: Callable[..., Said], tmp_path: Path) -> None:
+    said = salon("parse", *arguments, "--jsonl", _write(tmp_path / "r.jsonl", LINES))
+    assert said.code == 2
+    assert all(word in said.err for word in words)
+
+
+def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable[..., Said], tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "docs" / "examples" / "rubrics"
+    assert "viescore_sc" in salon("rubrics", "list", "--rubrics", example).out
+    assert "score[0]" in salon("rubrics", "show", "viescore_sc", "--rubrics", example).out
+    assert salon("rubrics", "lint", example / "viescore_sc").out == "viescore_sc: good\n"
+    file = _write(tmp_path / "r.jsonl", [{"raw": '{"score": [7], "reasoning": "near"}', "context": {}}])
+    said = salon("parse", "--rubric", "viescore_sc", "--rubrics", example, "--jsonl", file)
+    assert json.loads(said.out) == {"scores": {"semantic_consistency": 7}}
+
+
+def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "alignment", tmp_path / "alignment")
+    toml = tmp_path / "alignment" / "rubric.toml"
+    toml.write_text(toml.read_text().replace('{ kind = "prompt" }, { kind = "column", value = "prompt" }', '{ kind = "prompt" }'))
+    said = salon("rubrics", "lint", tmp_path / "alignment")
+    assert said.code == 2
+    assert "'prompt' is needed and does not reach the judge" in said.out
+
+
+def test_show_prints_the_prompt_and_the_rules(salon: Callable[..., Said]) -> None:
+    said = salon("rubrics", "show", "caption")
+    assert (SHIPPED / "caption" / "prompt.txt").read_text() in said.out
+    assert "where caption_type is brief or detail and the words of output differ" in said.out

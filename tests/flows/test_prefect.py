@@ -1,0 +1,160 @@
+"""What a person sees in Prefect: stages by name, parameters without secrets, artifacts, and a failed shard retried alone."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from flow_support import Said
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterStartTime, LogFilter
+from prefect.client.schemas.objects import FlowRun, TaskRun
+
+from demo import paint
+
+BENCHMARK = """\
+name = "seen"
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+api_key_env = "CANARY_KEY"
+[limits]
+shard_size = 60
+"""
+CANARY = "sk-canary-5f2e9d"
+
+
+def _runs_since(moment: datetime) -> tuple[FlowRun, list[TaskRun], list[str]]:
+    """The flow run started after a moment, its task runs and its log lines."""
+
+    async def ask() -> tuple[FlowRun, list[TaskRun], list[str]]:
+        async with get_client() as client:
+            started = FlowRunFilter(start_time=FlowRunFilterStartTime(after_=moment))
+            (run,) = await client.read_flow_runs(flow_run_filter=started)
+            mine = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+            tasks = await client.read_task_runs(flow_run_filter=mine, limit=200)
+            logs = await client.read_logs(LogFilter(), limit=200)
+            return run, tasks, [log.message for log in logs]
+
+    return asyncio.run(ask())
+
+
+def _artifacts(run: FlowRun) -> dict[str, object]:
+    async def ask() -> dict[str, object]:
+        async with get_client() as client:
+            mine = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+            return {str(found.key): found.data for found in await client.read_artifacts(flow_run_filter=mine)}
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture
+def world(tmp_path: Path, judge_url: str) -> Path:
+    paint(tmp_path)
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(url=judge_url))
+    return tmp_path
+
+
+def test_stages_are_tasks_with_names_and_parameters_hold_no_secret(world: Path, salon: Callable[..., Said]) -> None:
+    started = datetime.now(UTC)
+    os.environ["CANARY_KEY"] = CANARY
+    try:
+        assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
+    finally:
+        del os.environ["CANARY_KEY"]
+    run, tasks, logs = _runs_since(started)
+    assert run.state is not None
+    assert run.state.is_completed()
+    names = Counter(task.name.partition(",")[0] for task in tasks)
+    assert names == {
+        "open samples": 6, "plan questions": 1, "ask salon-demo-judge": 6, "take replies": 6, "read replies": 6,
+        "check data": 1, "compute tables": 1, "publish tables": 1,
+    }  # fmt: skip
+    assert {"ask salon-demo-judge, alignment, shard 3", "plan questions, alignment for salon-demo-judge"} <= {
+        t.name for t in tasks
+    }
+    assert CANARY not in json.dumps(run.model_dump(mode="json")) + json.dumps([t.model_dump(mode="json") for t in tasks])
+    assert CANARY not in "\n".join(logs)
+    assert run.name.endswith("/b")
+    artifacts = _artifacts(run)
+    assert artifacts["salon-progress-seen"] == 100.0
+    assert "publication" in str(artifacts["salon-summary-seen"])
+    (row, *_) = json.loads(str(artifacts["salon-leaderboard-seen"]))
+    assert (row["model"], row["dimension"]) == ("demo-painter", "score")
+    stored = [path for path in (world / "lake").rglob("*") if path.is_file()]
+    assert stored
+    assert not [path for path in stored if CANARY.encode() in path.read_bytes()]
+
+
+def test_a_failed_shard_is_retried_alone(world: Path, salon: Callable[..., Said]) -> None:
+    """The judge's server dies in mid-run and comes back once Prefect says that a shard waits for its retry."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (world / "b.toml").write_text(BENCHMARK.format(url=f"http://127.0.0.1:{port}/v1"))
+    started = datetime.now(UTC)
+    server = Server(port)
+    control = threading.Thread(target=_die_and_come_back, args=(server, started))
+    control.start()
+    try:
+        said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    finally:
+        control.join()
+        server.stop()
+    assert said.code == 0, said.err
+    run, tasks, _ = _runs_since(started)
+    assert run.run_count == 1
+    tries = sorted(task.run_count for task in tasks if task.name.startswith("ask "))
+    assert tries[0] == 1
+    assert tries[-1] > 1
+
+
+class Server:
+    """The demo judge on a port of its own, which can die and start again."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "demo.server", "--port", str(self.port), "--until-stdin-closes"]
+        root = Path(__file__).parents[2]
+        self.process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def n_requests(self) -> int:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/stats") as answer:
+            return int(json.load(answer)["n_requests"])
+
+
+def _die_and_come_back(server: Server, started: datetime) -> None:
+    deadline = time.monotonic() + 60
+    while server.n_requests() < 100 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    server.stop()
+    while time.monotonic() < deadline:
+        tasks = _runs_since(started)[1]
+        if any(task.state_name == "AwaitingRetry" for task in tasks):
+            break
+        time.sleep(0.2)
+    server.start()

@@ -1,0 +1,92 @@
+"""Judgements made elsewhere, on real data: VIEScore's GPT-4o scores, and AnyCap's references and captions."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from flow_support import Said, cells_of, runs_of
+
+from rubrics.loading import SHIPPED, load_rubric
+from rubrics.replies import parse_reply
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def test_viescore_means_are_those_of_the_raw_rows(needs_salon_data: Path, salon: Callable[..., Said], tmp_path: Path) -> None:
+    raw = needs_salon_data / "viescore_t2i" / "gpt4o_judgements.jsonl"
+    shutil.copytree(EXAMPLES / "rubrics", tmp_path / "mine")
+    (tmp_path / "b.toml").write_text(f"""\
+name = "viescore"
+rubric_folders = ["mine"]
+[[sources]]
+reader = "manifest"
+path = "{raw}"
+columns = {{ item_id = "uid", model = "generator" }}
+where = {{ aspect = "SC" }}
+[[rubrics]]
+id = "viescore_sc"
+[[judges]]
+model = "gpt-4o"
+recorded = true
+[recorded]
+columns = {{ item_id = "uid", model = "generator", judge_model = "judge" }}
+where = {{ aspect = "SC" }}
+template = '{{"score": {{score}}, "reasoning": {{reasoning}}}}'
+""")
+    said = salon("import", "b.toml", "--replies", raw)
+    assert said.code in (0, 1), said.err
+    assert "982 rows: 982 stored" in said.out
+
+    rows = pl.read_ndjson(raw).filter(pl.col("aspect") == "SC")
+    by_hand = rows.group_by("generator").agg(pl.col("score").list.first().mean(), pl.len()).sort("generator")
+    long = cells_of(tmp_path / "lake")
+    cells = long.filter(category="__micro__", metric="mean", estimand="prompts_like_these").sort("model")
+    assert cells["model"].to_list() == by_hand["generator"].to_list()
+    assert cells["n_judgements"].to_list() == by_hand["len"].to_list()
+    assert cells["estimate"].to_list() == pytest.approx(by_hand["score"].to_list(), abs=1e-12)
+
+    again = salon("import", "b.toml", "--replies", raw)
+    assert "0 stored, 982 there already" in again.out
+    assert "unchanged" in again.out
+    assert runs_of(tmp_path / "lake")["publication_id"].n_unique() == 1
+
+
+def test_a_list_of_another_length_is_wrong_type(needs_salon_data: Path) -> None:
+    """Perceptual quality stands as a list of two: no one number, so no score."""
+    rows = pl.read_ndjson(needs_salon_data / "viescore_t2i" / "gpt4o_judgements.jsonl").filter(pl.col("aspect") == "PQ")
+    rubric = load_rubric(EXAMPLES / "rubrics" / "viescore_sc")
+    said = {str(parse_reply(rubric, f'{{"score": {score}}}', {}).as_dict()) for score in rows["score"].to_list()}
+    assert said == {"{'error': 'wrong_type'}"}
+
+
+REFERENCES = """\
+name = "anycap"
+[[sources]]
+name = "references"
+reader = "manifest"
+path = "{path}"
+model = "none-yet"
+columns = {{ reference = "conversations[1].value", caption_type = "restriction[0]", item_id = "id", image = "" }}
+[[rubrics]]
+id = "caption"
+[[judges]]
+model = "never-asked"
+base_url = "http://127.0.0.1:9/v1"
+"""
+
+
+def test_references_without_outputs_or_pictures_stop_before_asking(
+    needs_salon_data: Path, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    path = needs_salon_data / "anycap" / "anycapeval_image_ref_style.jsonl"
+    (tmp_path / "b.toml").write_text(REFERENCES.format(path=path))
+    said = salon("run", "b.toml")
+    assert said.code == 2
+    assert "rubric caption needs image and output" in said.err
+    samples = pl.read_parquet(tmp_path / "lake" / "samples" / "*" / "*.parquet")
+    assert samples.height == 223
+    assert samples["reference"].null_count() == 0
+    assert set(samples["caption_type"]) == {"brief", "detail", "narrative", "poem", "theme"}
+    assert load_rubric(SHIPPED / "caption").value_maps["caption_type"] == {"theme": "style"}

@@ -1,0 +1,86 @@
+"""What a change costs: exactly the questions it changes are asked again, and no other."""
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flow_support import Said
+from PIL import Image
+
+from demo import paint
+from flows.planning import preview
+from flows.progress import Reporter
+from rubrics.loading import SHIPPED, load_rubric
+
+BENCHMARK = """\
+name = "changes"
+rubric_folders = ["mine"]
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+[[rubrics]]
+id = "alignment"
+[[rubrics]]
+id = "composed"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+"""
+
+
+@pytest.fixture
+def judged(tmp_path: Path, judge_url: str, salon: Callable[..., Said]) -> Path:
+    """One checkpoint's pictures, judged under a shipped rubric and under a copy of composition; the folder of its prompts."""
+    paint(tmp_path)
+    mine = tmp_path / "mine" / "composed"
+    shutil.copytree(SHIPPED / "composition", mine, ignore=shutil.ignore_patterns("golden"))
+    toml = mine / "rubric.toml"
+    toml.write_text(toml.read_text().replace('id = "composition"', 'id = "composed"'))
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(url=judge_url))
+    assert salon("run", "b.toml", "--run-date", "2026-01-02", "--checkpoints", "step-1000").code in (0, 1)
+    assert _asked_again(tmp_path) == {"alignment": 0, "composed": 0}
+    return tmp_path / "scenes" / "demo-painter" / "step-1000"
+
+
+def _asked_again(folder: Path) -> dict[str, int]:
+    previewed = preview(folder / "b.toml", ["step-1000"], Reporter())
+    return {row.rubric_id: row.n_to_ask for row in previewed.rubrics}
+
+
+def test_one_byte_of_a_prompt(judged: Path, tmp_path: Path) -> None:
+    prompt = tmp_path / "mine" / "composed" / "counting.txt"
+    before = load_rubric(prompt.parent).digest
+    content = prompt.read_bytes()
+    prompt.write_bytes(content.replace(b"Assess", b"assess", 1))
+    assert load_rubric(prompt.parent).digest != before
+    n_counting = sum('"tag": "counting"' in (one / "metadata.jsonl").read_text() for one in judged.iterdir()) * 2
+    assert n_counting == 20
+    assert _asked_again(tmp_path) == {"alignment": 0, "composed": n_counting}
+    prompt.write_bytes(content)
+    assert _asked_again(tmp_path) == {"alignment": 0, "composed": 0}
+
+
+def test_other_bytes_of_a_picture_under_the_same_path(judged: Path, tmp_path: Path) -> None:
+    picture = judged / "00003" / "samples" / "0000.png"
+    rewritten = io.BytesIO()
+    Image.open(picture).save(rewritten, "PNG", compress_level=9)
+    assert rewritten.getvalue() != picture.read_bytes()
+    picture.write_bytes(rewritten.getvalue())
+    assert _asked_again(tmp_path) == {"alignment": 1, "composed": 1}
+
+
+def test_a_picture_renamed(judged: Path, tmp_path: Path) -> None:
+    samples = judged / "00003" / "samples"
+    (samples / "0000.png").rename(samples / "0007.png")
+    assert _asked_again(tmp_path) == {"alignment": 0, "composed": 0}
+
+
+def test_two_samples_more_and_one_picture_under_two_prompts(judged: Path, tmp_path: Path) -> None:
+    """The same bytes under another prompt are another question; under their own prompt once more they are not."""
+    picture = judged / "00003" / "samples" / "0000.png"
+    shutil.copyfile(picture, judged / "00004" / "samples" / "0002.png")
+    shutil.copyfile(picture, judged / "00005" / "samples" / "0002.png")
+    shutil.copyfile(picture, judged / "00003" / "samples" / "0002.png")
+    assert _asked_again(tmp_path) == {"alignment": 2, "composed": 2}

@@ -1,0 +1,166 @@
+"""The client against a real server: deadlines, broken connections, redirects, sizes, keys."""
+
+import asyncio
+import base64
+import gzip
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from schemas.benchmark import Judge
+from schemas.errors import InputError, MissingKeyError
+from schemas.statuses import ReplyStatus as S
+from tasks.judge.answers import Answer
+from tasks.judge.bodies import Picture, request_body
+from tasks.judge.client import MAX_REPLY_BYTES, JudgeClient, endpoint, is_loopback
+
+KEY = "sk-very-secret-1234567890"
+TEXT = ({"role": "user", "content": "hello"},)
+
+
+def ask(judge: Judge, body: bytes | None = None, deadline_s: float = 5.0) -> Answer:
+    async def run() -> Answer:
+        client = JudgeClient(judge, 4, deadline_s)
+        try:
+            return await client.ask(body or request_body(judge.model, judge.parameters, TEXT, None))
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider: Any, judge: Judge) -> None:
+    messages = (
+        {"role": "system", "content": "Judge."},
+        {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image"}]},
+    )
+    picture = Picture(bytes(range(256)) * 8, "JPEG")
+    assert ask(judge, request_body("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
+    url = "data:image/jpeg;base64," + base64.b64encode(picture.content).decode()
+    assert provider.bodies == [{
+        "model": "judge", "temperature": 0,
+        "messages": [
+            {"role": "system", "content": "Judge."},
+            {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image_url", "image_url": {"url": url}}]},
+        ],
+    }]  # fmt: skip
+
+
+def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judge) -> None:
+    messages = ({"role": "user", "content": [{"type": "image"}]},)
+    content = b"\x89" * 3_000_000
+    assert ask(judge, request_body("judge", {}, messages, Picture(content, "PNG"))).status == S.ANSWERED
+    sent = provider.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
+    assert base64.b64decode(sent.partition(",")[2]) == content
+
+
+@pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
+def test_no_text_moves_the_picture(text: str) -> None:
+    messages = ({"role": "user", "content": [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": text}]},)
+    content = orjson.loads(request_body("m", {}, messages, Picture(b"abc", "PNG")))["messages"][0]["content"]
+    assert [part.get("text") for part in content] == [text, None, text]
+    assert content[1]["image_url"]["url"] == "data:image/png;base64,YWJj"
+
+
+def test_a_dripping_reply_ends_at_the_deadline(provider: Any, judge: Judge) -> None:
+    provider.then = provider.play(body=provider.complete("x"), drip_s=0.05)
+    started = time.monotonic()
+    answer = ask(judge, deadline_s=0.4)
+    assert answer.status == S.TIMED_OUT
+    assert time.monotonic() - started < 1.4
+
+
+def test_a_slow_start_ends_at_the_deadline(provider: Any, judge: Judge) -> None:
+    provider.then = provider.play(delay_s=3)
+    assert ask(judge, deadline_s=0.2).status == S.TIMED_OUT
+
+
+def test_a_reset_and_a_cut_reply_are_unreachable_and_may_have_been_billed(provider: Any, judge: Judge) -> None:
+    for broken in (provider.play(reset=True), provider.play(body=provider.complete("x"), cut=True)):
+        provider.then = broken
+        answer = ask(judge)
+        assert (answer.status, "billed" in (answer.detail or "")) == (S.UNREACHABLE, True)
+
+
+def test_a_closed_port_is_unreachable_and_nothing_was_billed() -> None:
+    answer = ask(Judge(model="m", base_url="http://127.0.0.1:9/v1"))
+    assert (answer.status, "billed" in (answer.detail or "")) == (S.UNREACHABLE, False)
+
+
+def test_a_redirect_is_not_followed(provider: Any, judge: Judge) -> None:
+    elsewhere = f"{provider.url}/chat/completions?secret=1"
+    provider.script.append(provider.play(status=307, headers={"location": elsewhere}))
+    answer = ask(judge)
+    assert (answer.status, provider.n) == (S.BAD_RESPONSE, 1)
+    assert "base_url" in (answer.detail or "")
+    assert "secret" not in (answer.detail or "")
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_endless_reply_is_not_read(status: int, provider: Any, judge: Judge) -> None:
+    provider.then = provider.play(status=status, body=b"x" * (MAX_REPLY_BYTES + 1))
+    assert ask(judge).status == S.BAD_RESPONSE
+
+
+def test_a_packed_reply_is_unpacked_up_to_the_cap(provider: Any, judge: Judge) -> None:
+    packed = {"content-encoding": "gzip"}
+    provider.script.append(provider.play(body=gzip.compress(provider.complete("fine")), headers=packed))
+    provider.script.append(provider.play(body=gzip.compress(b" " * (50 * 1024 * 1024)), headers=packed))
+    assert ask(judge).text == "fine"
+    assert ask(judge).status == S.BAD_RESPONSE
+
+
+def test_html_with_a_json_type_is_a_bad_response(provider: Any, judge: Judge) -> None:
+    provider.then = provider.play(body=b"<html>")
+    assert ask(judge).status == S.BAD_RESPONSE
+
+
+def test_retry_after_arrives_with_a_429(provider: Any, judge: Judge) -> None:
+    provider.then = provider.play(status=429, headers={"retry-after-ms": "1500"}, body=b"{}")
+    assert (ask(judge).status, ask(judge).retry_after_s) == (S.RATE_LIMITED, 1.5)
+
+
+def test_the_key_is_sent_and_a_provider_that_repeats_it_is_not_believed(
+    provider: Any, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+    provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": f"you sent {KEY}"}})))
+    provider.script.append(provider.play(body=provider.complete(f"score 3 for {KEY}", model=KEY)))
+    answers = [ask(judge), ask(judge)]
+    assert provider.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert KEY not in repr(answers)
+
+
+def test_a_remote_judge_without_a_key_stops_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match="NO_SUCH_KEY is not set; export NO_SUCH_KEY="):
+        JudgeClient(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
+    monkeypatch.setenv("NO_SUCH_KEY", "abc\ndef")
+    with pytest.raises(MissingKeyError) as raised:
+        JudgeClient(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
+    assert "abc" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["stream", "n", "messages", "model"])
+def test_parameters_that_are_none_of_the_judges_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        JudgeClient(Judge(model="m", base_url="http://localhost:1/v1", parameters={name: 1}), 1, 1)
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    judge = Judge(model="m", base_url="https://user:hidden@host.example:8443/v1?token=hidden")
+    assert endpoint(judge) == "https://host.example:8443/v1"
+    for address in ("host/v1", "ftp://host", "http://", "http://host:99999"):
+        with pytest.raises(InputError, match="base_url"):
+            endpoint(Judge(model="m", base_url=address))
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("http://localhost:1/v1", True), ("http://127.8.0.1/v1", True), ("http://[::1]:1", True), ("http://10.0.0.1", False),
+     ("http://localhost.evil.example", False), (None, False)],
+)  # fmt: skip
+def test_what_counts_as_this_machine(address: str | None, expected: bool) -> None:
+    assert is_loopback(Judge(model="m", base_url=address)) is expected

@@ -1,0 +1,299 @@
+"""The engine against a provider that misbehaves: what is tried again, what is not, and what is stored when it ends."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import ProviderError, StoreError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyStatus as S
+from tasks.judge.bodies import Picture
+from tasks.judge.client import JudgeClient
+from tasks.judge.engine import Outcome, judge_requests
+from tasks.judge.ledger import Ledger
+from tasks.judge.limits import RETRIES, Retry, pacer_for
+from tasks.judge.plan import plan_part
+
+QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
+
+
+@pytest.fixture
+def requests(make_samples: Callable[..., pl.DataFrame], rubric: Rubric, judge: Judge) -> pl.DataFrame:
+    return plan_part(make_samples(20), rubric, judge)[1]
+
+
+@pytest.fixture
+def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
+    def run(requests: pl.DataFrame, judge: Judge = judge, **options: Any) -> Outcome:
+        limits = options.pop("limits", Limits(concurrency=8, deadline_s=2))
+
+        async def ask() -> Outcome:
+            client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+            stop = asyncio.Event()
+            options.setdefault("on_reply", None)
+            try:
+                given = {"retries": QUICK, "limits": limits, "rubric": rubric, "stop": stop} | options
+                if callable(make := options.get("stop")):
+                    given["stop"] = make(stop)
+                return await judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, **given)
+            finally:
+                await client.close()
+
+        return asyncio.run(ask())
+
+    return run
+
+
+def test_what_is_asked_once_is_not_asked_again(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    told: list[JudgeReply] = []
+    outcome = run(requests, on_reply=told.append)
+    assert (outcome.n_requests, outcome.n_cached, outcome.n_asked, outcome.n_answered, provider.n) == (20, 0, 20, 20, 20)
+    assert dict(outcome.n_by_status) == {"answered": 20}
+    assert {reply.request_key for reply in told} == set(requests["request_key"])
+    again = run(requests)
+    assert (again.n_cached, again.n_asked, provider.n) == (20, 0, 20)
+
+
+def test_the_same_request_twice_is_asked_once(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    assert run(pl.concat([requests, requests])).n_requests == 20
+    assert provider.n == 20
+
+
+def test_never_more_in_flight_than_allowed(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.03)
+    run(requests, limits=Limits(concurrency=5, deadline_s=2))
+    assert provider.peak == 5
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (429, b"{}", QUICK[S.RATE_LIMITED].n_attempts, "rate_limited"),
+        (500, b"{}", QUICK[S.SERVER_ERROR].n_attempts, "server_error"),
+        (529, b"{}", QUICK[S.SERVER_ERROR].n_attempts, "server_error"),
+        (200, b"<html>", QUICK[S.BAD_RESPONSE].n_attempts, "bad_response"),
+        (400, b"{}", 1, "rejected"),
+        (400, b'{"error": {"code": "content_filter"}}', 1, "filtered"),
+    ],
+)
+def test_each_failure_is_tried_as_often_as_the_table_says(
+    provider: Any,
+    requests: pl.DataFrame,
+    run: Callable[..., Outcome],
+    ledger: Ledger,
+    case: tuple[int, bytes, int, str],
+) -> None:
+    status, body, n_sent, ends_as = case
+    provider.then = provider.play(status=status, body=body)
+    outcome = run(requests[:1])
+    assert (provider.n, dict(outcome.n_by_status)) == (n_sent, {ends_as: 1})
+    assert ledger.n_attempts(requests["request_key"]) == {(requests["request_key"][0], 0): n_sent}
+    again = run(requests[:1])
+    assert again.n_asked == (0 if ends_as in ("rejected", "filtered") else n_sent)
+
+
+def test_attempts_are_counted_over_runs(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    provider.then = provider.play(status=500)
+    run(requests[:1])
+    provider.then = provider.play(body=b'{"choices": [{"message": {"content": "{\\"score\\": 2}"}}]}')
+    run(requests[:1])
+    assert ledger.replies(requests["request_key"])["n_attempts"].to_list() == [QUICK[S.SERVER_ERROR].n_attempts + 1]
+
+
+def test_nothing_is_sent_before_retry_after_is_over(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    arrivals: list[float] = []
+    provider.on_request = lambda: arrivals.append(time.monotonic())
+    provider.script.append(provider.play(status=429, headers={"retry-after-ms": "400"}))
+    run(requests, limits=Limits(concurrency=1, deadline_s=2))
+    assert arrivals[1] - arrivals[0] >= 0.4
+
+
+def test_a_provider_that_asks_for_too_long_a_pause_is_left_for_the_next_run(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], judge: Judge
+) -> None:
+    provider.then = provider.play(status=429, headers={"retry-after": "86400"})
+    started = time.monotonic()
+    assert dict(run(requests[:1]).n_by_status) == {"rate_limited": 1}
+    assert (provider.n, time.monotonic() - started < 2) == (1, True)
+    pacer_for(provider.url, judge.api_key_env, None)._paused_until = 0.0
+
+
+def test_requests_per_minute_spaces_what_is_sent(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    started = time.monotonic()
+    run(requests[:11], limits=Limits(concurrency=11, deadline_s=2, requests_per_minute=1200))
+    assert time.monotonic() - started >= 10 * 60 / 1200
+
+
+UNREADABLE = ["no number here", '{"score": 9}', '{"score": "three"}', "", '{"score": 2.5}']
+NOT_ASKED_AGAIN = ['{"score": 3}', "I'm sorry, but I can't assist with that request."]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_an_unreadable_reply_is_asked_once_more_and_counted(
+    text: str,
+    provider: Any,
+    requests: pl.DataFrame,
+    run: Callable[..., Outcome],
+    ledger: Ledger,
+) -> None:
+    provider.then = provider.play(body=provider.complete(text))
+    outcome = run(requests[:1])
+    assert (provider.n, outcome.n_reasked, outcome.n_asked) == (2, 1, 2)
+    found = ledger.replies(requests["request_key"]).sort("ask_index")
+    assert found.select("ask_index", "reply_text").rows() == [(0, text), (1, text)]
+    assert run(requests[:1]).n_asked == 0  # never a third time
+
+
+@pytest.mark.parametrize("text", NOT_ASKED_AGAIN)
+def test_what_asking_again_does_not_mend_is_not_asked_again(
+    text: str, provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    provider.then = provider.play(body=provider.complete(text))
+    assert (run(requests[:1]).n_reasked, provider.n) == (0, 1)
+
+
+def test_a_reask_that_failed_is_made_by_the_next_run(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    provider.script.append(provider.play(body=provider.complete("nothing")))
+    provider.then = provider.play(status=500)
+    run(requests[:1])
+    provider.then = provider.play(body=provider.complete('{"score": 1}'))
+    n_before = provider.n
+    assert (run(requests[:1]).n_answered, provider.n - n_before) == (1, 1)
+    assert sorted(ledger.replies(requests["request_key"])["ask_index"]) == [0, 1]
+
+
+def test_a_dead_endpoint_stops_the_shard(requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger) -> None:
+    dead = Judge(model="judge", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(ProviderError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached.*the same command"):
+        run(requests, dead, n_failures_to_stop=3, limits=Limits(concurrency=2, deadline_s=2))
+    assert 3 <= len(ledger.n_attempts(requests["request_key"])) < 20
+
+
+def test_one_request_is_enough_to_see_that_an_endpoint_is_dead(requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        run(requests[:1], Judge(model="judge", base_url="http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [(401, b"{}", "check the key in the environment variable SALON_TEST_KEY"),
+     (429, b'{"error": {"code": "insufficient_quota"}}', "SALON_TEST_KEY .* has no credit left")],
+)  # fmt: skip
+def test_an_account_that_is_refused_stops_the_shard_and_replies_stay(
+    provider: Any,
+    requests: pl.DataFrame,
+    run: Callable[..., Outcome],
+    ledger: Ledger,
+    case: tuple[int, bytes, str],
+) -> None:
+    status, body, advice = case
+    provider.script.extend(provider.play(body=provider.complete('{"score": 1}')) for _ in range(5))
+    provider.then = provider.play(status=status, body=body)
+    with pytest.raises(ProviderError, match=advice):
+        run(requests, n_failures_to_stop=3, limits=Limits(concurrency=1, deadline_s=2))
+    assert len(ledger.known(requests["request_key"])) == 5
+    assert provider.n == 8  # terminal: each asked once, and the breaker opened at the third
+
+
+def test_a_storm_ends_with_every_item_answered_or_typed(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    good = provider.play(body=provider.complete('{"score": 1}'))
+    play = provider.play
+    html = play(body=b"<html>", headers={"content-type": "text/html"})
+    limited = play(status=429, headers={"retry-after": "0"})
+    storm = [limited, play(status=503), play(reset=True), good, html, play(body=b"null"), good, play(status=529)]
+    provider.script.extend(storm * 5)
+    provider.then = good
+    outcome = run(requests, limits=Limits(concurrency=6, deadline_s=1))
+    assert sum(outcome.n_by_status.values()) == 20
+    assert outcome.n_answered == len(ledger.known(requests["request_key"]))
+    assert outcome.n_asked == provider.n == sum(ledger.n_attempts(requests["request_key"]).values())
+
+
+def test_stopping_stores_what_is_under_way(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.2)
+
+    def stop_soon(stop: asyncio.Event) -> asyncio.Event:
+        asyncio.get_running_loop().call_later(0.1, stop.set)
+        return stop
+
+    outcome = run(requests, stop=stop_soon, limits=Limits(concurrency=4, deadline_s=2))
+    assert outcome.is_stopped
+    assert len(ledger.known(requests["request_key"])) == provider.n == 4
+
+
+def test_a_cancelled_run_stores_what_is_under_way(
+    provider: Any, requests: pl.DataFrame, ledger: Ledger, judge: Judge, rubric: Rubric
+) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.2)
+
+    async def ask() -> None:
+        client = JudgeClient(judge, 4, 2)
+        limits = Limits(concurrency=4, deadline_s=2)
+        task = asyncio.create_task(
+            judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, limits=limits, rubric=rubric)
+        )
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await client.close()
+
+    asyncio.run(ask())
+    assert len(ledger.known(requests["request_key"])) == provider.n == 4
+
+
+def test_a_ledger_that_fails_stops_the_asking(
+    provider: Any, requests: pl.DataFrame, judge: Judge, rubric: Rubric, tmp_path: Path
+) -> None:
+
+    async def ask() -> None:
+        client = JudgeClient(judge, 4, 2)
+        with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
+            await judge_requests(
+                requests, lambda _: Picture(b"", "PNG"), full, client, limits=Limits(concurrency=4), rubric=rubric
+            )
+        await client.close()
+
+    asyncio.run(ask())
+    assert provider.n == 0
+
+
+def test_the_key_is_nowhere_in_the_ledger(
+    provider: Any,
+    requests: pl.DataFrame,
+    run: Callable[..., Outcome],
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", "key-abcdef-0123456789")
+    echo = orjson.dumps({"error": {"message": "Authorization: Bearer key-abcdef-0123456789"}})
+    provider.script.extend(
+        [
+            provider.play(status=500, body=echo),
+            provider.play(status=400, body=echo),
+            provider.play(body=provider.complete("key-abcdef-0123456789")),
+        ]
+    )
+    provider.script.append(provider.play(status=302, headers={"location": "https://key-abcdef-0123456789.example/"}))
+    run(requests)
+    ledger.close()
+    held = b"".join(path.read_bytes() for path in Path(ledger._url.database or "").parent.glob("ledger.db*"))
+    assert b"Judge" not in held  # no prompt either
+    assert b"abcdef-0123456789" not in held
+    assert b"iVBOR" not in held

@@ -1,0 +1,239 @@
+"""What is planned for which sample, and what a request key depends on."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubrics.model import Message, Part, Rubric, Rule, Variant
+from schemas.benchmark import Judge
+from schemas.errors import NothingToJudgeError
+from schemas.tables import JUDGEMENTS, REQUESTS, conform
+from tasks.judge.keys import DIGEST_SLOT
+from tasks.judge.plan import IMAGE_STATUSES, plan_part
+from tasks.judge.plan_checks import check_something_to_ask, keep_first, plan_id, summarise
+
+JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
+Samples = Callable[..., pl.DataFrame]
+
+
+def keys(samples: pl.DataFrame, rubric: Rubric, judge: Judge = JUDGE, occasion: str = "") -> list[str]:
+    return plan_part(samples, rubric, judge, occasion)[0]["request_key"].to_list()
+
+
+def test_the_key_is_this_one(make_samples: Samples, rubric: Rubric) -> None:
+    """Golden: a key that changes here buys every stored reply again."""
+    samples = make_samples(1, prompt=["ein Bär"], image_sha256=["e" * 64])
+    judgements, requests = plan_part(samples, rubric, JUDGE)
+    conform(judgements, JUDGEMENTS)
+    conform(requests, REQUESTS)
+    messages = (
+        '[{"content":"Judge this.","role":"system"},{"content":[{"text":"ein Bär","type":"text"},{"sha256":"'
+        + "e" * 64
+        + '","type":"image"}],"role":"user"}]'
+    )
+    canonical = (
+        f'{{"facts":{{}},"messages":{messages},"model":"judge","occasion":"","parameters":{{"seed":1,"temperature":0}},'
+        '"repeat":0,"rubric_id":"plain","rubric_version":"1"}'
+    )
+    assert requests["messages_json"].to_list() == [messages]
+    assert requests["request_key"].to_list() == [sha256(canonical.encode()).hexdigest()]
+    assert requests["parameters_json"].to_list() == ['{"seed":1,"temperature":0}']
+
+
+CHANGES: dict[str, Callable[[Rubric, Judge], tuple[Rubric, Judge, str]]] = {
+    "model": lambda r, j: (r, j.model_copy(update={"model": "other"}), ""),
+    "parameters": lambda r, j: (r, j.model_copy(update={"parameters": {"temperature": 1}}), ""),
+    "rubric-id": lambda r, j: (replace(r, id="other"), j, ""),
+    "rubric-version": lambda r, j: (replace(r, version="2"), j, ""),
+    "prompt-byte": lambda r, j: (replace(r, variants={None: replace(r.variants[None], prompt="Judge this!")}), j, ""),
+    "occasion": lambda r, j: (r, j, "2026-01-01"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_everything_that_can_change_the_answer_changes_the_key(make_samples: Samples, rubric: Rubric, change: Any) -> None:
+    samples = make_samples(3)
+    assert not set(keys(samples, rubric)) & set(keys(samples, *change(rubric, JUDGE)))
+
+
+def test_what_cannot_change_the_answer_does_not_change_the_key(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(3)
+    elsewhere = JUDGE.model_copy(update={"base_url": "http://localhost:1/v1", "api_key_env": "OTHER"})
+    renamed = samples.with_columns(source_key=pl.lit("moved.png"), sample_id=pl.lit("f" * 64), checkpoint=pl.lit("c2"))
+    assert keys(samples, rubric) == keys(samples, rubric, elsewhere) == keys(renamed, rubric)
+    reordered = JUDGE.model_copy(update={"parameters": dict(reversed(JUDGE.parameters.items()))})
+    assert keys(samples, rubric) == keys(samples, rubric, reordered)
+
+
+def test_one_byte_of_a_picture_changes_exactly_its_key(make_samples: Samples, rubric: Rubric) -> None:
+    before = make_samples(4)
+    digests = before["image_sha256"].to_list()
+    after = make_samples(4, image_sha256=[*digests[:2], "9" * 64, digests[3]])
+    assert [a == b for a, b in zip(keys(before, rubric), keys(after, rubric), strict=True)] == [True, True, False, True]
+
+
+def test_two_samples_that_ask_the_same_share_a_request(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(3, prompt=["a", "a", "b"], image_sha256=["1" * 64] * 3)
+    judgements, requests = plan_part(samples, rubric, JUDGE)
+    assert (judgements.height, requests.height) == (3, 2)  # one picture under two prompts: two questions
+
+
+def test_repeats_are_requests_of_their_own(make_samples: Samples, rubric: Rubric) -> None:
+    judgements, requests = plan_part(make_samples(2), rubric, JUDGE.model_copy(update={"repeats": 3}))
+    assert (judgements.height, requests["request_key"].n_unique(), sorted(judgements["repeat"])) == (6, 6, [0, 0, 1, 1, 2, 2])
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), min_size=2, max_size=2, unique=True))
+def test_different_prompts_have_different_keys_and_texts_are_kept(texts: list[str]) -> None:
+    rubric = _text_rubric()
+    row = {name: [None, None] for name in ("category", "question", "text", "reference", "caption_type", "output")}
+    samples = pl.DataFrame(
+        {
+            "sample_id": ["1" * 64, "2" * 64],
+            "status": "ok",
+            "model": "m",
+            "checkpoint": "c",
+            "image_sha256": None,
+            "prompt": texts,
+        }
+        | row,
+        schema_overrides=dict.fromkeys([*row, "image_sha256"], pl.String),
+    )
+    requests = plan_part(samples, rubric, JUDGE)[1]
+    assert requests.height == sum(bool(text.strip()) for text in texts)
+    assert DIGEST_SLOT not in str(requests.to_dicts())
+
+
+def _text_rubric(**changes: Any) -> Rubric:
+    from rubrics.model import Dimension, ReplyFormat
+
+    variant = Variant(None, "P", "p.txt", (Dimension("score", ("score",), 0, 4, 1),))
+    rubric = Rubric(
+        "words", "1", "t", "s", None, "d" * 64, ReplyFormat.JSON, ("prompt",), frozenset(), ("prompt",), None, None, {},  # type: ignore[arg-type]
+        (Message("user", (Part("prompt"), Part("column", "prompt"))),), {None: variant}, (), 20,
+    )  # fmt: skip
+    return replace(rubric, **changes)
+
+
+def _statuses(judgements: pl.DataFrame) -> list[tuple[str, str | None]]:
+    return judgements.select("status", "reason").rows()
+
+
+def test_every_sample_is_accounted_for(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(
+        5, status=["ok", "broken_image", "duplicate", "ok", "ok"], prompt=["p", "p", "p", None, " "],
+        image_sha256=["1" * 64, None, "1" * 64, None, "2" * 64],
+    )  # fmt: skip
+    judgements, requests = plan_part(samples, rubric, JUDGE)
+    assert _statuses(judgements) == [
+        ("planned", None), ("unusable_sample", "broken_image"), ("unusable_sample", "duplicate"),
+        ("missing_column", "missing:prompt,image"), ("missing_column", "missing:prompt"),
+    ]  # fmt: skip
+    assert judgements["request_key"].null_count() == 4
+    assert requests.height == 1
+    conform(judgements, JUDGEMENTS)
+
+
+@pytest.mark.parametrize("status", sorted(IMAGE_STATUSES))
+def test_a_picture_that_is_missing_harms_only_who_needs_it(make_samples: Samples, rubric: Rubric, status: str) -> None:
+    samples = make_samples(1, status=[status], image_sha256=[None])
+    assert _statuses(plan_part(samples, rubric, JUDGE)[0]) == [("unusable_sample", status)]
+    assert _statuses(plan_part(samples, _text_rubric(), JUDGE)[0]) == [("planned", None)]
+    assert _statuses(plan_part(samples, replace(rubric, messages=()), JUDGE)[0]) == [("planned", None)]
+    assert _statuses(plan_part(samples, rubric, JUDGE.model_copy(update={"recorded": True}))[0]) == [("planned", None)]
+
+
+def test_where_nothing_is_sent_the_sample_stands_for_the_messages(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(2, prompt=["same", "same"], image_sha256=["1" * 64] * 2)
+    requests = plan_part(samples, replace(rubric, messages=()), JUDGE)[1]
+    assert requests.height == 2
+    assert requests.select("messages_json", "image_sha256").rows() == [(None, None)] * 2
+    assert _statuses(plan_part(make_samples(1, prompt=[None]), replace(rubric, messages=()), JUDGE)[0]) == [
+        ("missing_column", "missing:prompt")
+    ]
+
+
+def test_a_recorded_answer_with_a_lost_picture_is_no_answer_without_one(make_samples: Samples, rubric: Rubric) -> None:
+    from rubrics.model import Condition
+
+    rule = Rule("no_image", (Condition("image", is_null=True),), ("score",), 0, 0)
+    recorded = replace(rubric, messages=(), rules=(rule,))
+    samples = make_samples(2, status=["missing_file", "ok"], image_sha256=[None, None])
+    facts = plan_part(samples, recorded, JUDGE)[1]["facts_json"].to_list()
+    assert facts == ['{"image_is_null":false}', '{"image_is_null":true}']
+
+
+def test_a_category_without_a_prompt_is_said_and_dispatch_chooses(make_samples: Samples, rubric: Rubric) -> None:
+    variant = replace(rubric.variants[None], category="colors")
+    dispatching = replace(
+        rubric, dispatch="category", variants={"colors": variant}, value_maps={"category": {"colours": "colors"}}
+    )
+    samples = make_samples(3, category=["colors", "colours", "shapes"])
+    for judge in (JUDGE, JUDGE.model_copy(update={"recorded": True})):
+        judgements, requests = plan_part(samples, dispatching, judge)
+        assert _statuses(judgements)[2] == ("no_prompt", "no_prompt")
+        assert requests["variant"].to_list() == ["colors", "colors"]
+
+
+def _plan(samples: pl.DataFrame, rubric: Rubric) -> pl.LazyFrame:
+    return plan_part(samples, rubric, JUDGE)[0].lazy()
+
+
+def test_nothing_to_judge_names_every_missing_column(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(3, prompt=[None] * 3, image_sha256=[None] * 3)
+    with pytest.raises(NothingToJudgeError) as raised:
+        check_something_to_ask(summarise(_plan(samples, rubric)), {"plain": rubric}, ["drawn"])
+    assert str(raised.value) == (
+        "rubric plain needs image and prompt, and all 3 samples lack them; "
+        'map them under columns = { image = "…", prompt = "…" } of source drawn'
+    )
+
+
+def test_nothing_to_judge_names_the_categories(make_samples: Samples, rubric: Rubric) -> None:
+    dispatching = replace(rubric, dispatch="category", variants={"colors": replace(rubric.variants[None], category="colors")})
+    samples = make_samples(3, category=["shapes", "shapes", None])
+    with pytest.raises(
+        NothingToJudgeError, match=r"has no prompt for the category .*: seen .*'shapes'.* it has prompts for 'colors'"
+    ):
+        check_something_to_ask(summarise(_plan(samples, dispatching)), {"plain": dispatching}, ["drawn"])
+
+
+def test_one_sample_is_enough_to_go_on(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(3, prompt=[None, None, "p"])
+    check_something_to_ask(summarise(_plan(samples, rubric)), {"plain": rubric}, ["drawn"])
+    with pytest.raises(NothingToJudgeError, match="no samples"):
+        check_something_to_ask(summarise(_plan(samples[:0], rubric)), {"plain": rubric}, ["drawn"])
+
+
+def test_a_plan_is_named_by_its_lines_however_they_are_stored(make_samples: Samples, rubric: Rubric) -> None:
+    judgements = plan_part(make_samples(40, prompt=["p", None] * 20), rubric, JUDGE)[0]
+    lines = sorted(
+        f"{row['sample_id']} {row['rubric_id']} {row['judge_model']} {row['repeat']} {row['occasion']} "
+        f"{row['request_key'] or row['reason']}"
+        for row in judgements.to_dicts()
+    )
+    expected = sha256("\n".join(lines).encode()).hexdigest()
+    assert plan_id(judgements.lazy()) == plan_id(judgements.reverse().lazy()) == expected
+    assert plan_id(judgements.lazy(), n_rows_held=1) == expected  # in 256 pieces
+    assert plan_id(judgements[:39].lazy()) != expected
+    assert plan_id(judgements.lazy(), [rubric]) != plan_id(judgements.lazy(), [replace(rubric, digest="0" * 64)])
+
+
+def test_a_request_of_an_earlier_part_is_not_listed_again(make_samples: Samples, rubric: Rubric) -> None:
+    requests = plan_part(make_samples(4), rubric, JUDGE)[1]
+    seen: set[bytes] = set()
+    assert keep_first(requests[:3], seen).height == 3
+    assert keep_first(requests, seen)["request_key"].to_list() == requests["request_key"].to_list()[3:]
+
+
+def test_planning_stays_linear(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(2_000)
+    assert math.isclose(plan_part(samples, rubric, JUDGE)[1].height, 2_000)

@@ -1,0 +1,294 @@
+"""Replies recorded elsewhere: which request they answer, what their text is, and what is left out and said."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubrics.model import Rubric
+from schemas.benchmark import Benchmark
+from schemas.errors import InputError, SourceError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.tables import JUDGEMENTS, REPLIES, conform
+from tasks.judge.ledger import Ledger
+from tasks.judge.plan import plan_part
+from tasks.judge.recorded import ImportResult, import_replies
+from tasks.judge.recorded_files import CannotRebuildError, rebuild
+from tasks.judge.snapshot import part_digest, snapshot_part
+from tasks.store import Lake
+
+
+@dataclass
+class Import:
+    """A planned benchmark of recorded replies, and the file that is imported into it."""
+
+    lake: Lake
+    dataset_id: str
+    requests: pl.DataFrame
+    judgements: pl.DataFrame
+    ledger: Ledger
+    path: Path
+    benchmark: dict[str, Any]
+
+    def __call__(self, rows: list[dict[str, Any]] | str, name: str = "replies.jsonl", **recorded: Any) -> ImportResult:
+        file = self.path / name
+        text = rows if isinstance(rows, str) else "".join(json.dumps(row) + "\n" for row in rows)
+        file.write_text(text, encoding="utf-8")
+        return self.of(file, **recorded)
+
+    def of(self, file: Path, **recorded: Any) -> ImportResult:
+        benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
+        return import_replies(benchmark, self.lake, "2" * 64, self.ledger, file, dataset_id=self.dataset_id)
+
+    def texts(self) -> dict[int, str | None]:
+        """Stored reply texts by the sample's place."""
+        stored = dict(self.ledger.replies(self.requests["request_key"]).select("request_key", "reply_text").iter_rows())
+        return {index: stored[key] for index, key in enumerate(self.judgements["request_key"]) if key in stored}
+
+
+@pytest.fixture
+def recorded(
+    make_samples: Callable[..., pl.DataFrame], store_samples: Callable[..., tuple[Lake, str]], rubric: Rubric, tmp_path: Path,
+    ledger: Ledger,
+) -> Import:  # fmt: skip
+    samples = make_samples(
+        4,
+        item_id=["a", "a", "b", "c"],
+        model=["dalle", "sdxl", "dalle", "dalle"],
+        prompt=["p0", "p0", "p2", "p3"],
+        seed=[0, 0, 0, 7],
+    )
+    lake, dataset_id = store_samples(samples)
+    benchmark = {
+        "name": "b", "sources": [{"reader": "manifest", "path": "x"}], "rubrics": [{"id": "plain"}],
+        "judges": [{"model": "scripted", "recorded": True}],
+    }  # fmt: skip
+    judge = Benchmark.model_validate(benchmark).judges[0]
+    judgements, requests = plan_part(samples, replace(rubric, messages=()), judge)
+    staging = lake.stage(JUDGEMENTS)
+    staging.write_part(0, judgements)
+    staging.commit("2" * 64)
+    return Import(lake, dataset_id, requests, judgements, ledger, tmp_path, benchmark)
+
+
+ROW = {"reply": "r"}
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        ({"item_id": "b"}, 2),
+        ({"item_id": "a", "model": "sdxl"}, 1),
+        ({"item_id": "c", "seed": 7}, 3),
+        ({"image": "3.png"}, 3),
+        ({"prompt": "p2"}, 2),
+        ({"prompt": "p0", "model": "dalle", "checkpoint": "c1"}, 0),
+        ({"item_id": "b", "rubric": "plain", "judge_model": "scripted"}, 2),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
+)
+def test_a_row_finds_its_request_by_what_it_says(recorded: Import, row: dict[str, Any], place: int) -> None:
+    result = recorded([ROW | row])
+    assert (result.n_rows, result.n_stored, result.n_unmatched) == (1, 1, 0)
+    assert recorded.texts() == {place: "r"}
+
+
+def test_ids_of_samples_and_requests_are_enough(recorded: Import) -> None:
+    sample, key = recorded.judgements["sample_id"][1], recorded.judgements["request_key"][2]
+    recorded([{"sample_id": sample, "reply": "one"}, {"request_key": key, "reply": "two"}])
+    assert recorded.texts() == {1: "one", 2: "two"}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"item_id": "zzz"}, "item_id 'zzz' is not in the plan"),
+        ({"item_id": "a"}, "matches 2 samples; map one more of"),
+        ({"item_id": "a", "model": "flux"}, "no planned sample with this item_id has model 'flux'"),
+        ({"item_id": "b", "judge_model": "other"}, "has judge_model 'other'"),
+        ({}, "names no sample"),
+        ({"item_id": "b", "reply": None}, "holds no reply text"),
+    ],
+)
+def test_what_cannot_be_placed_is_counted_and_said(recorded: Import, row: dict[str, Any], why: str) -> None:
+    result = recorded([ROW | row, ROW | {"item_id": "c"}])
+    assert (result.n_rows, result.n_stored, result.n_unmatched) == (2, 1, 1)
+    assert why in result.unmatched_examples[0]
+    assert result.unmatched_examples[0].startswith("replies.jsonl, row 1: ")
+
+
+def test_where_nothing_can_be_placed_the_import_stops(recorded: Import) -> None:
+    with pytest.raises(SourceError, match="none of its 2 rows answers a planned request"):
+        recorded([ROW | {"item_id": "x"}, ROW | {"item_id": "y"}])
+    with pytest.raises(SourceError, match="no recorded reply"):
+        recorded([ROW | {"item_id": "b"}], where={"aspect": "SC"})
+
+
+def test_importing_again_stores_nothing_and_the_first_reply_stays(recorded: Import) -> None:
+    recorded([{"item_id": "b", "reply": "first"}])
+    again = recorded([{"item_id": "b", "reply": "second"}, {"item_id": "c", "reply": "new"}])
+    assert (again.n_stored, again.n_already_there) == (1, 1)
+    assert recorded.texts() == {2: "first", 3: "new"}
+
+
+def test_columns_paths_and_where(recorded: Import) -> None:
+    rows = [
+        {"meta": {"uid": "b"}, "out": ["x", "one"], "aspect": "SC"},
+        {"meta": {"uid": "c"}, "out": ["x", "two"], "aspect": "PQ"},
+    ]
+    result = recorded(rows, columns={"item_id": "meta.uid", "reply": "out[1]"}, where={"aspect": "SC"})
+    assert (result.n_rows, recorded.texts()) == (1, {2: "one"})
+
+
+def test_tokens_cost_and_refusals_are_kept(recorded: Import) -> None:
+    rows = [
+        {"item_id": "b", "reply": None, "refusal": "no", "n_input_tokens": 5, "cost_usd": "0.25", "n_output_tokens": -1},
+        {"item_id": "c", "reply": "", "finish_reason": "content_filter", "answered_model": "gpt"},
+    ]
+    recorded(rows)
+    found = recorded.ledger.replies(recorded.judgements["request_key"]).sort("refusal_text", nulls_last=True)
+    conform(found, REPLIES)
+    columns = ["status", "reply_text", "refusal_text", "n_input_tokens", "n_output_tokens", "cost_usd", "origin", "received_at"]
+    assert found.select(columns).rows() == [
+        ("answered", None, "no", 5, None, 0.25, "recorded", None),
+        ("filtered", "", None, None, None, None, "recorded", None),
+    ]
+
+
+HOSTILE = ['a "quote"', "back\\slash", "{score}", "{reasoning|text}", "line\nbreak", "\u2028", "}{", "\x00", "ünï"]
+
+
+@pytest.mark.parametrize("reasoning", HOSTILE)
+def test_a_template_rebuilds_json_whatever_the_values_hold(recorded: Import, reasoning: str) -> None:
+    template = '{"score": {score}, "reasoning": {reasoning}}'
+    recorded([{"item_id": "b", "score": [8], "reasoning": reasoning}], template=template)
+    assert json.loads(recorded.texts()[2] or "") == {"score": [8], "reasoning": reasoning}
+    assert recorded.ledger.replies(recorded.judgements["request_key"])["origin"].to_list() == ["rebuilt"]
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON_VALUES, JSON_VALUES)
+def test_a_json_template_is_undone_by_reading_it(first: object, second: object) -> None:
+    text = rebuild('{"a": {x}, "b": {y[0]}, "c": {x}}', {"x": first, "y": [second]}, {})
+    assert json.loads(text) == {"a": first, "b": second, "c": first}
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_bare_text_is_put_in_once_as_it_is(first: str, second: str) -> None:
+    assert rebuild("Reasoning: {a|text}\nScore: {b|text}", {"a": first, "z": second}, {"b": "z"}) == (
+        f"Reasoning: {first}\nScore: {second}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "row"),
+    [("{a}", {}), ("{a|text}", {"a": None}), ("{a|text}", {"a": [1]}), ("{a}", {"a": float("nan")}), ("{a[3]}", {"a": [1]})],
+)
+def test_a_row_without_the_templates_values_is_left_out(template: str, row: dict[str, Any]) -> None:
+    with pytest.raises(CannotRebuildError):
+        rebuild(template, row, {})
+
+
+def test_a_template_without_a_column_is_refused(recorded: Import) -> None:
+    with pytest.raises(InputError, match="names no column"):
+        recorded([ROW | {"item_id": "b"}], template='{"score": 1}')
+
+
+def test_an_unknown_name_is_refused(recorded: Import) -> None:
+    with pytest.raises(InputError, match=r"answer is not a name Salon knows; allowed: .*reply"):
+        recorded([ROW | {"item_id": "b"}], columns={"answer": "reply"})
+
+
+def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
+    recorded.benchmark["judges"] = [{"model": "scripted", "recorded": True}, {"model": "other", "recorded": True}]
+    with pytest.raises(InputError, match="judge_model"):
+        recorded([ROW | {"item_id": "b"}])
+    assert recorded([ROW | {"item_id": "b", "who": "scripted"}], columns={"judge_model": "who"}).n_stored == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("r.jsonl", '{"item_id": "b", "reply": "x"}\nnot json\n', "r.jsonl, line 2: not a JSON object"),
+        ("r.jsonl", "[1]\n", "line 1: a JSON object is expected"),
+        ("r.txt", "x", "recorded replies are read from"),
+        ("r.parquet", "x", "cannot be read as Parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(recorded: Import, name: str, text: str, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        recorded(text, name)
+    with pytest.raises(SourceError, match="no such file"):
+        recorded.of(recorded.path / "absent.jsonl")
+
+
+def test_csv_and_parquet_are_read_too(recorded: Import) -> None:
+    recorded('\ufeffitem_id,reply,note\r\nb,"x, ""y""",\r\n', "r.csv")
+    frame = pl.DataFrame({"item_id": ["c"], "reply": ["z"], "score": [[1, 2]]})
+    frame.write_parquet(recorded.path / "r.parquet")
+    recorded.of(recorded.path / "r.parquet")
+    assert recorded.texts() == {2: 'x, "y"', 3: "z"}
+
+
+def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make_samples: Callable[..., pl.DataFrame]) -> None:
+    recorded.benchmark["judges"][0]["repeats"] = 2
+    judge = Benchmark.model_validate(recorded.benchmark).judges[0]
+    samples = make_samples(1, item_id=["a"])
+    judgements, requests = plan_part(samples, replace(rubric, messages=()), judge)
+    recorded.lake = Lake(recorded.path / "repeats")
+    for table, frame, key in (("SAMPLES", samples, "1" * 64), ("JUDGEMENTS", judgements, "2" * 64)):
+        import schemas.tables
+
+        staging = recorded.lake.stage(getattr(schemas.tables, table))
+        staging.write_part(0, frame)
+        staging.commit(key)
+    recorded.judgements, recorded.requests = judgements, requests
+    result = recorded([{"item_id": "a", "reply": text} for text in ("one", "two", "three")])
+    assert (result.n_stored, result.n_already_there) == (2, 1)
+    assert recorded.texts() == {0: "one", 1: "two"}
+
+
+def test_a_lost_ledger_is_refilled_from_the_lake(recorded: Import, tmp_path: Path) -> None:
+    key = recorded.judgements["request_key"][0]
+    asked = JudgeReply(
+        key,
+        0,
+        ReplyStatus.ANSWERED,
+        "scripted",
+        ReplyOrigin.ASKED,
+        "words \x00",
+        "stop",
+        None,
+        None,
+        "scripted-1",
+        9,
+        3,
+        0.5,
+        1.5,
+        2,
+    )
+    recorded.ledger.store([asked, replace(asked, ask_index=1, text="again")])
+    before = snapshot_part(recorded.ledger, recorded.requests)
+    staging = recorded.lake.stage(REPLIES)
+    staging.write_part(0, before)
+    staging.commit("3" * 64)
+    recorded.ledger = Ledger(f"sqlite:///{tmp_path}/new.db")
+    result = recorded.of(recorded.lake.partition(REPLIES, "3" * 64))
+    assert (result.n_rows, result.n_stored) == (2, 2)  # three requests were never asked: nothing to keep of them
+    after = snapshot_part(recorded.ledger, recorded.requests)
+    assert part_digest(after) == part_digest(before)
+    assert recorded.of(recorded.lake.partition(REPLIES, "3" * 64)).n_already_there == 2
+    recorded.ledger.close()

@@ -1,0 +1,146 @@
+"""A shard with its stored pictures, and the snapshot taken of it."""
+
+import base64
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.tables import REPLIES, SAMPLES, conform
+from tasks.judge.ledger import Ledger
+from tasks.judge.plan import plan_part
+from tasks.judge.shard import judge_shard
+from tasks.judge.snapshot import part_digest, snapshot_id, snapshot_part
+from tasks.store import Lake
+
+
+@dataclass
+class Stored:
+    """Makes samples, and stores them."""
+
+    samples: Callable[..., pl.DataFrame]
+    store: Callable[[pl.DataFrame], tuple[Lake, str]]
+
+
+LIMITS = Limits(concurrency=8, deadline_s=2)
+
+
+@pytest.fixture
+def stored(make_samples: Callable[..., pl.DataFrame], store_samples: Callable[..., tuple[Lake, str]]) -> Stored:
+    return Stored(make_samples, store_samples)
+
+
+@pytest.fixture
+def url(tmp_path: Any) -> str:
+    return f"sqlite:///{tmp_path}/shard.db"
+
+
+def test_each_request_is_sent_with_its_own_picture(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
+    samples = stored.samples(150)  # three row groups of pictures
+    lake, dataset_id = stored.store(samples)
+    outcome = judge_shard(lake, dataset_id, 0, plan_part(samples, rubric, judge)[1], rubric, judge, LIMITS, url)
+    assert (outcome.n_answered, provider.n) == (150, 150)
+    sent = {}
+    for body in provider.bodies:
+        text, image = body["messages"][1]["content"]
+        sent[text["text"]] = image["image_url"]["url"]
+    for index, image in enumerate(samples["image"].struct.field("bytes")):
+        assert base64.b64decode(sent[f"prompt {index}"].removeprefix("data:image/png;base64,")) == image
+
+
+def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_none(
+    provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str
+) -> None:
+    samples = stored.samples(6)
+    lake, dataset_id = stored.store(samples)
+    judge_shard(lake, dataset_id, 0, plan_part(samples, rubric, judge)[1], rubric, judge, LIMITS, url)
+    images = samples["image"].to_list()
+    images[4] = {"bytes": images[4]["bytes"] + b"!", "path": "4.png"}
+    images[2]["path"] = "renamed.png"
+    changed = stored.samples(6, image=images, image_sha256=[sha256(image["bytes"]).hexdigest() for image in images])
+    lake = Lake(lake.root.with_name("second"))
+    staging = lake.stage(SAMPLES)
+    staging.write_part(0, changed)
+    staging.commit(dataset_id)
+    outcome = judge_shard(lake, dataset_id, 0, plan_part(changed, rubric, judge)[1], rubric, judge, LIMITS, url)
+    assert (outcome.n_cached, outcome.n_asked, provider.n) == (5, 1, 7)
+
+
+def test_a_shard_that_is_all_cached_needs_no_key_and_no_pictures(
+    provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str
+) -> None:
+    samples = stored.samples(3)
+    lake, dataset_id = stored.store(samples)
+    requests = plan_part(samples, rubric, judge)[1]
+    remote = judge.model_copy(update={"base_url": "https://judge.example/v1", "api_key_env": "SALON_NO_SUCH_KEY"})
+    with pytest.raises(MissingKeyError):
+        judge_shard(lake, dataset_id, 0, requests, rubric, remote, LIMITS, url)
+    judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url)
+    outcome = judge_shard(Lake(lake.root / "gone"), dataset_id, 0, requests, rubric, remote, LIMITS, url)
+    assert (outcome.n_cached, outcome.n_asked) == (3, 0)
+
+
+def test_a_part_without_the_picture_is_a_corrupt_lake(judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
+    lake, dataset_id = stored.store(stored.samples(2))
+    requests = plan_part(stored.samples(1, image_sha256=["9" * 64]), rubric, judge)[1]
+    with pytest.raises(CorruptLakeError, match="does not hold the picture 999999999999"):
+        judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url)
+
+
+def test_a_stop_from_another_thread_ends_the_shard(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
+    samples = stored.samples(60)
+    lake, dataset_id = stored.store(samples)
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.1)
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    requests = plan_part(samples, rubric, judge)[1]
+    outcome = judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url, stop=stop)
+    assert outcome.is_stopped
+    with Ledger(url) as ledger:
+        assert len(ledger.known(requests["request_key"])) == provider.n < 60
+
+
+def test_a_snapshot_has_a_row_for_every_request(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
+    samples = stored.samples(5)
+    lake, dataset_id = stored.store(samples)
+    requests = plan_part(samples, rubric, judge)[1]
+    provider.script.append(provider.play(body=provider.complete("no")))
+    provider.script.append(provider.play(body=provider.complete('{"score": 2}')))
+    provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": "bad"}})))
+    one_by_one = Limits(concurrency=1, deadline_s=2)
+    judge_shard(lake, dataset_id, 0, requests[:2], rubric, judge, one_by_one, url)
+    provider.then = provider.play(status=401)
+    with Ledger(url) as ledger:
+        with pytest.raises(ProviderError):
+            judge_shard(lake, dataset_id, 0, requests[2:4], rubric, judge, one_by_one, url)
+        snapshot = snapshot_part(ledger, requests)
+        conform(snapshot, REPLIES)
+        order = {key: index for index, key in enumerate(requests["request_key"])}
+        by_request = sorted(
+            (order[row["request_key"]], row["ask_index"], row["status"], row["n_attempts"]) for row in snapshot.to_dicts()
+        )
+        assert by_request == [
+            (0, 0, "answered", 1), (0, 1, "answered", 1), (1, 0, "rejected", 1), (2, 0, "unauthorized", 1),
+            (3, 0, "unauthorized", 1), (4, 0, "not_asked", 0),
+        ]  # fmt: skip
+        assert snapshot["request_key"].to_list() == sorted(snapshot["request_key"])
+        assert part_digest(snapshot) == part_digest(snapshot_part(ledger, requests.reverse()))
+
+
+def test_ids_tell_parts_apart(ledger: Ledger) -> None:
+    reply = JudgeReply("1" * 64, 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.RECORDED, text="a")
+    ledger.store([reply])
+    frame = snapshot_part(ledger, pl.DataFrame({"request_key": ["1" * 64], "judge_model": ["m"]}))
+    changed = frame.with_columns(reply_text=pl.lit("b"))
+    assert part_digest(frame) != part_digest(changed)
+    assert snapshot_id(["a", "b"]) != snapshot_id(["b", "a"])

@@ -1,0 +1,105 @@
+"""A number traced back: its judgements, the messages, the replies, the hashes, and the mean taken again."""
+
+import json
+
+import polars as pl
+import pytest
+
+from schemas.errors import InputError, StoreError
+from tasks.publish.explain import explain
+from tasks.publish.reading import current, find_cell
+from tasks.store import Lake
+
+
+@pytest.fixture
+def explained(small_lake, put):
+    """Explains one cell of the published small lake, by its path below the model."""
+    put(small_lake.lake.root, small_lake.cells)
+
+    def run(path, limit=None):
+        publication = current(small_lake.lake.root)
+        return explain(small_lake.lake, publication, find_cell(small_lake.cells, f"lab/north/1|a/small/{path}"), limit)
+
+    return run
+
+
+def test_every_cell_is_reproduced_from_its_listed_scores(small_lake, put, explained):
+    n_estimates = 0
+    for cell in small_lake.cells.iter_rows(named=True):
+        found = explained(f"{cell['dimension']}/{cell['category']}")
+        assert found.is_reproduced, cell
+        assert found.n_judgements == cell["n_judgements"]
+        if cell["estimate"] is not None:
+            n_estimates += 1
+            assert found.recomputed == pytest.approx(cell["estimate"], abs=1e-12)
+    assert n_estimates == 6  # overall_score in two categories and two totals, an accuracy in each category
+
+
+def test_the_way_back_to_the_reply_is_whole(explained, name_digest):
+    found = explained("overall_score")
+    by_source = {(j.sample["source_key"], j.repeat): j for j in found.judgements}
+    twice = by_source["d.png", 1]
+    assert [ask.reply_text for ask in twice.asks] == ["garbled", '{"overall_score": 10.0}']
+    assert json.loads(twice.messages_json)[1] == {"role": "user", "content": "two cubes"}
+    assert twice.sample["prompt"] == "two cubes"
+    assert twice.sample["image_sha256"] == name_digest("d")
+    assert twice.rubric_digest == name_digest("rubric")
+    assert (twice.score, twice.status, twice.reason) == (10.0, "scored", None)
+    broken = by_source["h.png", 0]
+    assert (broken.request_key, broken.messages_json, broken.asks) == (None, None, ())
+    assert (broken.status, broken.reason) == ("unusable_sample", "broken_image")
+    assert found.identities["snapshot_id"] == name_digest("snapshot")
+    assert found.identities["code_version"] == name_digest("code")
+
+
+def test_failures_come_first_then_the_lowest_scores_and_the_limit_cuts_the_list_alone(explained):
+    whole = explained("overall_score/counting")
+    assert [j.score for j in whole.judgements] == [None, None, 5.0, 6.5, 9.0, 10.0]
+    cut = explained("overall_score/counting", limit=3)
+    assert cut.judgements == whole.judgements[:3]
+    assert (cut.n_judgements, cut.recomputed, cut.is_reproduced) == (6, whole.recomputed, True)
+    assert explained("overall_score/counting", limit=0).judgements == ()
+
+
+def test_a_number_that_was_changed_is_not_reproduced(small_lake, put):
+    changed = small_lake.cells.with_columns(estimate=pl.col("estimate") + 1e-6, n_failed=pl.col("n_failed"))
+    put(small_lake.lake.root, changed)
+    publication = current(small_lake.lake.root)
+    assert not explain(small_lake.lake, publication, find_cell(changed, "lab/north/1|a/small/overall_score")).is_reproduced
+    lost = dict(find_cell(small_lake.cells, "lab/north/1|a/small/overall_score"), n_failed=0)
+    assert not explain(small_lake.lake, publication, lost).is_reproduced
+
+
+def test_a_lake_without_the_replies_says_so(small_lake, put, tmp_path):
+    put(tmp_path / "other", small_lake.cells)
+    with pytest.raises(StoreError, match="is not in the lake"):
+        explain(Lake(tmp_path / "other"), current(tmp_path / "other"), small_lake.cells.row(0, named=True))
+
+
+def test_a_cell_is_found_by_id_or_path(small_cells):
+    wanted = small_cells.filter(dimension="overall_score", category="counting").row(0, named=True)
+    assert find_cell(small_cells, wanted["cell_id"]) == wanted
+    assert find_cell(small_cells, wanted["cell_id"][:4]) == wanted
+    assert find_cell(small_cells, "lab/north/1|a/small/overall_score/counting") == wanted
+    assert find_cell(small_cells, "lab/north/1|a/small/overall_score")["category"] == "__macro__"
+
+
+def test_an_address_that_is_no_cell_or_several_lists_them(small_cells):
+    with pytest.raises(
+        InputError, match=r"(?s)there is no cell 'lab/north/1/small/overall_score'.*lab/north/1\|a/small/overall_score/"
+    ):
+        find_cell(small_cells, "lab/north/1/small/overall_score")
+    for short in (small_cells["cell_id"][0][:3], ""):
+        with pytest.raises(InputError, match="there is no cell"):
+            find_cell(small_cells, short)
+    two_judges = pl.concat([small_cells, small_cells.with_columns(judge_model=pl.lit("owl"), cell_id=pl.lit("abcdabcdabcd"))])
+    with pytest.raises(InputError, match=r"(?s)is 2 cells; write the id of one.*judge eye.*judge owl"):
+        find_cell(two_judges, "lab/north/1|a/small/overall_score/colors")
+    with pytest.raises(InputError, match="'abcd' is"):
+        find_cell(two_judges, "abcd")
+
+
+def test_names_that_hold_slashes_are_compared_as_one_text(small_cells):
+    other = small_cells.with_columns(model=pl.lit("lab"), checkpoint=pl.lit("north/1|a"), cell_id=pl.lit("0" * 12))
+    with pytest.raises(InputError, match="is 2 cells"):
+        find_cell(pl.concat([small_cells, other]), "lab/north/1|a/small/overall_score/colors")

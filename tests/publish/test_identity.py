@@ -1,0 +1,132 @@
+"""What changes a publication's identity, and what must not; runs; the data dictionary."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from schemas.benchmark import Benchmark
+from schemas.tables import TABLES
+from tasks.publish.code_version import PACKAGES, code_version
+from tasks.publish.dictionary import data_dictionary
+from tasks.publish.identity import benchmark_digest, provenance, publication_id
+from tasks.publish.runs import record_run, runs
+from tasks.store import Lake
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = {
+    "name": "nightly",
+    "sources": [{"reader": "geneval", "path": "outputs", "columns": {"prompt": "caption"}}],
+    "rubrics": [{"id": "small"}],
+    "judges": [{"model": "eye-2026-01-01", "parameters": {"temperature": 0}}],
+}
+
+
+def changed(**sections):
+    return Benchmark.model_validate(FILE | sections)
+
+
+def in_source(**keys):
+    return changed(sources=[FILE["sources"][0] | keys])
+
+
+def in_judge(**keys):
+    return changed(judges=[FILE["judges"][0] | keys])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        changed(lake="s3://elsewhere"), changed(ledger="postgresql://db"),
+        changed(limits={"requests_per_minute": 5, "shard_size": 7}),
+        changed(rubric_folders=["mine"]), in_source(path="/data/elsewhere"), in_judge(base_url="http://localhost:1"),
+        in_judge(api_key_env="OTHER"), changed(nightly={"schedule": "0 5 * * *", "timezone": "Asia/Tokyo"}),
+    ],
+    ids=["lake", "ledger", "limits", "rubric_folders", "path", "base_url", "api_key_env", "schedule"],
+)  # fmt: skip
+def test_where_and_how_fast_is_no_part_of_the_identity(other):
+    assert benchmark_digest(other) == benchmark_digest(changed())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        changed(name="weekly"), in_source(columns={"prompt": "text"}), in_source(where={"split": "test"}),
+        in_source(checkpoint="7"), in_judge(repeats=2), in_judge(parameters={"temperature": 1}),
+        changed(gate={"min_coverage": 0.9}), changed(nightly={"baseline": "sdxl/base"}), changed(recorded={"template": "x"}),
+    ],
+    ids=["name", "columns", "where", "checkpoint", "repeats", "parameters", "floor", "baseline", "template"],
+)  # fmt: skip
+def test_what_can_change_a_number_or_a_cell_is(other):
+    assert benchmark_digest(other) != benchmark_digest(changed())
+
+
+PARTS = {
+    "reading_id": "a", "plan_id": "b", "dataset_id": "c", "benchmark_digest": "d", "run_date": date(2026, 11, 3),
+    "code_version": "e",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_input_changes_the_publication_id(part):
+    other = date(2026, 11, 4) if part == "run_date" else "z"
+    first = publication_id(**PARTS)
+    assert len(first) == 64
+    assert first == publication_id(**PARTS)
+    assert publication_id(**(PARTS | {part: other})) != first
+
+
+def test_provenance_names_instruments_and_judges_and_no_place(small_lake):
+    benchmark = in_judge(base_url="http://secret.example/v1", api_key_env="SECRET")
+    said = provenance(benchmark, {"small": small_lake.rubric}, dataset_id="x", reading_id="y")
+    assert said["rubrics"]["small"]["digest"] == small_lake.rubric.digest
+    assert said["identities"] == {"dataset_id": "x", "reading_id": "y"}
+    assert said["judges"][0]["model"] == "eye-2026-01-01"
+    assert "secret" not in str(said).lower()
+
+
+def test_code_version_sees_every_change_of_the_code_and_nothing_else(tmp_path):
+    for package in PACKAGES:
+        (tmp_path / package / "inner").mkdir(parents=True)
+        (tmp_path / package / "inner" / "a.py").write_text("x = 1\n")
+    first = read(tmp_path)
+    (tmp_path / "tasks" / "notes.txt").write_text("not code")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("")
+    assert read(tmp_path) == first
+    (tmp_path / "flows" / "inner" / "a.py").rename(tmp_path / "flows" / "inner" / "b.py")
+    moved = read(tmp_path)
+    (tmp_path / "flows" / "inner" / "b.py").write_text("x = 2\n")
+    assert len({first, moved, read(tmp_path)}) == 3
+    assert code_version() == read(ROOT)
+
+
+def read(root):
+    code_version.cache_clear()
+    return code_version(root)
+
+
+def test_the_data_dictionary_is_up_to_date():
+    page = data_dictionary()
+    assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == page, (
+        'docs/tables.md is old; write it anew: python -c "from pathlib import Path; from tasks.publish import dictionary; '
+        "Path('docs/tables.md').write_text(dictionary.data_dictionary())\""
+    )
+    for table in TABLES.values():
+        for column in table.columns:
+            assert f"| `{column}` |" in page.split(f"\n## {table.name}\n")[1].split("\n## ")[0]
+
+
+def test_runs_are_appended_and_never_share_a_file(tmp_path):
+    lake = Lake(tmp_path)
+    row = {
+        "started_at": datetime(2026, 11, 3, 2, 0, 0, 123456, tzinfo=UTC),
+        "finished_at": datetime(2026, 11, 3, 2, 5, tzinfo=UTC), "benchmark": "nightly", "run_date": date(2026, 11, 3),
+        "publication_id": None, "outcome": "blocked", "dataset_id": "d" * 64, "n_samples": 3, "n_samples_ok": 2, "n_requests": 2,
+        "n_cached": 0, "n_asked": 2, "cost_usd": None, "code_version": "c" * 64,
+    }  # fmt: skip
+    assert runs(lake).height == 0
+    paths = {record_run(lake, row) for _ in range(3)}
+    assert len(paths) == 3
+    assert all(path.name.startswith("20261103T020000123456-") for path in paths)
+    assert runs(lake)["started_at"].to_list() == [row["started_at"]] * 3

@@ -1,0 +1,71 @@
+"""What the leaderboard shows, in which order, and how a missing number reads."""
+
+import polars as pl
+import pytest
+
+from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_rows
+from tasks.publish.page import leaderboard_page
+
+RUN = {"benchmark": "nightly", "publication_id": "p" * 64}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((7.4249, 6.905, 7.9), "7.42 [6.91, 7.90]"), ((7.0, None, None), "7.00"), ((None, None, None), "–"),
+        ((-0.001, None, None), "0.00"),
+        ((10.0, 9.996, 10.0), "10.00 [10.00, 10.00]"),
+    ],
+)  # fmt: skip
+def test_format_estimate(numbers, text):
+    assert format_estimate(*numbers) == text
+
+
+def test_a_rubric_with_an_overall_score_shows_that_alone(small_cells):
+    assert [row.dimension for row in leaderboard_rows(small_cells)] == ["overall_score"]
+    every = leaderboard_rows(small_cells, is_headline_only=False)
+    assert {row.dimension for row in every} == {"overall_score", "colors_accuracy", "counting_accuracy"}
+    without = small_cells.filter(pl.col("dimension") != "overall_score")
+    assert {row.dimension for row in leaderboard_rows(without)} == {"colors_accuracy", "counting_accuracy"}
+    assert leaderboard_rows(without)[0].score == "– (not_in_all_categories)"
+
+
+def test_best_first_and_missing_last(small_cells):
+    base = small_cells.filter(pl.col("dimension") == "overall_score")
+    better = base.with_columns(model=pl.lit("better"), estimate=pl.col("estimate") + 1)
+    blocked = base.with_columns(
+        model=pl.lit("a"), estimate=None, ci_low=None, ci_high=None, status=pl.lit("blocked"), reason=pl.lit("refusal")
+    )
+    rows = leaderboard_rows(pl.concat([blocked.cast(base.schema), base, better]))
+    assert [row.model for row in rows] == ["better", "lab/north", "a"]
+    assert rows[2].score == "– (blocked: refusal)"
+    assert rows[1].failures == "broken_image 1, refusal 1"
+    assert (rows[1].n_judgements, rows[1].n_failed, rows[1].n_images) == (9, 2, 6)
+
+
+def test_a_category_can_be_shown(small_cells):
+    (row,) = leaderboard_rows(small_cells, category="colors")
+    assert row.score.startswith("6.00 [")
+
+
+def test_the_frame_holds_the_rows(small_cells):
+    frame = leaderboard(small_cells)
+    assert frame.row(0, named=True)["estimate"] == leaderboard_rows(small_cells)[0].estimate
+    assert leaderboard(small_cells.clear()).columns == frame.columns
+
+
+def test_the_page_is_escaped(small_cells):
+    day = small_cells["run_date"][0]
+    hostile = small_cells.with_columns(model=pl.lit("<img src=x onerror=alert(1)>|`x`\n# owned"))
+    page = leaderboard_page(hostile, run_date=day, **RUN)
+    assert "<img" not in page.replace("\\<img", "")
+    assert page.count("\n# ") == 0
+    (line,) = [line for line in page.splitlines() if "onerror" in line]
+    assert line.replace("\\|", "").count("|") == 9
+
+
+def test_the_page_says_what_it_shows(small_cells):
+    page = leaderboard_page(small_cells, run_date=small_cells["run_date"][0], **RUN)
+    assert page.startswith("# nightly, 2026-11-03\n")
+    assert "| lab/north | 1\\|a | 6.50 \\[" in page
+    assert "77.8 %" in page

@@ -1,0 +1,38 @@
+"""Cells of other metrics and estimands: an address means the mean for prompts like these, an id any cell; all are traced."""
+
+import polars as pl
+import pytest
+
+from schemas.benchmark import Statistics
+from schemas.tables import JUDGEMENTS, SCORES
+from tasks.aggregate.published import Run, long_table
+from tasks.publish.explain import explain
+from tasks.publish.leaderboard import leaderboard_rows
+from tasks.publish.reading import current, find_cell, load_cells
+
+
+@pytest.fixture
+def published(small_lake, put, run_arguments):
+    ids, lake = run_arguments["identities"], small_lake.lake
+    run = Run(**run_arguments["run"], statistics=Statistics(at_least={"overall_score": 6}))
+    judgements, scores = lake.scan(JUDGEMENTS, ids["plan_id"]), lake.scan(SCORES, ids["reading_id"])
+    put(lake.root, long_table(judgements, scores, {small_lake.rubric.id: small_lake.rubric}, run))
+    return current(lake.root)
+
+
+def test_every_cell_is_made_again_from_its_scores(small_lake, published):
+    cells = load_cells(published)
+    assert set(cells["metric"]) == {"mean", "share_at_least_6"}
+    assert set(cells["estimand"]) == {"prompts_like_these", "these_prompts"}
+    for cell in cells.iter_rows(named=True):
+        assert explain(small_lake.lake, published, cell).is_reproduced, cell["cell_id"]
+
+
+def test_a_path_and_the_leaderboard_mean_the_mean_for_prompts_like_these(published):
+    cells = load_cells(published)
+    cell = find_cell(cells, "lab/north/1|a/small/overall_score/colors")
+    assert (cell["metric"], cell["estimand"]) == ("mean", "prompts_like_these")
+    share = cells.filter(pl.col("metric") != "mean").row(0, named=True)
+    assert find_cell(cells, share["cell_id"]) == share
+    assert cells["cell_id"].n_unique() == cells.height
+    assert len(leaderboard_rows(cells)) == 1

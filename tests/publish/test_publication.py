@@ -1,0 +1,203 @@
+"""Publications are whole, immutable and the same bytes everywhere; the pointer moves last and never to less."""
+
+import hashlib
+import json
+import os
+import shutil
+from datetime import date
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.errors import CorruptLakeError, InputError, StoreError
+from schemas.tables import BENCHMARK_LONG, HEALTH
+from tasks.publish.folders import POINTER
+from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
+
+FILES = [
+    "benchmark_long.csv", "benchmark_long.parquet", "checks.parquet", "leaderboard.md", "manifest.json", "provenance.json",
+    "quarantine.parquet",
+]  # fmt: skip
+
+
+def all_bytes(root):
+    home = root / "publish"
+    return {path.relative_to(home).as_posix(): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
+
+
+def test_publishing_in_two_places_gives_the_same_bytes(tmp_path, small_cells, put):
+    first = put(tmp_path / "one", small_cells)
+    rechunked = pl.concat([small_cells[index : index + 1] for index in range(small_cells.height)], rechunk=False)
+    (tmp_path / "elsewhere").mkdir()
+    put(tmp_path / "elsewhere" / "two", rechunked.sample(fraction=1, shuffle=True, seed=3))
+    one, two = all_bytes(tmp_path / "one"), all_bytes(tmp_path / "elsewhere" / "two")
+    assert one == two
+    assert sorted(path.name for path in first.folder.iterdir()) == FILES
+    for name, content in one.items():
+        assert str(tmp_path).encode() not in content, name
+
+
+def test_the_parquet_file_carries_the_declared_schema_and_the_cells(tmp_path, small_cells, put):
+    published = put(tmp_path, small_cells)
+    written = pq.read_table(published.folder / "benchmark_long.parquet")
+    assert written.schema.equals(BENCHMARK_LONG.schema(), check_metadata=True)
+    assert load_cells(current(tmp_path)).equals(small_cells)
+    read_back = pl.read_csv(published.folder / "benchmark_long.csv", schema_overrides={"estimate": pl.Float64})
+    assert read_back["estimate"].to_list() == small_cells["estimate"].to_list()
+
+
+def test_a_publication_that_is_there_is_not_written_again(tmp_path, small_cells, put):
+    first = put(tmp_path, small_cells)
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in first.folder.iterdir()}
+    again = put(tmp_path, small_cells.with_columns(estimate=pl.lit(0.0)))
+    assert (first.is_new, first.is_current, again.is_new, again.is_current) == (True, True, False, True)
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in first.folder.iterdir()} == before
+    assert not list((tmp_path / "staging").glob("publication-*"))
+
+
+def test_the_manifest_and_the_pointer_name_what_is_there(tmp_path, small_cells, put):
+    published = put(tmp_path, small_cells)
+    manifest = json.loads((published.folder / "manifest.json").read_bytes())
+    assert sorted(manifest["files"]) == sorted(set(FILES) - {"manifest.json"})
+    for name, entry in manifest["files"].items():
+        content = (published.folder / name).read_bytes()
+        assert entry == {"n_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    home = published.folder.parent
+    pointer = json.loads((home / POINTER).read_bytes())
+    assert pointer["manifest_sha256"] == hashlib.sha256((published.folder / "manifest.json").read_bytes()).hexdigest()
+    assert all((home / path).is_file() for path in pointer["tables"].values())
+    assert (pointer["publication_id"], pointer["run_date"], pointer["benchmark"]) == (
+        published.publication_id,
+        "2026-11-03",
+        "nightly",
+    )
+
+
+def test_a_kill_between_folder_and_pointer_leaves_the_old_pointer_and_the_next_run_moves_it(
+    tmp_path, small_cells, put, name_digest
+):
+    old = put(tmp_path, small_cells)
+    pointer = old.folder.parent / POINTER
+    before = pointer.read_bytes()
+    new = put(tmp_path, small_cells, publication_id=name_digest("next"), run_date=date(2026, 11, 4))
+    pointer.write_bytes(before)  # as it was when the folder stood there and the process died
+    assert current(tmp_path).publication_id == old.publication_id
+    assert load_cells(current(tmp_path)).equals(small_cells)
+    again = put(tmp_path, small_cells, publication_id=name_digest("next"), run_date=date(2026, 11, 4))
+    assert (again.is_new, again.is_current) == (False, True)
+    assert current(tmp_path).publication_id == new.publication_id
+
+
+def test_a_half_written_publication_is_never_at_its_place(tmp_path, small_cells, put):
+    with pytest.raises(TypeError):
+        put(tmp_path, small_cells, provenance={"identities": object(), 3: "mixed keys cannot be sorted"})
+    assert publications(tmp_path) == []
+    assert not list((tmp_path / "staging").glob("publication-*"))
+    assert not (tmp_path / "publish").exists()
+
+
+@pytest.mark.parametrize(
+    ("run_date", "moves"),
+    [(date(2026, 11, 2), False), (date(2026, 11, 3), True), (date(2026, 11, 4), True)],
+    ids=["older", "same", "newer"],
+)
+def test_the_pointer_never_goes_back_in_run_dates(tmp_path, small_cells, put, run_date, moves):
+    old = put(tmp_path, small_cells)
+    new = put(tmp_path, small_cells, publication_id="f" * 64, run_date=run_date)
+    assert (new.is_new, new.is_current) == (True, moves)
+    assert current(tmp_path).folder == (new.folder if moves else old.folder)
+    assert [p.is_current for p in publications(tmp_path)].count(True) == 1
+
+
+def test_a_table_of_nothing_never_becomes_current(tmp_path, small_cells, put, name_digest):
+    nothing = small_cells.with_columns(estimate=pl.lit(None, pl.Float64), status=pl.lit("blocked"), reason=pl.lit("refusal"))
+    first = put(tmp_path, nothing, publication_id=name_digest("nothing"))
+    assert (first.is_new, first.is_current) == (True, False)
+    with pytest.raises(InputError, match="no publication of nightly has a cell with an estimate yet"):
+        current(tmp_path)
+    good = put(tmp_path, small_cells)
+    later = put(tmp_path, nothing, publication_id=name_digest("later"), run_date=date(2026, 12, 1))
+    assert not later.is_current
+    assert current(tmp_path).publication_id == good.publication_id
+    assert len(publications(tmp_path)) == 3
+
+
+def test_current_says_what_there_is(tmp_path, small_cells, put, name_digest):
+    with pytest.raises(InputError, match=r"no publication in the lake .* published: none. Run `salon run FILE` first"):
+        current(tmp_path)
+    put(tmp_path, small_cells)
+    with pytest.raises(InputError, match=r"no publication of 'weekly' in the lake .* published: nightly"):
+        current(tmp_path, "weekly")
+    put(tmp_path, small_cells, benchmark="weekly", publication_id=name_digest("weekly"), run_date=date(2020, 1, 1))
+    os.utime(tmp_path / "publish/v1/nightly" / POINTER, ns=(10**18, 10**18))
+    assert current(tmp_path).benchmark == "weekly"
+    assert current(tmp_path, "nightly").benchmark == "nightly"
+
+
+def test_a_publication_is_found_by_the_start_of_its_id(tmp_path, small_cells, put, name_digest):
+    put(tmp_path, small_cells)
+    name = name_digest("publication")
+    assert find_publication(tmp_path, name[:6]).publication_id == name
+    for wrong in (name[:3], "zzzz", ""):
+        with pytest.raises(InputError, match=name[:12]):
+            find_publication(tmp_path, wrong)
+
+
+def test_a_changed_file_is_not_read(tmp_path, small_cells, put):
+    published = put(tmp_path, small_cells)
+    found = current(tmp_path)
+    path = published.folder / "benchmark_long.parquet"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(CorruptLakeError, match="is not the file that was published"):
+        load_cells(found)
+    with pytest.raises(CorruptLakeError):
+        checked_file(found, "no such file")
+    (published.folder / "manifest.json").write_bytes(b"{}")
+    with pytest.raises(CorruptLakeError, match="gone or changed"):
+        current(tmp_path)
+    with pytest.raises(CorruptLakeError, match="not the manifest that was published"):
+        publications(tmp_path)
+    shutil.rmtree(published.folder)
+    with pytest.raises(CorruptLakeError, match="gone or changed"):
+        current(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"{"], ids=["empty", "list", "no keys", "cut"])
+def test_a_broken_pointer_is_named(tmp_path, small_cells, put, content):
+    published = put(tmp_path, small_cells)
+    (published.folder.parent / POINTER).write_bytes(content)
+    with pytest.raises(CorruptLakeError, match="not a pointer Salon wrote"):
+        current(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path, small_cells, put):
+    (tmp_path / "publish").write_bytes(b"a file where the folder should be")
+    with pytest.raises(StoreError, match="free space or mend the disk"):
+        put(tmp_path, small_cells)
+
+
+def test_a_folder_without_manifest_is_not_taken_for_a_publication(tmp_path, small_cells, put, name_digest):
+    (tmp_path / "publish/v1/nightly" / name_digest("publication")).mkdir(parents=True)
+    with pytest.raises(CorruptLakeError, match="published whole; move it away"):
+        put(tmp_path, small_cells)
+
+
+def test_further_tables_stand_beside_the_long_one_and_the_pointer_names_them(tmp_path, small_cells, put):
+    rows = [{
+        "run_id": "e" * 64, "run_date": date(2026, 11, 3), "benchmark": "nightly", "dataset_id": "d" * 64, "rubric_id": "small",
+        "rubric_version": "1", "judge_model": "eye", "model": m, "checkpoint": "1", "measure": "n_judgements", "word": "",
+        "value": 9.0, "n_known": 9,
+    } for m in ("=south", "north")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=pl.DataFrame(HEALTH.schema().empty_table()).schema)
+    published = put(tmp_path / "one", small_cells, further={HEALTH: frame})
+    put(tmp_path / "two", small_cells, further={HEALTH: frame[::-1]})
+    assert all_bytes(tmp_path / "one") == all_bytes(tmp_path / "two")
+    written = pq.read_table(published.folder / "health.parquet")
+    assert written.schema.equals(HEALTH.schema(), check_metadata=True)
+    assert (published.folder / "health.csv").read_text().count("'=south") == 1
+    pointer = json.loads((published.folder.parent / POINTER).read_bytes())
+    assert pointer["tables"]["health"] == f"{published.publication_id}/health.parquet"
+    assert set(pointer["tables"]) == {"benchmark_long", "checks", "quarantine", "health"}
+    manifest = json.loads((published.folder / "manifest.json").read_bytes())
+    assert {"health.parquet", "health.csv"} <= set(manifest["files"])

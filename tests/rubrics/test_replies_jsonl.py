@@ -1,0 +1,75 @@
+"""The work of `salon parse`: a line in, a line out, and which lines are refused."""
+
+import json
+
+import pytest
+
+from rubrics.model import Rubric
+from rubrics.reply_jsonl import parse_jsonl, parse_jsonl_line
+from schemas.errors import InputError
+
+REPLY = '{"count_accuracy": 8, "object_uniformity": 9, "spatial_legibility": 7.5, "overall_score": 8}'
+
+
+def test_lines_in_order(shipped: dict[str, Rubric]) -> None:
+    lines: list[str | bytes] = [
+        b"\xef\xbb\xbf" + json.dumps({"raw": "Score: 4", "context": {}}).encode() + b"\r\n",
+        b"\n",
+        json.dumps({"raw": "Score: 4\u2028", "context": {"finish_reason": "stop"}}, ensure_ascii=False).encode() + b"\n",
+        '{"raw": null, "context": null}',
+        '{"raw": "\\ud800"}',
+        '{"raw": "Score: 3-4", "context": {}, "more": 1}',
+    ]
+    printed = [json.loads(line) for line in parse_jsonl(shipped["alignment"], lines)]
+    assert printed == [
+        {"scores": {"score": 4}},
+        {"scores": {"score": 4}},
+        {"error": "empty"},
+        {"error": "not_found"},
+        {"error": "ambiguous"},
+    ]
+
+
+def test_a_rule_violation_prints_both(shipped: dict[str, Rubric]) -> None:
+    context = {"caption_type": "brief", "reference_words": 10, "output_words": 14}
+    line = parse_jsonl_line(shipped["caption"], json.dumps({"raw": '{"score": 3}', "context": context}))
+    assert line == '{"error": "rule_violation", "scores": {"score": 3}}'
+
+
+@pytest.mark.parametrize(
+    ("category", "context"), [("counting", {}), (None, {"category": "counting"}), ("counting", {"category": "colors"})]
+)
+def test_category(shipped: dict[str, Rubric], category: str | None, context: dict[str, str]) -> None:
+    line = parse_jsonl_line(shipped["composition"], json.dumps({"raw": REPLY, "context": context}), category=category)
+    assert json.loads(line)["scores"] == {
+        "count_accuracy": 8,
+        "object_uniformity": 9,
+        "spatial_legibility": 7.5,
+        "overall_score": 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 7: not JSON"),
+        (b"\xff", "line 7: not JSON in UTF-8"),
+        ("[" * 100_000, "line 7: not JSON"),
+        ("[]", r"line 7: \[\] is not an object"),
+        ("{}", 'line 7: "raw" must be'),
+        ('{"raw": 4}', 'line 7: "raw" must be'),
+        ('{"raw": "x", "context": []}', r'line 7: "context" is \[\]'),
+        ('{"raw": "x", "context": {"n": ' + "9" * 5000 + "}}", "line 7: not JSON"),
+    ],
+)
+def test_a_line_that_is_no_record(shipped: dict[str, Rubric], line: str | bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_jsonl_line(shipped["alignment"], line, number=7)
+
+
+@pytest.mark.parametrize(
+    ("category", "message"), [(None, "no category is given.*composition:CATEGORY.*two_object"), ("cats", '"cats" is not')]
+)
+def test_a_category_is_needed(shipped: dict[str, Rubric], category: str | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_jsonl_line(shipped["composition"], '{"raw": "x", "context": {}}', category=category)

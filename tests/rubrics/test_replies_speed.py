@@ -1,0 +1,80 @@
+"""A reply of 1 MB is answered in time that grows with its length alone, whatever it is made of."""
+
+import time
+
+import pytest
+
+from rubrics.model import Rubric
+from rubrics.replies import N_BYTES_MAX, parse_reply
+
+UNITS = [
+    "{", "[", "}", '"', "'", "“", "\\", '\\"', '{"', "{'", '{"a":', '{"a":{', "[{", '{"score":', '"score":', "{a", "{a:",
+    "{a ", "/*", "{/*", "//", "#", '{"a":1},', "{}", '{"score":4}', '{"a": "b" ', '{"a","', "{ {", "```json\n", "<think>",
+    "</think>", "a", "a ", "1", " ", "\n", "\t*", "*", "_", "s", "S ", "Score", "score ", "Score:", "Score: ", "Score: 4\n",
+    "Score: 4 ", "Score: 4-", "Score (", "Score: (", "Overall Score: 4\n", "[Text Response Quality: ",
+    "[Text Response Quality: 4; ", "Text Response Quality: 4\n", "Text ", "image image ", "[*", "[Text", "no image ",
+    "I'm sorry ", "4,", "4.", "\u200b", "é", "\x00",
+]  # fmt: skip
+
+
+def of_length(unit: str, n_bytes: int) -> str:
+    return unit * (n_bytes // len(unit.encode()))
+
+
+# A quadratic reader takes minutes here. The bound leaves room for a busy machine: the worst took 0.07 s on a 2-core one.
+@pytest.mark.parametrize("opening", ["", "{", '{"reason": "', "Score: ", "[Text Response Quality: "])
+def test_a_megabyte_of_anything(shipped: dict[str, Rubric], opening: str) -> None:
+    for unit in UNITS:
+        text = opening + of_length(unit, N_BYTES_MAX - 100)
+        for rubric in shipped.values():
+            started_s = time.process_time()
+            parse_reply(rubric, text, {"category": "counting"})
+            assert time.process_time() - started_s < 1, (rubric.id, opening, unit)
+
+
+@pytest.mark.parametrize(
+    ("rubric_id", "pieces", "expected"),
+    [
+        ("caption", ('{"score": 4, "reason": "', "word, ", '"}'), 4),
+        ("caption", ('{"reason": "', '\\"', '", "score": 4}'), 4),
+        ("caption", ("", "lorem {ipsum dolor ", '{"score": 4}'), "malformed"),
+        ("caption", ("", "lorem ipsum dolor ", '{"score": 4}'), 4),
+        ("caption", ('{"score": ', "1", "}"), "out_of_range"),
+        ("caption", ('{"score": 4.', "0", "}"), 4),
+        ("caption", ('{"score": 4e', "9", "}"), "out_of_range"),
+        ("caption", ("", '{"score": 4}\n', ""), "malformed"),
+        ("alignment", ("", "lorem ipsum dolor ", "\nScore: 4"), 4),
+        ("alignment", ("", "Score: 4\n", ""), 4),
+        ("alignment", ("", "Reasoning: x\n", "Score: 4"), 4),
+        ("alignment", ("Score: 4.", "0", ""), 4),
+        ("alignment", ("Score: 4 (", "good ", ")"), 4),
+        ("alignment", ("Score: 4", " ", "x"), "wrong_type"),
+    ],
+)
+def test_a_megabyte_is_read_right(
+    shipped: dict[str, Rubric], rubric_id: str, pieces: tuple[str, str, str], expected: int | str
+) -> None:
+    before, unit, after = pieces
+    text = before + of_length(unit, N_BYTES_MAX - 200) + after
+    found = parse_reply(shipped[rubric_id], text, {}).as_dict()
+    assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"score": expected}})
+
+
+def test_a_flood_of_different_answers(shipped: dict[str, Rubric]) -> None:
+    text = "\n".join(f"Score: {n}" for n in range(80_000))
+    assert parse_reply(shipped["alignment"], text, {}).as_dict() == {"error": "ambiguous"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" + '"score": 4, "reason": "x", ' * 2400 + '"score": 4}',
+        "{" + '"scores": {"score": 4}, ' * 2600 + '"score": 4}',
+        '{"list": [' + "{}, " * 16_000 + '{}], "score": 4}',
+    ],
+    ids=["one key again and again", "wrappers", "empty objects"],
+)
+def test_many_parts_in_strict_json(shipped: dict[str, Rubric], text: str) -> None:
+    started_s = time.process_time()
+    assert parse_reply(shipped["caption"], text, {}).as_dict() == {"scores": {"score": 4}}
+    assert time.process_time() - started_s < 0.3

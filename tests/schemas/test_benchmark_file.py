@@ -1,0 +1,85 @@
+"""The benchmark file: what is accepted, and that every complaint names the key and the line."""
+
+from pathlib import Path
+
+import pytest
+
+from schemas.benchmark import load_benchmark
+from schemas.errors import BenchmarkFileError
+
+GOOD = """\
+name = "nightly"
+lake = "lake/"
+[[sources]]
+reader = "geneval"
+path = "outputs/{model}/{checkpoint}"
+columns = { prompt = "caption" }
+[[rubrics]]
+id = "composition"
+[[judges]]
+model = "gpt-4.1-2025-04-14"
+api_key_env = "OPENAI_API_KEY"
+parameters = { temperature = 0, max_tokens = 600 }
+repeats = 1
+[limits]
+requests_per_minute = 500
+tokens_per_minute = 200_000
+max_usd = 25.0
+[gate]
+min_coverage = 0.99
+[nightly]
+schedule = "0 2 * * *"
+timezone = "UTC"
+baseline = "sdxl/base"
+"""
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "b.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
+    benchmark = load_benchmark(_write(tmp_path, GOOD))
+    assert benchmark.judges[0].parameters == {"temperature": 0, "max_tokens": 600}
+    assert benchmark.path(benchmark.lake) == tmp_path / "lake"
+    assert benchmark.gate.min_coverage == 0.99
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        pytest.param(
+            "repeats = 1", "repeat = 1", r"line 13: judges\[0\]\.repeat is not a key here; allowed: .*repeats", id="unknown key"
+        ),
+        pytest.param('reader = "geneval"', 'reader = ""', r"line 4: sources\[0\]\.reader: ", id="no reader"),
+        pytest.param(
+            "min_coverage = 0.99",
+            "min_coverage = 99",
+            r"line 19: gate\.min_coverage: .*less than or equal to 1",
+            id="percent for share",
+        ),
+        pytest.param('name = "nightly"', 'name = "../up"', r"line 1: name: ", id="a name that is a path"),
+        pytest.param('name = "nightly"\n', "", r"name is missing; add it", id="no name"),
+        pytest.param('id = "composition"', 'id = "a"\n[[rubrics]]\nid = "a"', r"rubrics: 'a' stands 2 times", id="rubric twice"),
+        pytest.param(
+            'id = "composition"', 'id = "a"\nsources = ["x"]', r"for source 'x'; the sources are source-0", id="unknown source"
+        ),
+        pytest.param("[gate]", "[gates]", r"line 18: gates is not a key here; allowed: .*gate", id="unknown section"),
+        pytest.param('lake = "lake/"', "lake = ", r"not valid TOML.*line 2", id="broken TOML"),
+        pytest.param('lake = "lake/"', 'folder = "x"', r"line 2: folder is not a key", id="an internal field"),
+        pytest.param("repeats = 1", 'repeats = 1\n[[judges]]\nmodel = "gpt-4.1-2025-04-14"', r"stands 2 times", id="judge twice"),
+    ],
+)
+def test_a_complaint_names_the_key_and_the_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    with pytest.raises(BenchmarkFileError, match=said):
+        load_benchmark(_write(tmp_path, GOOD.replace(old, new, 1)))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkFileError, match="there is no such benchmark file"):
+        load_benchmark(tmp_path / "none.toml")
+    with pytest.raises(BenchmarkFileError, match="cannot be read as a benchmark file"):
+        load_benchmark(tmp_path)

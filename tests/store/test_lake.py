@@ -1,0 +1,146 @@
+"""The lake: a reader meets the old version or the new one, never a third."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.errors import CorruptLakeError, StoreError
+from schemas.tables import CHECKS, SAMPLES
+from tasks.durable import write_bytes
+from tasks.store import Lake
+
+
+def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "run_id": ["0" * 64] * n_rows,
+            "check": [f"check {first + row}" for row in range(n_rows)],
+            "status": ["passed"] * n_rows,
+            "severity": ["blocking"] * n_rows,
+            "n_checked": [1] * n_rows,
+            "n_failing": [0] * n_rows,
+            "failing_keys_json": pl.Series([None] * n_rows, dtype=pl.String),
+        }
+    )
+
+
+def _write(lake: Lake, key: str, *sizes: int) -> None:
+    staging = lake.stage(CHECKS)
+    for index, size in enumerate(sizes):
+        staging.write_part(index, _checks(size, first=100 * index))
+    staging.commit(key)
+
+
+def test_a_partition_reads_back_in_order(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    _write(lake, "k", 3, 2)
+    assert lake.scan(CHECKS, "k").collect()["check"].to_list() == ["check 0", "check 1", "check 2", "check 100", "check 101"]
+    assert lake.n_rows(CHECKS, "k") == 5
+    assert lake.read_part(CHECKS, "k", 1, ["check"])["check"].to_list() == ["check 100", "check 101"]
+
+
+def test_the_folder_of_a_partition_holds_parquet_files_alone(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    _write(lake, "k", 3, 2)
+    assert pl.scan_parquet(lake.partition(CHECKS, "k")).collect().height == 5
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_what_is_staged_is_not_there_before_the_commit(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.stage(CHECKS).write_part(0, _checks(1))
+    assert not lake.is_complete(CHECKS, "k")
+    with pytest.raises(StoreError, match="run the benchmark again"):
+        lake.parts(CHECKS, "k")
+
+
+def test_a_complete_partition_is_never_replaced(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    _write(lake, "k", 3)
+    before = lake.parts(CHECKS, "k")[0].stat().st_ino
+    _write(lake, "k", 1)
+    assert lake.n_rows(CHECKS, "k") == 3
+    assert lake.parts(CHECKS, "k")[0].stat().st_ino == before
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_a_folder_without_its_marker_is_a_leftover_and_is_replaced(tmp_path: Path) -> None:
+    """A kill between the rename and the marker: the next run must end with its own parts and a marker."""
+    lake = Lake(tmp_path)
+    _write(lake, "k", 3)
+    lake.marker(CHECKS, "k").unlink()
+    _write(lake, "k", 1)
+    assert lake.n_rows(CHECKS, "k") == lake.scan(CHECKS, "k").collect().height == 1
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])], ids=["gone", "cut"])
+def test_a_damaged_part_is_named(tmp_path: Path, damage) -> None:
+    lake = Lake(tmp_path)
+    _write(lake, "k", 3)
+    damage(lake.partition(CHECKS, "k") / "part-00000.parquet")
+    with pytest.raises(CorruptLakeError, match=r"part-00000\.parquet is missing or not"):
+        lake.scan(CHECKS, "k")
+
+
+def test_an_empty_partition_is_complete_and_its_marker_says_so(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.stage(CHECKS).commit("k")
+    assert json.loads(lake.marker(CHECKS, "k").read_bytes()) == {"parts": []}
+
+
+def test_the_same_rows_make_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        _write(Lake(tmp_path / name), "k", 3)
+    first, second = (Lake(tmp_path / name).parts(CHECKS, "k")[0].read_bytes() for name in ("a", "b"))
+    assert first == second
+
+
+def test_pictures_are_stored_uncompressed_in_small_row_groups(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    row = dict.fromkeys(SAMPLES.columns) | {
+        "sample_id": "0" * 64, "source": "s", "source_key": "k", "model": "m", "checkpoint": "c", "status": "ok",
+        "image": {"bytes": b"x" * 1000, "path": "x.png"},
+    }  # fmt: skip
+    staging = lake.stage(SAMPLES)
+    frame = pl.DataFrame([row] * 130, schema_overrides={"image": pl.Struct({"bytes": pl.Binary, "path": pl.String})})
+    staging.write_part(0, frame)
+    staging.commit("d")
+    stored = pq.ParquetFile(lake.parts(SAMPLES, "d")[0])
+    assert stored.metadata.num_row_groups == 3
+    columns = {stored.metadata.row_group(0).column(i).path_in_schema: stored.metadata.row_group(0).column(i) for i in range(20)}
+    assert columns["image.bytes"].compression == "UNCOMPRESSED"
+    assert columns["sample_id"].compression == "ZSTD"
+    assert stored.schema_arrow.equals(SAMPLES.schema(), check_metadata=True)
+
+
+def test_an_unwritable_place_is_a_store_error_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="run the same command again"):
+        write_bytes(b"x", tmp_path / "file" / "target", tmp_path / "staging")
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_leftovers_of_killed_runs_are_swept_and_young_ones_stay(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    old, young = lake.stage(CHECKS), lake.stage(CHECKS)
+    for staging in (old, young):
+        staging.write_part(0, _checks(1))
+    os.utime(old.folder, (0, 0))
+    lake.stage(CHECKS)
+    assert [path.name for path in (tmp_path / "staging").iterdir()] == [young.folder.name]
+
+
+def test_two_processes_that_commit_the_same_partition_leave_one_whole(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    stagings = [lake.stage(CHECKS) for _ in range(8)]
+    for staging in stagings:
+        staging.write_part(0, _checks(200))
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda staging: staging.commit("k"), stagings)) == {"k"}
+    assert lake.scan(CHECKS, "k").collect().height == 200
+    assert list((tmp_path / "staging").iterdir()) == []

@@ -1,0 +1,221 @@
+"""The checks as a whole: what a right lake gives, what is reported of a wrong one, what never leaves the machine."""
+
+import os
+import sys
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.errors import CorruptLakeError, StoreError
+from schemas.statuses import CheckSeverity
+from schemas.tables import CHECKS, QUARANTINE, SCORES, conform
+from tasks.validate import expecting
+from tasks.validate.declared import Check
+from tasks.validate.expectations import all_checks
+from tasks.validate.expecting import Outcome, evaluate, plain
+from tasks.validate.gate import decide
+from tasks.validate.parse import parse_part
+
+HOSTILE = "<script>alert(1)</script>"
+BETWEEN = "ExpectColumnValuesToBeBetween"
+
+
+@pytest.fixture(scope="session")
+def right(lakes, tmp_path_factory):
+    """A right lake checked, with the Data Docs' folder and every network call made meanwhile."""
+    calls: list[str] = []
+    watching = [True]
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching[0] and event in {"socket.connect", "socket.getaddrinfo", "socket.sendto", "urllib.Request"}:
+            calls.append(f"{event} {arguments}")
+
+    sys.addaudithook(watch)  # a hook cannot be taken off again, only told to look away
+    folder = tmp_path_factory.mktemp("right")
+    lake = lakes.write(folder / "lake", lakes.together(lakes.world(number) for number in range(3)))
+    result = lakes.check(lake, folder / "docs")
+    watching[0] = False
+    return lake, result, folder / "docs", calls
+
+
+def test_a_right_lake_passes_every_check_there_is(lakes, right):
+    """One result for each expectation: none is skipped, and each had rows to look at."""
+    _, result, _, _ = right
+    assert result.checks["check"].to_list() == sorted(check.name for check in all_checks(lakes.rubrics))
+    assert result.checks["status"].unique().to_list() == ["passed"]
+    assert result.checks.filter(n_checked=0)["check"].to_list() == []
+    assert (result.is_blocked, result.sentences, result.quarantine.height) == (False, [], 0)
+
+
+def test_docs_checks_names_every_check_and_its_severity(lakes):
+    page = (Path(expecting.__file__).parents[2] / "docs" / "checks.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for check in all_checks(lakes.rubrics):
+        rest = check.name.split(".", 1)[1]
+        is_declared = any(f"| `{ending}` |" in page for ending in (rest, rest.split(".")[1]))
+        assert is_declared or any(f"`{check.name}`" in row and f"| {check.severity} |" in row for row in rows), check.name
+
+
+def test_no_telemetry_and_no_network(right):
+    *_, calls = right
+    assert os.environ["GX_ANALYTICS_ENABLED"] == "false"
+    assert calls == []
+
+
+def test_data_docs_have_a_page_a_table_and_no_path_of_this_machine(right, tmp_path_factory):
+    *_, docs, _ = right
+    pages = list(docs.rglob("*.html"))
+    assert {page.name for page in (docs / "validations").rglob("*.html")} == {
+        f"lake-{table}.html" for table in ("samples", "judgements", "requests", "replies", "scores")
+    }
+    assert (docs / "index.html").is_file()
+    assert not [page for page in pages if str(tmp_path_factory.getbasetemp()) in page.read_text()]
+
+
+def test_what_is_wrong_is_reported_by_key_in_tables_that_conform(lakes, tmp_path):
+    rows = lakes.together([lakes.world(1)])
+    lake = lakes.write(tmp_path / "lake", rows)
+    rows["scores"][0]["score"] = 6.0
+    rows["replies"][5]["origin"] = HOSTILE
+    rows["scores"].append(rows["scores"][2] | {"dimension": HOSTILE, "note": HOSTILE})
+    for table in ("scores", "replies"):
+        lakes.plant(lake, table, rows[table])
+    result = lakes.check(lake, tmp_path / "docs")
+    failed = result.checks.filter(status="failed")
+    names = ["replies.origin.is_a_known_word", "scores.dimension.is_of_the_variant", "scores.score.is_at_most_the_scale"]
+    assert failed.select("check", "n_failing").rows() == [(name, 1) for name in names]
+    keys = [orjson.loads(text) for text in failed["failing_keys_json"]]
+    assert keys[1] == [{"dimension": HOSTILE, "request_key": rows["scores"][2]["request_key"]}]
+    assert result.quarantine.select("table_name", "check").rows() == [(name.split(".")[0], name) for name in names]
+    assert conform(result.checks, CHECKS).num_rows == result.checks.height
+    assert conform(result.quarantine, QUARANTINE).num_rows == 3
+    assert result.is_blocked
+    assert f"complete/scores/{'c' * 64}.json" in result.sentences[-1]
+    pages = [page.read_text() for page in (tmp_path / "docs").rglob("*.html")]
+    assert not [page for page in pages if "<script>alert" in page]
+    assert [page for page in pages if plain(HOSTILE) in page]  # the word that failed is shown, disarmed
+
+
+def test_what_parse_part_writes_passes_the_checks(lakes, tmp_path):
+    rows = lakes.together([lakes.world(0)])
+    texts = {"a2": '{"words": 3, "picture": 5}', "a3": '{"shape": 2, "overall_score": 2}'}
+    for row in rows["replies"]:
+        row["reply_text"] = texts.get(str(row["request_key"])[4:6], '{"words": 4, "picture": 3}')
+    rows["replies"][0]["reply_text"] = "no"
+    lake = lakes.write(tmp_path, rows)
+    asked = pl.DataFrame(rows["requests"], infer_schema_length=None)
+    got = pl.DataFrame([{"finish_reason": None, "refusal_text": None} | row for row in rows["replies"]], infer_schema_length=None)
+    text_columns = pl.col("finish_reason", "refusal_text").cast(pl.String)
+    parsed = parse_part(asked, got.with_columns(text_columns), lakes.rubrics)
+    lakes.plant(lake, "scores", parsed.to_dicts())
+    result = lakes.check(lake)
+    key = rows["requests"][1]["request_key"]
+    said = f'failed for 1 of 11 rows of scores ({{"dimension":"words","request_key":"{key}"}}): No reply gave a score that'
+    assert result.sentences == [f"warning: scores.status.keeps_the_rules {said} a declared rule forbids."]
+
+
+@pytest.mark.parametrize("how", ["gone", "of another type"])
+def test_a_stored_column_that_is_not_as_declared_stops_with_what_to_do(lakes, tmp_path, how):
+    lake = lakes.write(tmp_path, lakes.together([lakes.world(0)]))
+    path = lake.parts(SCORES, "c" * 64)[1]
+    stored = pq.read_table(path)
+    place = stored.column_names.index("score")
+    column = pa.array(["3"] * stored.num_rows)
+    changed = stored.drop_columns("score") if how == "gone" else stored.set_column(place, "score", column)
+    pq.write_table(changed, path)
+    marker = lake.marker(SCORES, "c" * 64)
+    content = orjson.loads(marker.read_bytes())
+    content["parts"][1]["n_bytes"] = path.stat().st_size
+    marker.write_bytes(orjson.dumps(content))
+    with pytest.raises(CorruptLakeError, match=r"column score is (not there|string), not double; delete .* and run again"):
+        lakes.check(lake)
+
+
+def test_a_partition_that_is_not_there_is_a_store_error(lakes, tmp_path):
+    lake = lakes.write(tmp_path, lakes.together([lakes.world(0)]))
+    lake.marker(SCORES, "c" * 64).unlink()
+    with pytest.raises(StoreError, match="run the benchmark again"):
+        lakes.check(lake)
+
+
+def one_check(expectation: str, **arguments: object) -> Check:
+    return Check("t", "t.key.is_unique" if "Unique" in expectation else "t.c.x", expectation, arguments, "It holds.")
+
+
+def test_every_failing_row_is_counted_and_the_first_thousand_are_named():
+    outcome = evaluate({"t": pl.DataFrame({"c": [-1] * 1500})}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    assert (outcome.n_failing, len(outcome.failing_rows), outcome.failing_rows[:2]) == (1500, expecting.MAX_FAILING_ROWS, (0, 1))
+
+
+def test_large_integers_beside_nulls_stay_exact():
+    """As a float 2**53 + 1 would be 2**53, which is allowed here."""
+    frame = pl.DataFrame({"c": [2**53 + 1, None]})
+    assert (
+        evaluate({"t": frame}, [one_check("ExpectColumnValuesToBeInSet", column="c", value_set=(2**53,))], None)[0].n_failing == 1
+    )
+
+
+def test_a_check_that_breaks_is_a_failed_check_that_says_so():
+    broken = evaluate({"t": pl.DataFrame({"c": ["a"]})}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    assert (broken.is_passed, broken.n_failing) == (False, 0)
+    assert broken.error
+
+
+def test_a_check_that_was_never_run_is_a_failed_check_that_says_so():
+    never = evaluate({}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    assert not never.is_passed
+    assert "no result" in str(never.error)
+
+
+def test_more_than_a_million_rows_go_in_batches_and_nothing_is_missed():
+    """The two equal keys stand a million rows apart; only the last row has a value; both ends count as one table."""
+    n_rows = expecting.MAX_BATCH_ROWS + 2
+    key = pl.int_range(n_rows, eager=True).replace({n_rows - 1: 0})
+    frame = pl.DataFrame({"c": key, "v": pl.int_range(n_rows, eager=True).is_in([n_rows - 1]).replace({False: None})})
+    checks = [
+        one_check("ExpectColumnValuesToBeUnique", column="c"),
+        Check("t", "t.v.some", "ExpectColumnValuesToNotBeNull", {"column": "v", "mostly": 1e-12}, "", is_of_table=True),
+    ]
+    unique, some = evaluate({"t": frame}, checks, None)
+    assert (unique.n_failing, sorted(unique.failing_rows), unique.n_checked) == (2, [0, n_rows - 1], n_rows)
+    assert some.is_passed
+
+
+def test_different_texts_stay_different_when_disarmed():
+    texts = ["<", "%3C", "&lt;", "$x", "%24x", "a'b", 'a"b']
+    assert len({plain(text) for text in texts}) == len(texts)
+    assert not set("".join(map(plain, texts))) & set("<>&$'\"")
+
+
+def outcome(
+    name: str, severity: CheckSeverity, n_failing: int = 0, *, is_passed: bool = False, error: str | None = None
+) -> Outcome:
+    check = Check("scores", f"scores.{name}", BETWEEN, {"column": "c"}, "It holds.", severity)
+    return Outcome(check, is_passed=is_passed, n_checked=40, n_failing=n_failing, error=error)
+
+
+GATE = {
+    "nothing failed": ([outcome("a", CheckSeverity.BLOCKING, is_passed=True)], False, []),
+    "only a warning": ([outcome("a", CheckSeverity.WARNING, 2)], False, ["warning: scores.a failed for 2 of 40 rows"]),
+    "warnings after what blocks": (
+        [outcome("w", CheckSeverity.WARNING, 2), outcome("b", CheckSeverity.BLOCKING, 5)],
+        True, ['blocked: scores.b failed for 5 of 40 rows of scores ({"k":1}, {"k":2}, {"k":3}, ...)', "warning: scores.w"]),
+    "no rows to name": ([outcome("b", CheckSeverity.BLOCKING)], True, ["blocked: scores.b failed: It holds."]),
+    "could not run": (
+        [outcome("b", CheckSeverity.BLOCKING, error="boom")], True, ["blocked: scores.b could not be evaluated: boom."]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GATE)
+def test_the_gate(case):
+    outcomes, is_blocked, starts = GATE[case]
+    keys = {one.check.name: [f'{{"k":{number + 1}}}' for number in range(one.n_failing)] for one in outcomes}
+    blocked, sentences = decide(outcomes, keys, {"scores": "c" * 64})
+    assert blocked == is_blocked
+    assert len(sentences) == len(starts)
+    for sentence, start in zip(sentences, starts, strict=True):
+        assert sentence.startswith(start)
