@@ -36,6 +36,15 @@ class RubricChoice(_Section):
     sources: list[Name] | None = None
 
 
+class Price(_Section):
+    """What a judge costs, where Salon's price data does not know it or the contract says otherwise."""
+
+    input_usd_per_million: float = Field(ge=0)
+    output_usd_per_million: float = Field(ge=0)
+    cached_usd_per_million: float | None = Field(default=None, ge=0, description="Repeated input; default: the input's price.")
+    batch_share: float = Field(default=0.5, ge=0, le=1, description="Of these prices, through the Batch API.")
+
+
 class Judge(_Section):
     """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
 
@@ -45,6 +54,11 @@ class Judge(_Section):
     parameters: dict[str, str | int | float | bool | list[str] | dict[str, str]] = Field(default_factory=dict)
     repeats: int = Field(default=1, ge=1, le=100)
     recorded: bool = False
+    mode: Literal["online", "batch", "auto"] = Field(
+        default="online", description="How it is asked; auto: by the Batch API where the endpoint has one and enough is asked."
+    )
+    structured_output: bool = Field(default=False, description="Send the reply's JSON schema along; part of the request key.")
+    price: Price | None = Field(default=None, description="Default: Salon's price data for the model.")
 
 
 class Limits(_Section):
@@ -55,6 +69,10 @@ class Limits(_Section):
     max_usd: float | None = Field(default=None, ge=0)
     concurrency: int = Field(default=64, ge=1, le=2000, description="Requests in flight at once.")
     deadline_s: float = Field(default=120.0, gt=0, description="Total time one request may take, retries apart.")
+    attempts_per_request: int = Field(default=12, ge=1, le=1000, description="Of one ask in one run, whatever went wrong.")
+    attempts_per_run: int | None = Field(
+        default=None, ge=1, description="Of all requests of a run together; default: 2 for each request, and 100."
+    )
     shard_size: int = Field(default=500, ge=1, le=100_000, description="Samples in a shard: the unit of a Prefect task.")
 
 

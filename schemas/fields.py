@@ -128,6 +128,12 @@ ERROR_DETAIL = _text("error_detail", "The provider's error in one redacted line.
 ANSWERED_MODEL = _text("answered_model", "The model that says it answered.", null=True)
 N_INPUT_TOKENS = _count("n_input_tokens", "Input tokens the provider billed.", null=True, unit="tokens")
 N_OUTPUT_TOKENS = _count("n_output_tokens", "Output tokens the provider billed.", null=True, unit="tokens")
+N_CACHED_TOKENS = _count(
+    "n_cached_tokens", "Input tokens billed at the provider's reduced price for repeated beginnings.", null=True, unit="tokens"
+)
+LOGPROBS_JSON = _text(
+    "logprobs_json", "The reply's token log-probabilities as the provider gave them, where asked for.", null=True
+)
 COST_USD = _number("cost_usd", "What the reply cost, where the price is known.", unit="USD", low=0)
 LATENCY_S = _number("latency_s", "From sending to the last byte.", unit="s", low=0)
 N_ATTEMPTS = _count("n_attempts", "Attempts recorded for this ask.")

@@ -60,10 +60,12 @@ class JudgeReply:
     error_detail: str | None = None
     answered_model: str | None = None
     n_input_tokens: int | None = None
+    n_cached_tokens: int | None = None
     n_output_tokens: int | None = None
     cost_usd: float | None = None
     latency_s: float | None = None
     n_attempts: int = 1
+    logprobs_json: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class ReplyOrigin(StrEnum):
     """Where a reply came from."""
 
     ASKED = "asked"  # bought by Salon, one request at a time
+    BATCH = "batch"  # bought by Salon through the provider's Batch API
     RECORDED = "recorded"  # imported: the reply text as it was recorded elsewhere
     REBUILT = "rebuilt"  # imported: the text was rebuilt from columns by a template
 

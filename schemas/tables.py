@@ -72,8 +72,8 @@ REPLIES = Table(
     "replies",
     (
         f.REQUEST_KEY, f.ASK_INDEX, f.REPLY_STATUS, f.REPLY_TEXT, f.FINISH_REASON, f.REFUSAL_TEXT, f.ERROR_DETAIL,
-        f.JUDGE_MODEL, f.ANSWERED_MODEL, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.LATENCY_S, f.N_ATTEMPTS,
-        f.RECEIVED_AT, f.ORIGIN,
+        f.JUDGE_MODEL, f.ANSWERED_MODEL, f.N_INPUT_TOKENS, f.N_CACHED_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.LATENCY_S,
+        f.N_ATTEMPTS, f.RECEIVED_AT, f.ORIGIN, f.LOGPROBS_JSON,
     ),
     key=("request_key", "ask_index"),
 )  # fmt: skip
@@ -256,7 +256,7 @@ RUNS = Table(
     "runs",
     (
         f.STARTED_AT, f.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, f.PUBLICATION_ID, f.OUTCOME, f.DATASET_ID, f.N_SAMPLES,
-        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.COST_USD, f.CODE_VERSION,
+        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.CODE_VERSION,
     ),
     key=("started_at", "benchmark"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ import email.utils
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,9 +26,15 @@ _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
 _SECRET = re.compile(r"\bsk-[\w-]{6,}|\b(bearer|basic)\s+[\w.+/=~-]{6,}", re.IGNORECASE)
 
 
+_LIMIT_HEADERS = tuple(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens"))
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one attempt ended. `retry_after_s` is what the provider asked to wait."""
+    """How one attempt ended. `retry_after_s` is what the provider asked to wait; `limits` are its x-ratelimit headers.
+
+    `is_sent`: the request left this machine whole or in part, so that it may have been billed.
+    """
 
     status: ReplyStatus
     detail: str | None = None
@@ -40,13 +46,17 @@ class Answer:
     n_output_tokens: int | None = None
     retry_after_s: float | None = None
     latency_s: float | None = None
+    n_cached_tokens: int | None = None
+    logprobs_json: str | None = None
+    limits: Mapping[str, str] = field(default_factory=dict)
+    is_sent: bool = True
 
 
 def read_answer(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """The typed meaning of a whole HTTP response. Never raises."""
-    if 200 <= status_code < 300:
-        return _completion(body)
-    return _failure(status_code, headers, body)
+    answer = _completion(body) if 200 <= status_code < 300 else _failure(status_code, headers, body)
+    limits = {name: headers[name] for name in _LIMIT_HEADERS if name in headers}
+    return replace(answer, limits=limits) if limits else answer
 
 
 def _completion(body: bytes) -> Answer:
@@ -70,6 +80,7 @@ def _completion(body: bytes) -> Answer:
     finish_reason = _word(choices[0].get("finish_reason"))
     usage = content.get("usage")
     usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
     return Answer(
         ReplyStatus.FILTERED if finish_reason == "content_filter" else ReplyStatus.ANSWERED,
         None,
@@ -79,6 +90,8 @@ def _completion(body: bytes) -> Answer:
         _word(content.get("model")),
         _count(usage.get("prompt_tokens")),
         _count(usage.get("completion_tokens")),
+        n_cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        logprobs_json=_json(choices[0].get("logprobs")),
     )
 
 
@@ -166,6 +179,10 @@ def _message(content: object) -> str:
 
 def _word(value: object) -> str | None:
     return value[:200] if isinstance(value, str) else None
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()
 
 
 def _count(value: object) -> int | None:

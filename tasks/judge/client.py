@@ -183,7 +183,7 @@ def _no_response(error: APIConnectionError) -> Answer:
     connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
     detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
     if any(isinstance(cause, connecting) for cause in causes):
-        return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}")
+        return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
         return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")
     return Answer(ReplyStatus.UNREACHABLE, f"the connection was lost; the request may have been billed: {detail}")

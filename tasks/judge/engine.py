@@ -235,10 +235,23 @@ class _Run:
     def reply(self, ask: _Ask, ask_index: int, answer: Answer, n_attempts: int) -> JudgeReply:
         """The row for the ledger."""
         return JudgeReply(
-            ask.request_key, ask_index, answer.status, self.client.judge.model, ReplyOrigin.ASKED, answer.text,
-            answer.finish_reason, answer.refusal_text, answer.detail, answer.answered_model, answer.n_input_tokens,
-            answer.n_output_tokens, None, answer.latency_s, n_attempts,
-        )  # fmt: skip
+            request_key=ask.request_key,
+            ask_index=ask_index,
+            status=answer.status,
+            judge_model=self.client.judge.model,
+            origin=ReplyOrigin.ASKED,
+            text=answer.text,
+            finish_reason=answer.finish_reason,
+            refusal_text=answer.refusal_text,
+            error_detail=answer.detail,
+            answered_model=answer.answered_model,
+            n_input_tokens=answer.n_input_tokens,
+            n_cached_tokens=answer.n_cached_tokens,
+            n_output_tokens=answer.n_output_tokens,
+            latency_s=answer.latency_s,
+            n_attempts=n_attempts,
+            logprobs_json=answer.logprobs_json,
+        )
 
     def raise_outage(self) -> None:
         """Raise ProviderError where the breaker opened, or where no ask of the shard got past the endpoint."""

@@ -82,6 +82,15 @@ class Ledger:
         writer.commit_now(Write(self._insert, rows))
         return self._read(reading.n_stored, keys) - n_before
 
+    # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
+    async def alone(self, function: Callable[[Connection], _Found]) -> _Found:
+        """Run a short function as the only writer of the ledger; when this returns, what it wrote is durable."""
+        return await self._open().alone(function)
+
+    def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
+        """The same for callers without an event loop."""
+        return self._open().alone_now(function)
+
     # --- reading --------------------------------------------------------------------------------------------------
     def known(self, keys: Iterable[str]) -> set[str]:
         """Those of the request keys that have a final reply."""
@@ -147,9 +156,11 @@ def row_of(reply: JudgeReply, received_at: datetime | None = None) -> dict[str, 
         "request_key": reply.request_key, "ask_index": reply.ask_index, "status": reply.status.value,
         "reply_text": reply.text, "finish_reason": reply.finish_reason, "refusal_text": reply.refusal_text,
         "error_detail": reply.error_detail, "judge_model": reply.judge_model, "answered_model": reply.answered_model,
-        "n_input_tokens": reply.n_input_tokens, "n_output_tokens": reply.n_output_tokens, "cost_usd": reply.cost_usd,
+        "n_input_tokens": reply.n_input_tokens, "n_cached_tokens": reply.n_cached_tokens,
+        "n_output_tokens": reply.n_output_tokens, "cost_usd": reply.cost_usd,
         "latency_s": reply.latency_s, "n_attempts": reply.n_attempts, "origin": reply.origin.value,
         "received_at_us": _now_us() if received_at is None else microseconds(received_at),
+        "logprobs_json": reply.logprobs_json,
     }  # fmt: skip
     for name in VERBATIM:
         row[name] = _utf8(row[name])

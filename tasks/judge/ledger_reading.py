@@ -92,8 +92,8 @@ def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
 
 
 _POLARS_TYPES: dict[str, Any] = dict.fromkeys(VERBATIM, pl.Binary) | {
-    "ask_index": pl.Int64, "n_input_tokens": pl.Int64, "n_output_tokens": pl.Int64, "n_attempts": pl.Int64,
-    "received_at_us": pl.Int64, "cost_usd": pl.Float64, "latency_s": pl.Float64,
+    "ask_index": pl.Int64, "n_input_tokens": pl.Int64, "n_cached_tokens": pl.Int64, "n_output_tokens": pl.Int64,
+    "n_attempts": pl.Int64, "received_at_us": pl.Int64, "cost_usd": pl.Float64, "latency_s": pl.Float64,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.sql.expression import Executable
 
-VERSION = "1"
+VERSION = "2"
 BUSY_TIMEOUT_MS = 30_000
 
 METADATA = MetaData()
@@ -50,15 +50,17 @@ REPLIES = Table(
     Column("judge_model", String, nullable=False),
     Column("answered_model", LargeBinary),
     Column("n_input_tokens", BigInteger),
+    Column("n_cached_tokens", BigInteger),
     Column("n_output_tokens", BigInteger),
     Column("cost_usd", Float),
     Column("latency_s", Float),
     Column("n_attempts", BigInteger, nullable=False),
     Column("received_at_us", BigInteger),
     Column("origin", String(16)),
+    Column("logprobs_json", LargeBinary),
 )
 
-VERBATIM = ("reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model")
+VERBATIM = ("reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "logprobs_json")
 """Columns of `replies` that hold what others wrote, as UTF-8 bytes."""
 
 

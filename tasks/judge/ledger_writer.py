@@ -5,17 +5,23 @@ import contextlib
 import queue
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
+from tasks.judge.ledger_tables import begin_alone
+
+_Found = TypeVar("_Found")
+_Result: TypeAlias = tuple[Any, Exception | None]
+_NO_RESULTS: Mapping[int, _Result] = MappingProxyType({})
 
 MAX_WRITES_PER_COMMIT = 2_000
 RESERVE_BYTES = 32 * 1024 * 1024
@@ -33,10 +39,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Writes that are made together or not at all, and who waits for them."""
+    """Writes that are made together or not at all, and who waits for them; or a function that reads and writes by itself."""
 
     writes: tuple[Write, ...]
-    done: "asyncio.Future[None] | Future[None]"
+    done: "asyncio.Future[Any] | Future[Any]"
+    function: Callable[[Connection], Any] | None = None
 
 
 class GroupCommit:
@@ -66,6 +73,21 @@ class GroupCommit:
         done: Future[None] = Future()
         self._put(_Waiting(writes, done))
         done.result()
+
+    async def alone(self, function: Callable[[Connection], _Found]) -> _Found:
+        """Run a function as the only writer of the database; returns what it returns, once what it wrote is durable.
+
+        It shares the transaction of what else waits; where it raises, its own writes are undone and its caller gets the error.
+        """
+        done: asyncio.Future[_Found] = asyncio.get_running_loop().create_future()
+        self._put(_Waiting((), done, function))
+        return await done
+
+    def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
+        """The same for callers without an event loop."""
+        done: Future[_Found] = Future()
+        self._put(_Waiting((), done, function))
+        return done.result()
 
     def close(self) -> None:
         """Write what is waiting and stop."""
@@ -99,14 +121,26 @@ class GroupCommit:
         if self._folder is not None and any(write.opens for waiting in batch for write in waiting.writes):
             batch = self._without_spending(batch, self._folder)
         error: StoreError | None = None
+        results: dict[int, _Result] = {}
         try:
             if batch:
                 with self._engine.begin() as connection:
+                    begin_alone(connection)
                     _execute(connection, batch)
+                    results = {id(waiting): self._call(connection, waiting.function) for waiting in batch if waiting.function}
                 self.n_commits += 1
         except (SQLAlchemyError, OSError) as cause:
             error = self._explain(cause)
-        _resolve(batch, error)
+        _resolve(batch, error, results)
+
+    def _call(self, connection: Connection, function: Callable[[Connection], Any]) -> _Result:
+        try:
+            with connection.begin_nested():
+                return function(connection), None
+        except SQLAlchemyError as error:
+            return None, self._explain(error)
+        except Exception as error:  # noqa: BLE001 - it belongs to the caller, and the others' writes must stand
+            return None, error
 
     def _without_spending(self, batch: list[_Waiting], folder: Path) -> list[_Waiting]:
         """On a nearly full disk, refuse what would lead to new replies and go on with the rest."""
@@ -132,23 +166,25 @@ def _execute(connection: Connection, batch: list[_Waiting]) -> None:
         connection.execute(statement, rows)
 
 
-def _resolve(batch: list[_Waiting], error: StoreError | None) -> None:
+def _resolve(batch: list[_Waiting], error: StoreError | None, results: Mapping[int, _Result] = _NO_RESULTS) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
     for waiting in batch:
         if isinstance(waiting.done, Future):
-            _settle([waiting], error)
+            _settle([waiting], error, results)
         else:
             by_loop.setdefault(waiting.done.get_loop(), []).append(waiting)
     for loop, of_loop in by_loop.items():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, of_loop, error)
+            loop.call_soon_threadsafe(_settle, of_loop, error, results)
 
 
-def _settle(batch: list[_Waiting], error: StoreError | None) -> None:
+def _settle(batch: list[_Waiting], error: StoreError | None, results: Mapping[int, _Result]) -> None:
     for waiting in batch:
         if waiting.done.done():
             continue  # a cancelled caller; its rows are stored all the same
-        if error is not None:
-            waiting.done.set_exception(error)
+        result, own_error = results.get(id(waiting), (None, None))
+        failed = error or own_error
+        if failed is not None:
+            waiting.done.set_exception(failed)
         else:
-            waiting.done.set_result(None)
+            waiting.done.set_result(result)
