@@ -19,7 +19,7 @@ from flows.progress import current
 from schemas.errors import GateBlockedError
 from schemas.statuses import CellStatus
 from tasks.ingest.samples import IngestResult
-from tasks.judge.engine import Outcome
+from tasks.judge.outcome import Outcome
 from tasks.judge.recorded import ImportResult
 from tasks.publish.code_version import code_version
 from tasks.publish.publication import Published

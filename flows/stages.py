@@ -13,8 +13,8 @@ from flows.progress import Reporter
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
 from tasks.ingest.samples import IngestResult, find_shards, finish
-from tasks.judge.engine import Outcome
 from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
 from tasks.judge.planning import PlannedPart, new_stagings, staged_judgements
 from tasks.judge.prefect_tasks import ask_judge, plan_questions, take_replies
@@ -134,21 +134,10 @@ def judge(run: OpenedRun, dataset_id: str, planned: Plan, fan_out: FanOut, repor
     )
     for outcome in fan_out(ask_judge, calls):
         reporter.advance("judge", outcome.n_cached)
-        total = _together(total, outcome)
+        total += outcome
         reporter.tell("judge")
     reporter.finish("judge")
     return total
-
-
-def _together(a: Outcome, b: Outcome) -> Outcome:
-    return Outcome(
-        n_requests=a.n_requests + b.n_requests,
-        n_cached=a.n_cached + b.n_cached,
-        n_asked=a.n_asked + b.n_asked,
-        n_answered=a.n_answered + b.n_answered,
-        n_reasked=a.n_reasked + b.n_reasked,
-        n_by_status=a.n_by_status + b.n_by_status,
-    )
 
 
 def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:

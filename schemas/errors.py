@@ -51,6 +51,12 @@ class AccountError(ProviderError):
     may_pass = False
 
 
+class JudgeChangedError(ProviderError):
+    """Another model answers under the judge's name than when the plan was begun."""
+
+    may_pass = False
+
+
 class StoreError(SalonError):
     """The lake or the ledger cannot be read or written; what was stored is kept and the run can be resumed."""
 

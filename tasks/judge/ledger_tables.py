@@ -105,6 +105,13 @@ def begin_alone(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
+def now_us(connection: Connection) -> int:
+    """The moment by the clock all processes of the ledger share: the server's, or for a file the machine's."""
+    if connection.dialect.name == "postgresql":
+        return int(connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").scalar_one())
+    return time.time_ns() // 1000
+
+
 def raw_rows(connection: Connection, statement: Executable) -> list[tuple[Any, ...]]:
     """All rows as the driver gives them: a million rows need no Row objects and no type conversions."""
     cursor = connection.execute(statement).cursor

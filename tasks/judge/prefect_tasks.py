@@ -8,8 +8,8 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.tables import REQUESTS
-from tasks.judge.engine import Outcome
 from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart, plan_rubric
 from tasks.judge.shard import judge_shard
 from tasks.judge.snapshot import part_digest, snapshot_part
@@ -41,8 +41,9 @@ def ask_judge(
     """Ask what the ledger lacks of a shard's requests."""
     requests = lake.read_part(REQUESTS, plan_id, part.index)
     return judge_shard(
-        lake, dataset_id, part.samples_part, requests, rubric, judge, limits, ledger_url, on_reply=on_reply, stop=STOP
-    )
+        lake, dataset_id, part.samples_part, requests, rubric, judge, limits, ledger_url,
+        plan_id=plan_id, on_reply=on_reply, stop=STOP,
+    )  # fmt: skip
 
 
 @task(name="take replies", task_run_name="take replies, shard {index}", **OPTIONS)

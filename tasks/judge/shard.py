@@ -18,8 +18,9 @@ from schemas.records import JudgeReply
 from schemas.tables import SAMPLES
 from tasks.judge.bodies import Picture
 from tasks.judge.client import JudgeClient
-from tasks.judge.engine import Outcome, judge_requests
+from tasks.judge.engine import judge_requests
 from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
 from tasks.store import Lake
 
 GROUPS_HELD = 2
@@ -75,6 +76,7 @@ def judge_shard(
     limits: Limits,
     ledger_url: str,
     *,
+    plan_id: str = "",
     on_reply: Callable[[JudgeReply], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
@@ -90,7 +92,10 @@ def judge_shard(
             return Outcome(n_requests=len(known), n_cached=len(known))
         pictures = PartPictures(lake.part(SAMPLES, dataset_id, part_index))
         try:
-            judging = partial(judge_requests, requests, pictures, ledger, limits=limits, rubric=rubric, on_reply=on_reply)
+            judging = partial(
+                judge_requests, requests, pictures, ledger,
+                limits=limits, rubric=rubric, plan_id=plan_id, on_reply=on_reply,
+            )  # fmt: skip
             return asyncio.run(_judge(judging, judge, limits, stop))
         finally:
             pictures.close()

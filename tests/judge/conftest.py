@@ -35,6 +35,7 @@ class Play:
     drip_s: float | None = None
     reset: bool = False
     cut: bool = False
+    is_last: bool = False  # the server stops listening, and the connection ends
 
 
 def completion(text: object, **more: Any) -> bytes:
@@ -81,8 +82,8 @@ class Provider:
         app.router.add_post("/v1/chat/completions", self._answer)
         runner = web.AppRunner(app, access_log=None)
         self.loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-        self.loop.run_until_complete(site.start())
+        self._site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        self.loop.run_until_complete(self._site.start())
         self.port = runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
         self._ready.set()
@@ -113,17 +114,21 @@ class Provider:
             return web.Response()
         headers = {"content-type": "application/json"} | play.headers
         if play.drip_s is None and not play.cut:
-            return web.Response(status=play.status, body=play.body, headers=headers)
-        response = web.StreamResponse(status=play.status, headers=headers | {"content-length": str(len(play.body))})
-        await response.prepare(request)
+            response = web.Response(status=play.status, body=play.body, headers=headers)
+            if play.is_last:
+                await self._site.stop()
+                response.force_close()
+            return response
+        stream = web.StreamResponse(status=play.status, headers=headers | {"content-length": str(len(play.body))})
+        await stream.prepare(request)
         for index in range(len(play.body)):
-            await response.write(play.body[index : index + 1])
+            await stream.write(play.body[index : index + 1])
             if play.cut and index > 3:
                 assert request.transport is not None
                 request.transport.abort()
                 break
             await asyncio.sleep(play.drip_s or 0)
-        return response
+        return stream
 
 
 @pytest.fixture

@@ -12,15 +12,16 @@ import pytest
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
-from schemas.errors import ProviderError, StoreError
+from schemas.errors import JudgeChangedError, ProviderError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.bodies import Picture
 from tasks.judge.client import JudgeClient
-from tasks.judge.engine import Outcome, judge_requests
+from tasks.judge.engine import judge_requests
 from tasks.judge.ledger import Ledger
-from tasks.judge.limits import RETRIES, Retry, pacer_for
+from tasks.judge.outcome import Outcome
 from tasks.judge.plan import plan_part
+from tasks.judge.retries import RETRIES, Retry
 
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
 
@@ -125,7 +126,6 @@ def test_a_provider_that_asks_for_too_long_a_pause_is_left_for_the_next_run(
     started = time.monotonic()
     assert dict(run(requests[:1]).n_by_status) == {"rate_limited": 1}
     assert (provider.n, time.monotonic() - started < 2) == (1, True)
-    pacer_for(provider.url, judge.api_key_env, None)._paused_until = 0.0
 
 
 def test_requests_per_minute_spaces_what_is_sent(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
@@ -297,3 +297,30 @@ def test_the_key_is_nowhere_in_the_ledger(
     assert b"Judge" not in held  # no prompt either
     assert b"abcdef-0123456789" not in held
     assert b"iVBOR" not in held
+
+
+def test_another_model_under_the_same_name_stops_the_asking(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    one_by_one = Limits(concurrency=1, deadline_s=2)
+    provider.script.extend(provider.play(body=provider.complete('{"score": 1}')) for _ in range(3))
+    provider.then = provider.play(body=provider.complete('{"score": 1}', model="judge-2026-06-30"))
+    with pytest.raises(JudgeChangedError, match=r"judge answered as judge-2026-01-01 .* answers as judge-2026-06-30 now"):
+        run(requests, limits=one_by_one)
+    assert (provider.n, len(ledger.known(requests["request_key"]))) == (4, 4)  # the reply that told is bought, and kept
+    with pytest.raises(JudgeChangedError):
+        run(requests, limits=one_by_one)  # also a resumed run is held to the first one
+    assert provider.n == 5
+    assert run(requests, limits=one_by_one, plan_id="another plan").n_answered == 15
+
+
+def test_an_endpoint_that_goes_away_at_the_end_of_a_shard_is_an_outage_and_not_a_lost_item(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    """Fewer requests are left than the breaker needs: they were never sent, so nothing is known about them."""
+
+    good = provider.complete('{"score": 1}')
+    provider.script.extend([provider.play(body=good)] * 17 + [provider.play(body=good, is_last=True)])
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        run(requests, limits=Limits(concurrency=1, deadline_s=2))
+    assert len(ledger.known(requests["request_key"])) == provider.n == 18

@@ -96,7 +96,8 @@ def _request(world: int, name: str, rubric_id: str, variant: str | None, facts: 
 def _reply(world: int, name: str, status: str = "answered", ask_index: int = 0) -> dict[str, object]:
     return {
         "request_key": digest(world, name), "ask_index": ask_index, "status": status, "reply_text": "<script>",
-        "judge_model": "j", "n_input_tokens": 9, "n_cached_tokens": 4, "n_output_tokens": 9, "cost_usd": 0.001, "latency_s": 0.5, "n_attempts": 1,
+        "judge_model": "j", "n_input_tokens": 9, "n_cached_tokens": 4, "n_output_tokens": 9, "cost_usd": 0.001, "latency_s": 0.5,
+        "n_attempts": 1,
         "origin": "asked",
     }  # fmt: skip
 

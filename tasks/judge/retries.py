@@ -1,13 +1,12 @@
-"""When a request may be sent: pacing by key, which failures are tried again, and when to stop trying. No sending here."""
+"""Which failures are tried again, how often and after what wait, and when to stop trying. No sending, no pacing here."""
 
 import random
-import threading
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from schemas.statuses import ReplyStatus
+from tasks.judge.answers import Answer
 
 MAX_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer pause is asked again by the next run, not by this one."""
@@ -47,14 +46,16 @@ class Breaker:
     n_in_a_row: int = 0
     last: ReplyStatus | None = None
     detail: str | None = None
+    is_down: bool = False  # an ask ended without ever having been sent: that says nothing about the request
 
-    def record(self, status: ReplyStatus, detail: str | None) -> None:
+    def record(self, answer: Answer) -> None:
         """Count how an ask ended. Once open it stays so: replies that were under way say nothing new."""
-        if self.is_open or status == ReplyStatus.NOT_ASKED:
+        if self.is_open or answer.status == ReplyStatus.NOT_ASKED:
             return
-        if status in ENDPOINT_FAILURES:
+        if answer.status in ENDPOINT_FAILURES:
             self.n_in_a_row += 1
-            self.last, self.detail = status, detail
+            self.last, self.detail = answer.status, answer.detail
+            self.is_down |= not answer.is_sent
         else:
             self.n_in_a_row = 0
 
@@ -62,44 +63,3 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
         return self.n_in_a_row >= self.n_to_stop
-
-
-@dataclass(slots=True)
-class Pacer:
-    """Evenly spaced sends for one key, shared by every thread of the process, and pauses a provider asked for."""
-
-    requests_per_minute: int | None = None
-    _free_at: float = 0.0
-    _paused_until: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def reserve_s(self) -> float:
-        """Take the next slot; seconds until it. Ask `is_paused_s` again afterwards: a pause may have come in between."""
-        now = time.monotonic()
-        if self.requests_per_minute is None:
-            return max(0.0, self._paused_until - now)
-        with self._lock:
-            start = max(now, self._free_at, self._paused_until)
-            self._free_at = start + 60.0 / self.requests_per_minute
-        return start - now
-
-    def is_paused_s(self) -> float:
-        """Seconds the key is still paused."""
-        return max(0.0, self._paused_until - time.monotonic())
-
-    def pause(self, seconds: float) -> None:
-        """Send nothing for this long; a longer pause stays."""
-        with self._lock:
-            self._paused_until = max(self._paused_until, time.monotonic() + seconds)
-
-
-_PACERS: dict[tuple[str, str], Pacer] = {}
-_PACERS_LOCK = threading.Lock()
-
-
-def pacer_for(endpoint: str, api_key_env: str, requests_per_minute: int | None) -> Pacer:
-    """The one pacer of this process for a key at an endpoint: shards that run side by side share its limit."""
-    with _PACERS_LOCK:
-        pacer = _PACERS.setdefault((endpoint, api_key_env), Pacer())
-        pacer.requests_per_minute = requests_per_minute
-        return pacer

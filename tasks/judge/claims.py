@@ -1,0 +1,112 @@
+"""Claims: a request is bought by one process, however many run. Another one that wants it waits for the reply.
+
+A claim belongs to an owner (owners.py), lasts as long as the owner says that it lives, and needs no release: whoever wants
+a request whose owner is gone takes the claim over. A claim is taken before it is looked whether there is a reply, and goes
+only with its owner, after the reply is stored: what is claimed and has no reply has not been bought.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
+from sqlalchemy.engine import Connection
+
+from tasks.judge import ledger_reading as reading
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import insert_where_absent, now_us
+from tasks.judge.owners import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
+
+_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+_HOLDERS = (
+    select(CLAIMS.c.owner_id, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+    .outerjoin(OWNERS, OWNERS.c.owner_id == CLAIMS.c.owner_id)
+    .where(CLAIMS.c.request_key.in_(_KEYS))
+    .distinct()
+)
+_HELD = select(CLAIMS.c.request_key).where(CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of request keys: ours to ask (of them in `due` only the re-ask), done by others, or being asked by others."""
+
+    ours: frozenset[str]
+    due: frozenset[str]
+    done: frozenset[str]
+    elsewhere: frozenset[str]
+    n_attempts: dict[tuple[str, int], int]
+
+
+@dataclass(slots=True)
+class Claims:
+    """The claims of one owner. `is_lost` turns true when others must have thought it gone: then all are to be taken anew."""
+
+    ledger: Ledger
+    owner_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    is_lost: bool = False
+    _is_known: bool = False
+
+    async def take(self, keys: Collection[str]) -> Taken:
+        """Claim what can be claimed of these keys. Durable when it returns."""
+        taken = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
+        self._is_known = True
+        return taken
+
+    async def renew(self) -> None:
+        """Say every few seconds that the owner lives, until cancelled."""
+        while True:
+            await asyncio.sleep(RENEW_EVERY_S)
+            if self._is_known and not await self.ledger.alone(self._renew):
+                self.owner_id, self.is_lost, self._is_known = secrets.token_hex(16), True, False
+
+    async def release(self) -> None:
+        """Give all claims back: what was not asked may be asked by others."""
+        if self._is_known:
+            await self.ledger.alone(lambda connection: _forget(connection, [self.owner_id]))
+            self._is_known = False
+
+    def _take(self, connection: Connection, keys: list[str]) -> Taken:
+        moment_us = now_us(connection)
+        if not self._is_known:
+            process = this_process()
+            row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
+            connection.execute(insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
+        gone = [
+            owner_id
+            for owner_id, host, pid, started, expires_at_us in connection.execute(_HOLDERS, {"keys": keys}).all()
+            if owner_id != self.owner_id
+            and (expires_at_us is None or expires_at_us < moment_us or is_dead(Process(host, pid, started)))
+        ]
+        if gone:
+            _forget(connection, gone)
+        rows = [{"request_key": key, "owner_id": self.owner_id} for key in keys]
+        connection.execute(insert_where_absent(connection.engine, CLAIMS), rows)
+        held = {row[0] for row in connection.execute(_HELD, {"keys": keys, "owner": self.owner_id})}
+        # Only now: a reply stored by an owner that let go since is seen.
+        known = set(reading.known(connection, keys))
+        due = set(reading.reasks_due(connection, sorted(known)))
+        done = known - due
+        ours = held - done
+        return Taken(
+            ours=frozenset(ours),
+            due=frozenset(due & ours),
+            done=frozenset(done),
+            elsewhere=frozenset(keys) - ours - done,
+            n_attempts=reading.n_attempts(connection, sorted(ours)),
+        )
+
+    def _renew(self, connection: Connection) -> bool:
+        values = {"expires_at_us": _expiry_us(now_us(connection))}
+        return connection.execute(update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(values)).rowcount == 1
+
+
+def _forget(connection: Connection, owner_ids: list[str]) -> None:
+    connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
+    connection.execute(delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
+
+
+def _expiry_us(moment_us: int) -> int:
+    return moment_us + int(EXPIRES_AFTER_S * 1e6)

@@ -1,0 +1,159 @@
+"""Claims: a request is bought once however many run; what a dead owner held is taken over at once."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from sqlalchemy import select, update
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from tasks.judge.claims import Claims
+from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
+from tasks.judge.owners import Process, is_dead, this_process
+from tasks.judge.plan import plan_part
+from tasks.judge.shard import judge_shard
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
+from tasks.store import Lake
+
+KEYS = [f"{index:064x}" for index in range(6)]
+REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")
+
+
+def _take(ledger: Ledger, claims: Claims, keys: list[str]) -> Any:
+    taken = ledger.alone_now(lambda connection: claims._take(connection, sorted(keys)))
+    claims._is_known = True
+    return taken
+
+
+def _n_rows(ledger: Ledger) -> tuple[int, int]:
+    tables = ledger.alone_now(lambda connection: [len(connection.execute(select(t)).all()) for t in (CLAIMS, OWNERS)])
+    return tables[0], tables[1]
+
+
+def test_what_one_has_claimed_another_does_not_get(ledger: Ledger) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    assert _take(ledger, one, KEYS[:4]).ours == set(KEYS[:4])
+    found = _take(ledger, two, KEYS)
+    assert (found.ours, found.elsewhere, found.done) == (set(KEYS[4:]), set(KEYS[:4]), frozenset())
+    assert _take(ledger, one, KEYS[:4]).ours == set(KEYS[:4])  # one's own claim is no obstacle
+
+
+def test_a_reply_ends_the_waiting_and_a_released_claim_is_free(ledger: Ledger) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS[:2])
+    _take(ledger, two, KEYS[2:3])
+    ledger.store([JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED)])
+    found = _take(ledger, two, KEYS[:2])
+    assert (found.done, found.elsewhere) == ({KEYS[0]}, {KEYS[1]})
+
+    asyncio.run(one.release())
+    assert _take(ledger, two, KEYS[:2]).ours == {KEYS[1]}
+    assert _n_rows(ledger) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"expires_at_us": 1}, id="silent for too long"),
+        pytest.param({"pid": 2**22 - 1, "process_started": "1"}, id="its process is gone"),
+        pytest.param({"process_started": "1"}, id="its number belongs to another process now"),
+    ],
+)
+def test_a_dead_owner_holds_nothing(ledger: Ledger, change: dict[str, Any]) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS)
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(change)))
+    assert _take(ledger, two, KEYS[:3]).ours == set(KEYS[:3])
+    assert _n_rows(ledger) == (3, 1)  # the dead one's claims are swept with it
+
+
+def test_an_owner_of_another_machine_is_judged_by_time_alone(ledger: Ledger) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS)
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(host="elsewhere", pid=2**22 - 1)))
+    assert _take(ledger, two, KEYS).elsewhere == set(KEYS)
+
+
+def test_a_reask_that_is_owed_is_ours_again_and_only_the_reask(ledger: Ledger) -> None:
+    one = Claims(ledger)
+    _take(ledger, one, KEYS[:1])
+
+    async def unreadable() -> None:
+        attempt_id = await ledger.begin(KEYS[0], 0, "m")
+        reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="?")
+        await ledger.finish(attempt_id, reply, is_reasked=True)
+
+    asyncio.run(unreadable())
+    found = _take(ledger, one, KEYS[:1])
+    assert (found.ours, found.due, found.n_attempts) == ({KEYS[0]}, {KEYS[0]}, {(KEYS[0], 0): 1, (KEYS[0], 1): 1})
+
+
+def test_the_running_process_is_alive_and_a_past_one_is_not() -> None:
+    here = this_process()
+    assert not is_dead(here)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    started = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    assert not is_dead(Process(here.host, child.pid, started))
+    child.kill()
+    child.wait()
+    assert is_dead(Process(here.host, child.pid, started))
+    assert not is_dead(Process("another machine", child.pid, started))
+    assert here.pid == os.getpid()
+
+
+@pytest.fixture
+def shard(
+    provider: Any, judge: Judge, rubric: Rubric, make_samples: Callable[..., pl.DataFrame],
+    store_samples: Callable[..., tuple[Lake, str]], tmp_path: Path,
+) -> Callable[..., Outcome]:  # fmt: skip
+    samples = make_samples(150)
+    lake, dataset_id = store_samples(samples)
+    requests = plan_part(samples, rubric, judge)[1]
+    limits = Limits(concurrency=8, deadline_s=5)
+    return lambda **more: judge_shard(
+        lake, dataset_id, 0, requests, rubric, judge, limits, f"sqlite:///{tmp_path}/shared.db", **more
+    )
+
+
+def test_shards_run_at_once_buy_each_request_once_and_all_have_it(provider: Any, shard: Callable[..., Outcome]) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.02)
+    outcomes: list[Outcome] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(shard())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times_bought = Counter(Counter(provider.seen).values())
+    assert times_bought == {1: 150}
+    assert sum(outcome.n_asked for outcome in outcomes) == 150
+    assert [outcome.n_cached + outcome.n_answered for outcome in outcomes] == [150] * 4
+    assert sum(outcome.n_asked > 0 for outcome in outcomes) > 1  # they shared the work
+
+
+def test_what_an_owner_could_not_get_another_tries_itself(provider: Any, shard: Callable[..., Outcome]) -> None:
+    """The first shard is stopped while it holds claims; the second does not wait for ever."""
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.2)
+    stop = threading.Event()
+    first = threading.Thread(target=lambda: shard(stop=stop))
+    first.start()
+    while provider.n == 0:
+        time.sleep(0.01)
+    provider.then = provider.play(body=provider.complete('{"score": 1}'))
+    threading.Timer(0.5, stop.set).start()
+    outcome = shard()
+    first.join()
+    assert outcome.n_cached + outcome.n_answered == 150
+    assert set(Counter(provider.seen).values()) == {1}
