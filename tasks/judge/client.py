@@ -10,10 +10,12 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from datetime import date
 from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
+import orjson
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.benchmark import Judge
@@ -73,6 +75,16 @@ class JudgeClient:
             return await self._client.post(_PATH, content=body, cast_to=httpx2.Response, options={"headers": _HEADERS})
         headers = _HEADERS | {"content-length": str(len(body))}
         return await self._client.post(_PATH, content=_pieces(body), cast_to=httpx2.Response, options={"headers": headers})
+
+    async def shutdown_date(self) -> date | None:
+        """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                response = await self._client.get("/models", cast_to=httpx2.Response, options={"headers": _HEADERS})
+            listed = orjson.loads(response.content)["data"]
+            return next(date.fromisoformat(row["shutdown_date"]) for row in listed if row["id"] == self.judge.model)
+        except Exception:  # noqa: BLE001 - an optional courtesy: nothing depends on it
+            return None
 
     async def close(self) -> None:
         """Close the connections."""
