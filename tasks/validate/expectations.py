@@ -17,6 +17,11 @@ _BETWEEN_TABLES = (
     ("judgements.request_key.fits_status", "key_fits_status", "A judgement has a request if, and only if, it is planned."),
     ("judgements.reason.fits_status", "reason_fits_status", "A judgement has a reason if, and only if, it is not planned."),
     ("judgements.request_key.is_a_request", "has_request", "The request of each planned judgement is in requests."),
+    (
+        "judgements.judge_model.is_one_model_in_a_cell",
+        "is_answered_as_its_cell",
+        "All replies of a rubric, judge, model and checkpoint are by one answering model.",
+    ),
     ("requests.request_key.is_of_a_judgement", "has_judgement", "Each request is asked for some judgement."),
     ("replies.request_key.is_a_request", "has_request", "Each reply belongs to a request of the plan."),
     ("scores.request_key.is_a_request", "has_request", "Each score belongs to a request of the plan."),

@@ -23,6 +23,8 @@ CHECKED_TABLES = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 # Texts that no check reads beyond "is it null" and that may be large stay on disk.
 _LEFT_OUT = frozenset({"image", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
 
+_CELL = ["rubric_id", "judge_model", "model", "checkpoint"]
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTables:
@@ -92,7 +94,22 @@ def _judgements(stored: StoredTables) -> pl.DataFrame:
         has_request=_is_among("request_key", stored.requests, "request_key"),
         key_fits_status=pl.when(is_known).then(is_planned == pl.col("request_key").is_not_null()),
         reason_fits_status=pl.when(is_known).then(is_planned == pl.col("reason").is_null()),
+        is_answered_as_its_cell=_answered_as_its_cell(stored),
     )
+
+
+def _answered_as_its_cell(stored: StoredTables) -> pl.Series:
+    """Whether the model that answered a judgement is its cell's (the commonest one's); null where nobody said who answered."""
+    answered = stored.replies.filter(pl.col("ask_index") == 0).select("request_key", "answered_model")
+    answered = answered.unique("request_key", keep="first")
+    rows = stored.judgements.select(*_CELL, "request_key").join(answered, on="request_key", how="left", maintain_order="left")
+    commonest = (
+        rows.drop_nulls("answered_model").group_by(*_CELL, "answered_model").len()
+        .sort("len", "answered_model", descending=[True, False])
+        .group_by(*_CELL, maintain_order=True).agg(pl.col("answered_model").first().alias("of_the_cell"))
+    )  # fmt: skip
+    found = rows.join(commonest, on=_CELL, how="left", nulls_equal=True, maintain_order="left")
+    return found.select(pl.col("answered_model") == pl.col("of_the_cell")).to_series()
 
 
 def _requests(stored: StoredTables, scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:

@@ -15,6 +15,13 @@ _MADE_ANEW = {
     "scores": "the stored replies are then read anew, and no judge is asked",
 }
 
+_ADVICE = {
+    "judgements.judge_model.is_one_model_in_a_cell": (
+        "The provider changed what answers under the judge's name. Name a dated snapshot as the judge's model and run again: "
+        "its questions are asked anew, all by one model."
+    )
+}
+
 
 def decide(
     outcomes: Sequence[Outcome], keys: Mapping[str, Sequence[str]], partitions: Mapping[str, str]
@@ -44,6 +51,8 @@ def _what(outcome: Outcome, keys: Mapping[str, Sequence[str]]) -> str:
 
 def _what_to_do(outcome: Outcome, partitions: Mapping[str, str]) -> str:
     table = outcome.check.table
+    if outcome.check.name in _ADVICE:
+        return _ADVICE[outcome.check.name]
     if outcome.check.is_of_table and table == "samples":
         return "See that the benchmark file's sources hold rows."
     return (

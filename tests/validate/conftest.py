@@ -97,8 +97,7 @@ def _reply(world: int, name: str, status: str = "answered", ask_index: int = 0) 
     return {
         "request_key": digest(world, name), "ask_index": ask_index, "status": status, "reply_text": "<script>",
         "judge_model": "j", "n_input_tokens": 9, "n_cached_tokens": 4, "n_output_tokens": 9, "cost_usd": 0.001, "latency_s": 0.5,
-        "n_attempts": 1,
-        "origin": "asked",
+        "n_attempts": 1, "origin": "asked", "answered_model": "j-1" if status == "answered" else None,
     }  # fmt: skip
 
 

@@ -122,6 +122,8 @@ FAULTS = [
           {"judgements.request_key.fits_status", "judgements.request_key.is_a_request"}),
     Fault("planned with a reason", change("judgements", 0, reason="why"), {"judgements.reason.fits_status"}),
     Fault("not planned, no reason", change("judgements", 2, reason=None), {"judgements.reason.fits_status"}),
+    Fault("another model answered", change("replies", 2, answered_model="j-2"),
+          {"judgements.judge_model.is_one_model_in_a_cell"}),
     Fault("request gone", change("judgements", 0, request_key=ELSEWHERE), {"judgements.request_key.is_a_request"}),
     Fault("nobody's request", change("judgements", 4, **NO_REQUEST), {"requests.request_key.is_of_a_judgement"}),
     Fault("reply row missing", drop("replies", 5), {"requests.request_key.has_a_reply_row"}),
