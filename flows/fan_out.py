@@ -12,6 +12,12 @@ FanOut: TypeAlias = Callable[[Task[..., Any], Iterable[Mapping[str, Any]]], Iter
 """Runs a task once for each set of keyword arguments and yields the results in that order."""
 
 
+def one(fan_out: FanOut, task: Task[..., Any], **call: Any) -> Any:
+    """The result of a task that is called once."""
+    (result,) = fan_out(task, [call])
+    return result
+
+
 def as_prefect_tasks(n_at_once: int) -> FanOut:
     """Submit shards to the flow's task runner, never more than `n_at_once` waiting, so that memory does not grow with them."""
 

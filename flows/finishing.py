@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from flows.fan_out import FanOut, one
 from flows.opening import OpenedRun
 from flows.progress import Reporter
 from schemas.errors import GateBlockedError
@@ -32,7 +33,7 @@ class Made:
     code_version: str
 
 
-def finish(run: OpenedRun, made: Made, reporter: Reporter) -> tuple[Published, pl.DataFrame]:
+def finish(run: OpenedRun, made: Made, fan_out: FanOut, reporter: Reporter) -> tuple[Published, pl.DataFrame]:
     """Check, aggregate and publish; a publication that exists is found, not made again. Returns it with its cells.
 
     Raises GateBlockedError where a blocking check failed: nothing is published, and the failing rows stand in the lake's
@@ -51,15 +52,17 @@ def finish(run: OpenedRun, made: Made, reporter: Reporter) -> tuple[Published, p
     if is_published(folder):
         cells = pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet")
         empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
-        return _publish(run, made, key, {BENCHMARK_LONG: cells} | empty), means_for_prompts_like_these(cells)
-    result = _check(run, made, key, reporter)
+        return _publish(run, made, key, {BENCHMARK_LONG: cells} | empty, fan_out), means_for_prompts_like_these(cells)
+    result = _check(run, made, key, fan_out, reporter)
     reporter.start("aggregate", 1)
-    tables: dict[Table, pl.DataFrame] = compute_tables(
-        run.lake.scan(JUDGEMENTS, made.plan_id),
-        run.lake.scan(SCORES, made.reading_id),
-        run.lake.scan(REPLIES, made.snapshot_id),
-        run.rubrics,
-        Run(
+    tables: dict[Table, pl.DataFrame] = one(
+        fan_out,
+        compute_tables,
+        judgements=run.lake.scan(JUDGEMENTS, made.plan_id),
+        scores=run.lake.scan(SCORES, made.reading_id),
+        replies=run.lake.scan(REPLIES, made.snapshot_id),
+        rubrics=run.rubrics,
+        run=Run(
             benchmark=name,
             dataset_id=made.dataset_id,
             run_id=key,
@@ -70,17 +73,20 @@ def finish(run: OpenedRun, made: Made, reporter: Reporter) -> tuple[Published, p
         ),
     )
     if len(run.benchmark.judges) > 1 or any(judge.repeats > 1 for judge in run.benchmark.judges):
-        tables |= weigh_judges(run.lake.scan(JUDGEMENTS, made.plan_id), run.lake.scan(SCORES, made.reading_id))
+        judged = {"judgements": run.lake.scan(JUDGEMENTS, made.plan_id), "scores": run.lake.scan(SCORES, made.reading_id)}
+        tables |= one(fan_out, weigh_judges, **judged)
     reporter.finish("aggregate")
-    published = _publish(run, made, key, tables | {CHECKS: result.checks, QUARANTINE: result.quarantine})
+    published = _publish(run, made, key, tables | {CHECKS: result.checks, QUARANTINE: result.quarantine}, fan_out)
     return published, means_for_prompts_like_these(tables[BENCHMARK_LONG])
 
 
-def _check(run: OpenedRun, made: Made, run_id: str, reporter: Reporter) -> ValidationResult:
+def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: Reporter) -> ValidationResult:
     reporter.start("check", 1)
     docs = run.lake.root / "data_docs" / run_id
-    result: ValidationResult = check_data(
-        run.lake,
+    result: ValidationResult = one(
+        fan_out,
+        check_data,
+        lake=run.lake,
         dataset_id=made.dataset_id,
         plan_id=made.plan_id,
         snapshot_id=made.snapshot_id,
@@ -110,10 +116,12 @@ def _keep(run: OpenedRun, result: ValidationResult) -> None:
         staging.commit(key)
 
 
-def _publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame]) -> Published:
+def _publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:
     required = (BENCHMARK_LONG, CHECKS, QUARANTINE)
-    published: Published = publish_tables(
-        run.lake.root,
+    published: Published = one(
+        fan_out,
+        publish_tables,
+        lake_root=run.lake.root,
         publication_id=key,
         benchmark=run.benchmark.name,
         run_date=run.run_date,

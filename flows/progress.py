@@ -54,6 +54,13 @@ class Reporter:
             elif self.console is not None and n_done:
                 self.console.print(f"{stage}: {n_done:,} done")
 
+    def say(self, sentence: str) -> None:
+        """One sentence the user should read, above the bars."""
+        if self.console is None:
+            log.warning(sentence)
+        else:
+            self.console.print(f"note: {sentence}", markup=False, highlight=False)
+
     def tell(self, stage: str) -> None:
         """Tell who listens how much of a stage is done, 0 to 1."""
         total = self._totals.get(stage, 0)

@@ -111,7 +111,7 @@ def import_recorded(run: OpenedRun, dataset_id: str, planned: Plan, replies: Pat
         return import_replies(run.benchmark, run.lake, planned.plan_id, ledger, replies, dataset_id=dataset_id)
 
 
-def judge(run: OpenedRun, dataset_id: str, planned: Plan, fan_out: FanOut, reporter: Reporter) -> Outcome:
+def judge(run: OpenedRun, dataset_id: str, planned: Plan, run_id: str, fan_out: FanOut, reporter: Reporter) -> Outcome:
     """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
     asked = [part for part in planned.parts if part.n_requests and not run.judge(part.judge_model).recorded]
     reporter.start("judge", sum(part.n_requests for part in asked))

@@ -1,0 +1,122 @@
+"""The main job from an opened run to a published table, whatever runs its shards. The Prefect flow around it is benchmark.py."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+from flows import finishing, stages
+from flows.fan_out import FanOut
+from flows.nights import write_drift
+from flows.opening import OpenedRun
+from flows.progress import Reporter
+from schemas.errors import GateBlockedError
+from schemas.statuses import CellStatus
+from tasks.ingest.samples import IngestResult
+from tasks.judge.outcome import Outcome
+from tasks.judge.recorded import ImportResult
+from tasks.judge.sunset import sunset_warning
+from tasks.publish.code_version import code_version
+from tasks.publish.publication import Published
+from tasks.publish.runs import record_run
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run did: what it read, what it asked, what it published."""
+
+    dataset: IngestResult
+    n_requests: int
+    asked: Outcome
+    published: Published
+    cells: pl.DataFrame  # means for prompts like these
+    imported: ImportResult | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the headline."""
+        return self.cells.height
+
+    @property
+    def n_blocked(self) -> int:
+        """Cells without a figure because too much is missing."""
+        return self.cells.filter(pl.col("status") == CellStatus.BLOCKED).height
+
+    @property
+    def outcome(self) -> str:
+        """The run's word in the table of runs."""
+        return "published" if self.published.is_new else "unchanged"
+
+
+def run_pipeline(
+    run: OpenedRun,
+    fan_out: FanOut,
+    reporter: Reporter,
+    checkpoints: Sequence[str] | None = None,
+    replies: Path | None = None,
+) -> RunSummary:
+    """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
+
+    Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
+    """
+    started_at = datetime.now(UTC)
+    dataset = stages.ingest(run, fan_out, reporter, checkpoints)
+    planned = stages.plan(run, dataset.dataset_id, fan_out, reporter)
+    imported, asked = None, Outcome(n_requests=planned.n_requests)
+    if replies is None:
+        _warn_of_sunsets(run, reporter)
+        asked = stages.judge(run, dataset.dataset_id, planned, secrets.token_hex(16), fan_out, reporter)
+    else:
+        imported = stages.import_recorded(run, dataset.dataset_id, planned, replies)
+    code = code_version()
+    snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
+    reading = stages.read(run, planned, snapshot, code, fan_out, reporter)
+    made = finishing.Made(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
+    try:
+        published, cells = finishing.finish(run, made, fan_out, reporter)
+    except GateBlockedError:
+        record_run(run.lake, _row(run, started_at, dataset, asked, "blocked", None, code))
+        raise
+    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
+    record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id, code))
+    write_drift(run.lake.root, run.benchmark.name, run.rubrics)
+    return summary
+
+
+def _warn_of_sunsets(run: OpenedRun, reporter: Reporter) -> None:
+    for judge in run.benchmark.judges:
+        warning = None if judge.recorded else sunset_warning(judge, datetime.now(UTC).date())
+        if warning:
+            reporter.say(warning)
+
+
+def _row(
+    run: OpenedRun,
+    started_at: datetime,
+    dataset: IngestResult,
+    asked: Outcome,
+    outcome: str,
+    publication_id: str | None,
+    code: str,
+) -> dict[str, object]:
+    return {
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+        "benchmark": run.benchmark.name,
+        "run_date": run.run_date,
+        "publication_id": publication_id,
+        "outcome": outcome,
+        "dataset_id": dataset.dataset_id,
+        "n_samples": dataset.n_samples,
+        "n_samples_ok": dataset.n_ok,
+        "n_requests": asked.n_requests,
+        "n_cached": asked.n_cached,
+        "n_asked": asked.n_asked,
+        "n_input_tokens": asked.n_input_tokens,
+        "n_output_tokens": asked.n_output_tokens,
+        "cost_usd": asked.cost_usd,
+        "code_version": code,
+    }
