@@ -1,0 +1,134 @@
+"""The rig of the crash tests: a small world, a provider that writes down what it answered, and the nursery of children. No verdicts."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[2]
+N_SAMPLES = 40
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+BENCHMARK = """
+name = "torture"
+lake = "lake/"
+[[sources]]
+reader = "manifest"
+path = "pictures/manifest.jsonl"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "recorder"
+[limits]
+concurrency = 8
+deadline_s = 5
+shard_size = 10
+"""
+
+
+class Recorder:
+    """A judge on loopback that answers each prompt its own way and keeps, in order, the number of each sample it billed."""
+
+    def __init__(self, delay_s: float = 0.004) -> None:
+        self.delay_s = delay_s
+        self.billed: list[int] = []
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        app = web.Application(client_max_size=2**24)
+        app.router.add_post("/v1/chat/completions", self._answer)
+        runner = web.AppRunner(app, access_log=None)
+        self._loop.run_until_complete(runner.setup())
+        self._loop.run_until_complete(web.TCPSite(runner, "127.0.0.1", 0).start())
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        self._ready.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        body = await request.text()
+        number = int(re.findall(r"sample number (\d+)", body)[-1])
+        self.billed.append(number)
+        await asyncio.sleep(self.delay_s)
+        text = f"Reasoning: number {number}.\nScore: {1 + number % 5}"
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        return web.json_response({"id": "r", "model": "recorder-1", "choices": [choice], "usage": usage})
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+
+def make_world(folder: Path) -> Path:
+    """Forty one-coloured pictures with a manifest, and the benchmark file beside them. Returns the file."""
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True)
+    with (pictures / "manifest.jsonl").open("w") as manifest:
+        for number in range(N_SAMPLES):
+            Image.new("RGB", (16, 16), (number, 255 - number, 7)).save(pictures / f"{number}.png")
+            row = {"image": f"{number}.png", "prompt": f"sample number {number}", "model": "m", "checkpoint": f"c{number % 2}"}
+            manifest.write(json.dumps(row) + "\n")
+    file = folder / "benchmark.toml"
+    file.write_text(BENCHMARK)
+    return file
+
+
+@dataclass
+class Nursery:
+    """The process that forks the children. `run` gives one child's end: code (negative: the signal), said, counts, wall_s, cpu_s."""
+
+    scratch: Path
+    _process: subprocess.Popen[str]
+    n_runs: int = field(default=0)
+
+    def run(self, file: Path, judge_url: str, **fault: Any) -> dict[str, Any]:
+        """Run the benchmark in a child, with a fault or without."""
+        self.n_runs += 1
+        command = {"file": str(file), "judge_url": judge_url, "said": str(self.scratch / f"said-{self.n_runs}")}
+        command |= {"root": str(file.parent / "lake")} | fault
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the nursery died"
+        return dict(json.loads(line))
+
+
+@contextmanager
+def nursery(scratch: Path) -> Iterator[Nursery]:
+    """A nursery with the faults preloaded. Needs a C compiler."""
+    assert COMPILER is not None
+    library = scratch / "faults.so"
+    source = Path(__file__).with_name("faults.c")
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+    environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "POLARS_MAX_THREADS": "2"}
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("nursery.py"))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        yield Nursery(scratch, process)
+    finally:
+        process.communicate(timeout=30)

@@ -1,0 +1,82 @@
+"""The short form: a kill at every named point, some faults of each kind, a full disk and SIGTERM. The long form is `make torture`."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from checks import CONCURRENCY, Watch, cells
+from points import POINTS
+from rig import COMPILER, Nursery, Recorder, make_world, nursery
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed")
+
+
+@pytest.fixture(scope="module")
+def children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    with nursery(tmp_path_factory.mktemp("nursery")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Iterator[Recorder]:
+    recorder = Recorder()
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture(scope="module")
+def reference(children: Nursery, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    file = make_world(tmp_path_factory.mktemp("reference"))
+    end = children.run(file, recorder.url)
+    assert end["code"] == 0, end
+    return cells(file.parent / "lake")
+
+
+@pytest.fixture
+def strike(
+    children: Nursery, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
+) -> Callable[..., list[dict[str, Any]]]:  # fmt: skip
+    """Runs with one fault after the other over one lake, then a run without: everything must hold all the way."""
+
+    def strike(*faults: dict[str, Any]) -> list[dict[str, Any]]:
+        file = make_world(tmp_path / "world")
+        watch = Watch(tmp_path / "world" / "lake", recorder)
+        ends = []
+        for fault in faults:
+            ends.append(children.run(file, recorder.url, **fault))
+            assert watch.after(ends[-1]) == [], fault
+        assert watch.at_the_end(children.run(file, recorder.url), reference) == []
+        return ends
+
+    return strike
+
+
+def test_a_kill_at_every_named_point(strike: Callable[..., Any]) -> None:
+    """One lake dies at all points in turn, as it grows; each must really have been reached."""
+    ends = strike(*({"point": point.name, "event": point.event, "nth": point.nth} for point in POINTS))
+    missed = [point.about for point, end in zip(POINTS, ends, strict=True) if end["code"] != -9]
+    assert missed == []
+
+
+@pytest.mark.parametrize("kind", ["write", "fsync", "rename", "connect"])
+def test_a_call_that_fails_loses_nothing(strike: Callable[..., Any], kind: str) -> None:
+    places = {"write": (3, 40, 200), "fsync": (2, 30, 120), "rename": (1, 9, 30), "connect": (1, 3)}[kind]
+    ends = strike(*({"kind": kind, "action": "fail", "n": n} for n in places))
+    assert {end["code"] for end in ends} <= {0, 3}
+
+
+def test_a_disk_that_fills_up_stops_the_spending(strike: Callable[..., Any], recorder: Recorder) -> None:
+    n_before = len(recorder.billed)
+    ends = strike(*({"kind": "write", "action": "full", "n": n_bytes} for n_bytes in (60_000, 180_000)))
+    assert [end["code"] for end in ends] == [3, 3]
+    assert all("space" in end["said"] or "No space" in end["said"] for end in ends), [end["said"] for end in ends]
+    assert len(recorder.billed) - n_before <= 40 + 2 * CONCURRENCY
+
+
+def test_sigterm_drains_and_pays_nothing_twice(strike: Callable[..., Any], recorder: Recorder) -> None:
+    n_before = len(recorder.billed)
+    ends = strike(*({"after_s": after_s, "signal": "SIGTERM"} for after_s in (0.15, 0.4)))
+    assert {end["code"] for end in ends} <= {143, 0}
+    assert len(recorder.billed) - n_before == 40
