@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export GX_ANALYTICS_ENABLED = false
 
-.PHONY: help install demo test check format lock simulate clean
+.PHONY: help install demo test check format lock simulate torture clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulate_demo
 	$(BIN)/python -m benchmarks.simulate_nights --families 1500
 	$(BIN)/python -m benchmarks.simulate_agreement
+
+torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
+	$(BIN)/python tests/torture/campaign.py
 
 format: $(VENV)/.dev  ## put the code in its standard form
 	$(BIN)/ruff check --fix .

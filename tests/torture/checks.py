@@ -1,4 +1,4 @@
-"""What must hold after a crash, a fault or a stop, held against the provider's own log. Each check returns sentences of what is wrong."""
+"""What must hold after a crash, held against the provider's own log. Each check returns sentences of what is wrong."""
 
 import sqlite3
 from collections import Counter

@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 enum kind { WRITE, FSYNC, RENAME, CONNECT, N_KINDS };
-enum action { FAIL, KILL, FULL };
+enum action { FAIL, KILL, FULL, TRACE };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
 static size_t root_length;
 static int is_armed, armed_kind, armed_action;
 static long counts[N_KINDS], nth, bytes_left;
+static FILE *trace;
 
 /* kind, action, n: the nth call of the kind; with FULL, n bytes may still be written below the folder. */
 void fault_arm(const char *folder, int kind, int action, long n) {
@@ -29,7 +30,28 @@ void fault_arm(const char *folder, int kind, int action, long n) {
     root_length = strlen(root);
     memset(counts, 0, sizeof counts);
     armed_kind = kind, armed_action = action, nth = n, bytes_left = n;
+    if (action == TRACE) {
+        char path[PATH_MAX + 8];
+        snprintf(path, sizeof path, "%s.trace", folder);
+        trace = fopen(path, "w");
+    }
     is_armed = 1;
+}
+
+static void note(const char *what, const char *path, const char *to) {
+    if (!trace) return;
+    fprintf(trace, "%s\t%s\t%s\n", what, path, to);
+    fflush(trace);
+}
+
+static void note_fd(const char *what, int fd) {
+    char link[64], path[PATH_MAX];
+    if (!trace) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0) return;
+    path[length] = 0;
+    note(what, path, "");
 }
 
 long fault_count(int kind) { return counts[kind]; }
@@ -75,12 +97,19 @@ ssize_t writev(int fd, const struct iovec *parts, int n_parts) {
     for (int i = 0; i < n_parts; i++) n += parts[i].iov_len;
     STRUCK(is_ours(fd), WRITE, n) return real(fd, parts, n_parts);
 }
-int fsync(int fd) { REAL(fsync); STRUCK(is_ours(fd), FSYNC, 0) return real(fd); }
-int fdatasync(int fd) { REAL(fdatasync); STRUCK(is_ours(fd), FSYNC, 0) return real(fd); }
-int rename(const char *from, const char *to) { REAL(rename); STRUCK(!strncmp(to, root, root_length), RENAME, 0) return real(from, to); }
+int fsync(int fd) { REAL(fsync); STRUCK(is_ours(fd), FSYNC, 0) note_fd("fsync", fd); return real(fd); }
+int fdatasync(int fd) { REAL(fdatasync); STRUCK(is_ours(fd), FSYNC, 0) note_fd("fsync", fd); return real(fd); }
+int rename(const char *from, const char *to) {
+    REAL(rename);
+    STRUCK(!strncmp(to, root, root_length), RENAME, 0)
+    note("rename", from, to);
+    return real(from, to);
+}
 int renameat(int a, const char *from, int b, const char *to) {
     REAL(renameat);
-    STRUCK(!strncmp(to, root, root_length), RENAME, 0) return real(a, from, b, to);
+    STRUCK(!strncmp(to, root, root_length), RENAME, 0)
+    note("rename", from, to);
+    return real(a, from, b, to);
 }
 int connect(int fd, const struct sockaddr *address, socklen_t length) {
     REAL(connect);

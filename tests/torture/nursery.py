@@ -1,4 +1,4 @@
-"""Runs the whole pipeline in forked children that are killed, starved or refused on command. A program of its own, spoken to in JSON.
+"""Runs the pipeline in forked children that are killed or refused on command. A program of its own, spoken to in JSON.
 
 Started with faults.c preloaded. Everything heavy is imported once, so that a child costs what its run costs. One line in is one
 child; one line out says how it ended.
@@ -27,7 +27,7 @@ from tasks.stopping import heeding_sigterm
 from tasks.validate import expecting  # noqa: F401
 
 KINDS = ("write", "fsync", "rename", "connect")
-ACTIONS = ("fail", "kill", "full")
+ACTIONS = ("fail", "kill", "full", "trace")
 
 
 def main() -> None:
@@ -97,10 +97,7 @@ def _killer(point: str, event: str, nth: int) -> Any:
     def hook(frame: FrameType, what: str, function: Any) -> None:
         if what != event:
             return
-        if what.startswith("c_"):
-            name = getattr(function, "__qualname__", "")
-        else:
-            name = frame.f_code.co_qualname
+        name = getattr(function, "__qualname__", "") if what.startswith("c_") else frame.f_code.co_qualname
         if name == point:
             left[0] -= 1
             if left[0] == 0:

@@ -1,4 +1,4 @@
-"""The rig of the crash tests: a small world, a provider that writes down what it answered, and the nursery of children. No verdicts."""
+"""The rig of the crash tests: a small world, a provider that writes down what it answered, the nursery of children."""
 
 import asyncio
 import json
@@ -96,7 +96,7 @@ def make_world(folder: Path) -> Path:
 
 @dataclass
 class Nursery:
-    """The process that forks the children. `run` gives one child's end: code (negative: the signal), said, counts, wall_s, cpu_s."""
+    """The process that forks the children. A child's end: code (negative: the signal), said, counts, wall_s, cpu_s."""
 
     scratch: Path
     _process: subprocess.Popen[str]

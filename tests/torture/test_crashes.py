@@ -1,4 +1,4 @@
-"""The short form: a kill at every named point, some faults of each kind, a full disk and SIGTERM. The long form is `make torture`."""
+"""The short form: a kill at every named point, some faults of each kind, a full disk, SIGTERM. The long form: `make torture`."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,3 +80,34 @@ def test_sigterm_drains_and_pays_nothing_twice(strike: Callable[..., Any], recor
     ends = strike(*({"after_s": after_s, "signal": "SIGTERM"} for after_s in (0.15, 0.4)))
     assert {end["code"] for end in ends} <= {143, 0}
     assert len(recorder.billed) - n_before == 40
+
+
+def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(
+    children: Nursery, recorder: Recorder, tmp_path: Path
+) -> None:
+    """The order of the system's own calls: fsync(file), rename, fsync(folder), for every file that readers look at."""
+    file = make_world(tmp_path / "world")
+    lake = tmp_path / "world" / "lake"
+    assert children.run(file, recorder.url, kind="write", action="trace", n=0)["code"] == 0
+    calls = [line.split("\t") for line in lake.with_name("lake.trace").read_text().splitlines()]
+    synced: set[str] = set()
+    n_seen = 0
+    for place, (what, source, target) in enumerate(calls):
+        if what == "fsync":
+            synced.add(source)
+            continue
+        synced |= {target + path[len(source) :] for path in synced if path == source or path.startswith(f"{source}/")}
+        if _is_apart(lake, target):
+            continue
+        n_seen += 1
+        arrived = Path(target)
+        files = [str(path) for path in arrived.rglob("*") if path.is_file()] if arrived.is_dir() else [target]
+        assert set(files) <= synced, f"{target} took its place before it was on the disk"
+        assert ["fsync", str(arrived.parent), ""] in calls[place:], f"the folder of {target} is not synced after the rename"
+    assert n_seen > 10
+
+
+def _is_apart(lake: Path, target: str) -> bool:
+    """Renames inside the staging folder and of the data docs, which no reader relies on."""
+    inside = Path(target).relative_to(lake).parts
+    return inside[0] in ("staging", "data_docs")
