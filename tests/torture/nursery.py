@@ -34,15 +34,24 @@ def main() -> None:
     """Answer commands until standard input ends."""
     for line in sys.stdin:
         command = json.loads(line)
-        started = time.monotonic()
-        child = os.fork()
-        if child == 0:
-            _child(command)
-        _strike_from_outside(child, command)
-        _, status, usage = os.wait4(child, 0)
-        said = Path(command["said"]).read_text(errors="replace") if Path(command["said"]).exists() else ""
-        end = {"code": os.waitstatus_to_exitcode(status), "wall_s": time.monotonic() - started, "said": said[-2000:]}
-        print(json.dumps(end | {"cpu_s": usage.ru_utime + usage.ru_stime, "counts": _counts(command)}), flush=True)
+        siblings = [command | {"said": f"{command['said']}-{number}"} for number in range(command.get("n_at_once", 1))]
+        started = [(_fork(sibling), sibling, time.monotonic()) for sibling in siblings]
+        _strike_from_outside(started[0][0], command)
+        print(json.dumps([_end(*child) for child in started]), flush=True)
+
+
+def _fork(command: dict[str, Any]) -> int:
+    child = os.fork()
+    if child == 0:
+        _child(command)
+    return child
+
+
+def _end(child: int, command: dict[str, Any], started_s: float) -> dict[str, Any]:
+    _, status, usage = os.wait4(child, 0)
+    said = Path(command["said"]).read_text(errors="replace") if Path(command["said"]).exists() else ""
+    end = {"code": os.waitstatus_to_exitcode(status), "wall_s": time.monotonic() - started_s, "said": said[-2000:]}
+    return end | {"cpu_s": usage.ru_utime + usage.ru_stime, "counts": _counts(command)}
 
 
 def _strike_from_outside(child: int, command: dict[str, Any]) -> None:
@@ -76,6 +85,7 @@ def _run(command: dict[str, Any]) -> int:
     run = open_run(Path(command["file"]), judge_url=command["judge_url"])
     with heeding_sigterm():
         summary = run_pipeline(run, in_this_process, Reporter())
+    print(f"{summary.outcome} {summary.published.publication_id} asked {summary.asked.n_asked}")
     return 1 if summary.n_blocked else 0
 
 

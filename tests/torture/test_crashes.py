@@ -82,6 +82,21 @@ def test_sigterm_drains_and_pays_nothing_twice(strike: Callable[..., Any], recor
     assert len(recorder.billed) - n_before == 40
 
 
+def test_eight_at_once_buy_each_reply_once_and_publish_once(
+    children: Nursery, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
+) -> None:
+    """One of them is killed on the way: the others take over what it had claimed, at once."""
+    file = make_world(tmp_path / "world")
+    watch = Watch(file.parent / "lake", recorder)
+    ends = children.run_at_once(8, file, recorder.url, after_s=0.6, signal="SIGKILL")
+    assert [end["code"] for end in ends[1:]] == [0] * 7, [end["said"] for end in ends]
+    said = [end["said"].splitlines()[-1].split() for end in ends[1:]]
+    assert len({words[1] for words in said}) == 1  # one publication
+    assert sum(words[0] == "published" for words in said) <= 1  # written by one of them; the others found it
+    assert watch.at_the_end(children.run(file, recorder.url), reference) == []
+    assert max(end["wall_s"] for end in ends[1:]) < 55  # nobody waited for the dead one's claims to expire
+
+
 def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(
     children: Nursery, recorder: Recorder, tmp_path: Path
 ) -> None:
