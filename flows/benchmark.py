@@ -28,14 +28,16 @@ def benchmark(
     checkpoints: Sequence[str] | None = None,
     judge_url: str | None = None,
     replies: Path | None = None,
+    max_usd: float | None = None,
 ) -> RunSummary:
     """Run one benchmark file to a published table.
 
     file: the benchmark file. run_date: its logical date (default: today, UTC). checkpoints: only these.
     judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies and ask nobody.
+    max_usd: spend at most this, in place of the file's own limit.
     """
     with heeding_sigterm():
-        run = open_run(file, run_date, judge_url)
+        run = open_run(file, run_date, judge_url, max_usd)
         if replies is None:
             check_keys(run)
         reporter = current()

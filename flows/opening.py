@@ -10,6 +10,7 @@ from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark, Judge, load_benchmark, source_name
 from schemas.errors import RubricError
+from tasks.judge.budget import check_max_usd
 from tasks.judge.client import api_key
 from tasks.store import Lake
 
@@ -35,16 +36,19 @@ class OpenedRun:
         return next(judge for judge in self.benchmark.judges if judge.model == model)
 
 
-def open_run(file: Path, run_date: date | None = None, judge_url: str | None = None) -> OpenedRun:
+def open_run(file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None) -> OpenedRun:
     """Open the run a benchmark file describes.
 
-    `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`.
+    `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`; `max_usd` stands
+    in place of the file's own.
     Raises BenchmarkFileError or RubricError; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
     if judge_url is not None:
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
         benchmark = benchmark.model_copy(update={"judges": judges})
+    if max_usd is not None:
+        benchmark = benchmark.model_copy(update={"limits": benchmark.limits.model_copy(update={"max_usd": max_usd})})
     folders = [benchmark.path(folder) for folder in benchmark.rubric_folders]
     rubrics = find_rubrics([choice.id for choice in benchmark.rubrics], [*folders, SHIPPED])
     for rubric in rubrics.values():
@@ -59,14 +63,8 @@ def open_run(file: Path, run_date: date | None = None, judge_url: str | None = N
 
 
 def check_keys(run: OpenedRun) -> None:
-    """Raise MissingKeyError, before anything is read or sent, where a remote judge is to be asked without a key."""
+    """Before anything is sent: MissingKeyError where a remote judge has no key, InputError where max_usd cannot be kept."""
+    check_max_usd(run.benchmark.judges, run.benchmark.limits.max_usd)
     for judge in run.benchmark.judges:
         if not judge.recorded:
             api_key(judge)
-
-
-def not_enforced(benchmark: Benchmark) -> list[str]:
-    """What the file asks for and this version does not do yet: said aloud before a run, never passed over."""
-    limits = benchmark.limits
-    asked = {"max_usd": limits.max_usd, "tokens_per_minute": limits.tokens_per_minute}
-    return [f"limits.{name} = {value:g} is not enforced by this version" for name, value in asked.items() if value is not None]

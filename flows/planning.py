@@ -1,4 +1,4 @@
-"""The preview behind `salon plan`: what a run would ask, and what is stored already. Nothing is sent; Prefect has no part."""
+"""The preview behind `salon plan`: what a run would ask, cost and take. Nothing is sent; Prefect has no part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,28 +6,40 @@ from pathlib import Path
 
 from flows import stages
 from flows.fan_out import in_this_process
-from flows.opening import open_run
+from flows.opening import OpenedRun, open_run
 from flows.progress import Reporter
-from schemas.tables import REQUESTS
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.tables import REQUESTS, SAMPLES
 from tasks.ingest.samples import IngestResult
+from tasks.judge.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.ledger import Ledger
+from tasks.judge.observed import load_observed
+from tasks.judge.planning import PlannedPart
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRubric:
     """What one judge is to be asked by one rubric."""
 
-    rubric_id: str
-    judge_model: str
-    is_recorded: bool
-    n_requests: int
-    n_cached: int
-    n_output_tokens_expected: int  # of what is still to be asked
+    rubric: Rubric
+    judge: Judge
+    forecast: Forecast
+
+    @property
+    def rubric_id(self) -> str:
+        """The rubric's id."""
+        return self.rubric.id
 
     @property
     def n_to_ask(self) -> int:
         """Requests that would be sent: none to a judge whose replies are only recorded."""
-        return 0 if self.is_recorded else self.n_requests - self.n_cached
+        return self.forecast.n_to_ask
+
+    @property
+    def expected_usd(self) -> float | None:
+        """What it would cost in the judge's own mode; `auto` is counted at the online price."""
+        return self.forecast.batch_usd if self.judge.mode == "batch" else self.forecast.online_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +49,63 @@ class Preview:
     name: str
     dataset: IngestResult
     rubrics: tuple[PlannedRubric, ...]
-    requests_per_minute: int | None
+    limits: Limits
 
     @property
-    def minutes_at_limit(self) -> float | None:
-        """Minutes the asking takes at the stated requests a minute; None where no limit is stated."""
-        n_to_ask = sum(row.n_to_ask for row in self.rubrics)
-        return n_to_ask / self.requests_per_minute if self.requests_per_minute else None
+    def n_to_ask(self) -> int:
+        """Requests that would be sent."""
+        return sum(row.n_to_ask for row in self.rubrics)
+
+    @property
+    def expected_usd(self) -> float | None:
+        """What all of it would cost, each judge in its own mode; None where a price is not known."""
+        return total_usd(row.expected_usd for row in self.rubrics if row.n_to_ask)
+
+    @property
+    def minutes(self) -> float | None:
+        """Minutes the asking takes at the stated limits, one rubric and judge after the other; None where none is stated."""
+        limits = self.limits
+        each = [row.forecast.minutes(limits.requests_per_minute, limits.tokens_per_minute) for row in self.rubrics]
+        return total_usd(each)
 
 
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:
-    """Read the sources, plan, and look into the ledger."""
+    """Read the sources, plan, look into the ledger and count what is left to ask."""
     run = open_run(file)
     dataset = stages.ingest(run, in_this_process, reporter, checkpoints)
     planned = stages.plan(run, dataset.dataset_id, in_this_process, reporter)
-    rows: dict[tuple[str, str], PlannedRubric] = {}
     with Ledger(run.ledger_url) as ledger:
-        for part in planned.parts:
-            requests = run.lake.read_part(REQUESTS, planned.plan_id, part.index, ["request_key", "n_output_tokens_expected"])
-            n_cached = len(ledger.known(requests["request_key"]))
-            expected = requests["n_output_tokens_expected"].to_list()  # the same for every request of a rubric
-            n_tokens = (requests.height - n_cached) * (expected[0] if expected else 0)
-            before = rows.get((part.rubric_id, part.judge_model))
-            rows[part.rubric_id, part.judge_model] = PlannedRubric(
-                part.rubric_id,
-                part.judge_model,
-                run.judge(part.judge_model).recorded,
-                requests.height + (before.n_requests if before else 0),
-                n_cached + (before.n_cached if before else 0),
-                n_tokens + (before.n_output_tokens_expected if before else 0),
-            )
-    return Preview(run.benchmark.name, dataset, tuple(rows.values()), run.benchmark.limits.requests_per_minute)
+        rows = _forecasts(run, dataset.dataset_id, planned, ledger, reporter)
+    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)
+
+
+def _forecasts(
+    run: OpenedRun, dataset_id: str, planned: stages.Plan, ledger: Ledger, reporter: Reporter
+) -> tuple[PlannedRubric, ...]:
+    observed = load_observed(ledger)
+    tallies: dict[tuple[str, str], Tally] = {}
+    reporter.start("count", len(planned.parts))
+    for part in planned.parts:
+        rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
+        tally = tallies.setdefault((rubric.id, judge.model), Tally(judge, rubric.n_output_tokens_expected))
+        has_observed = (rubric.id, rubric.version, judge.model) in observed
+        _add(run, dataset_id, planned.plan_id, part, tally, ledger, has_observed=has_observed)
+        reporter.advance("count")
+    reporter.finish("count")
+    rows: list[PlannedRubric] = []
+    for (rubric_id, judge_model), tally in tallies.items():
+        rubric = run.rubrics[rubric_id]
+        known = observed.get((rubric_id, rubric.version, judge_model))
+        rows.append(PlannedRubric(rubric, tally.judge, forecast(tally, known)))
+    return tuple(rows)
+
+
+def _add(
+    run: OpenedRun, dataset_id: str, plan_id: str, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool
+) -> None:
+    """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
+    requests = run.lake.read_part(REQUESTS, plan_id, part.index, FORECAST_COLUMNS)
+    samples = run.lake.read_part(SAMPLES, dataset_id, part.samples_part, SIZE_COLUMNS)
+    known = ledger.known(requests["request_key"])
+    replies = ledger.replies(known) if known and not has_observed else None
+    tally.add(requests, samples, known, replies)

@@ -10,16 +10,18 @@ import polars as pl
 from flows.fan_out import FanOut
 from flows.opening import OpenedRun
 from flows.progress import Reporter
+from schemas.benchmark import Judge
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
 from tasks.ingest.samples import IngestResult, find_shards, finish
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
-from tasks.judge.planning import PlannedPart, new_stagings, staged_judgements
+from tasks.judge.planning import PlannedPart, is_planned, new_stagings, staged_judgements, together
 from tasks.judge.prefect_tasks import ask_judge, plan_questions, take_replies
 from tasks.judge.recorded import ImportResult, import_replies
 from tasks.judge.snapshot import snapshot_id
+from tasks.store import Staging
 from tasks.validate.parse import reading_id
 from tasks.validate.prefect_tasks import read_replies
 
@@ -61,11 +63,38 @@ def ingest(run: OpenedRun, fan_out: FanOut, reporter: Reporter, checkpoints: Col
 
 
 def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -> Plan:
-    """What every sample is asked, by every rubric and judge. Raises NothingToJudgeError where none can be asked by a rubric."""
-    choices = [(rubric, judge) for rubric in run.rubrics.values() for judge in run.benchmark.judges]
-    reporter.start("plan", len(choices))
+    """What every sample is asked, by every rubric and judge. Raises NothingToJudgeError where none can be asked by a rubric.
+
+    Every key is computed each time; requests are rendered and written only for a plan that is not in the lake yet.
+    """
+    reporter.start("plan", len(run.rubrics) * len(run.benchmark.judges))
+    judgements, requests = new_stagings(run.lake)
+    try:
+        parts = _planned(run, dataset_id, fan_out, (judgements, None), reporter)
+        staged = staged_judgements(judgements)
+        summary = summarise(staged)
+        for rubric in run.rubrics.values():
+            mine = summary.filter(summary["rubric_id"] == rubric.id)
+            check_something_to_ask(mine, run.rubrics, _with_first_row(run, dataset_id, run.sources_for(rubric.id)))
+        key = plan_id(staged, run.rubrics.values(), dataset_id=dataset_id)
+        if not is_planned(run.lake, key):
+            _planned(run, dataset_id, fan_out, (None, requests))
+            requests.commit(key)
+            judgements.commit(key)
+    finally:
+        judgements.discard()
+        requests.discard()
+    reporter.finish("plan")
+    return Plan(key, tuple(parts))
+
+
+def _planned(
+    run: OpenedRun, dataset_id: str, fan_out: FanOut, stagings: tuple[Staging | None, Staging | None],
+    reporter: Reporter | None = None,
+) -> list[PlannedPart]:  # fmt: skip
+    """Plan every rubric with every judge, in an order that is the plan's own: parts are found again by their number."""
+    choices = [(run.rubrics[rubric_id], judge) for rubric_id in sorted(run.rubrics) for judge in _by_model(run.benchmark.judges)]
     n_parts = len(run.lake.parts(SAMPLES, dataset_id))
-    stagings = new_stagings(run.lake)
     calls = (
         {
             "lake": run.lake,
@@ -79,23 +108,15 @@ def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -
         for number, (rubric, judge) in enumerate(choices)
     )
     parts: list[PlannedPart] = []
-    try:
-        for planned in fan_out(plan_questions, calls):
-            parts += planned
+    for planned in fan_out(plan_questions, calls):
+        parts += planned
+        if reporter:
             reporter.advance("plan")
-        judgements = staged_judgements(stagings[0])
-        summary = summarise(judgements)
-        for rubric in run.rubrics.values():
-            mine = summary.filter(summary["rubric_id"] == rubric.id)
-            check_something_to_ask(mine, run.rubrics, _with_first_row(run, dataset_id, run.sources_for(rubric.id)))
-        key = plan_id(judgements, run.rubrics.values())
-        for staging in stagings:
-            staging.commit(key)
-    finally:
-        for staging in stagings:
-            staging.discard()
-    reporter.finish("plan")
-    return Plan(key, tuple(parts))
+    return parts
+
+
+def _by_model(judges: Sequence[Judge]) -> list[Judge]:
+    return sorted(judges, key=lambda judge: judge.model)
 
 
 def _with_first_row(run: OpenedRun, dataset_id: str, sources: Sequence[str]) -> list[str]:
@@ -128,6 +149,7 @@ def judge(run: OpenedRun, dataset_id: str, planned: Plan, run_id: str, fan_out: 
             "judge": run.judge(part.judge_model),
             "limits": limits,
             "ledger_url": run.ledger_url,
+            "run_id": run_id,
             "on_reply": lambda _reply: reporter.advance("judge"),
         }
         for part in asked
@@ -156,6 +178,10 @@ def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Repo
         reporter.finish("snapshot")
 
 
+def _indices(planned: Plan) -> list[list[int]]:
+    return [[part.index for part in parts] for parts in together(planned.parts)]
+
+
 def read(run: OpenedRun, planned: Plan, snapshot: str, code: str, fan_out: FanOut, reporter: Reporter) -> str:
     """The snapshot's replies read into scores. A reading that stands in the lake is not made again."""
     key = reading_id(snapshot, run.rubrics, code)
@@ -165,8 +191,9 @@ def read(run: OpenedRun, planned: Plan, snapshot: str, code: str, fan_out: FanOu
     staging = run.lake.stage(SCORES)
     common = {"lake": run.lake, "plan_id": planned.plan_id, "snapshot_id": snapshot, "rubrics": run.rubrics, "staging": staging}
     try:
-        for _ in fan_out(read_replies, (common | {"index": part.index} for part in planned.parts)):
-            reporter.advance("read")
+        some = _indices(planned)
+        for indices, _ in zip(some, fan_out(read_replies, (common | {"indices": indices} for indices in some)), strict=True):
+            reporter.advance("read", len(indices))
         return staging.commit(key)
     finally:
         staging.discard()

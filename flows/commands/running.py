@@ -8,20 +8,22 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.commands.tables import print_expected, print_leaderboard, print_plan, print_summary
-from flows.opening import check_keys, not_enforced, open_run
+from flows.commands.plan_table import print_plan
+from flows.commands.tables import print_expected, print_leaderboard, print_summary
+from flows.opening import check_keys, open_run
 from flows.progress import attach
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
 Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
+MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
 DEMO_DATE = date(2026, 1, 1)  # the demo's logical date never changes, so that a second run publishes nothing new
 
 
-def run(file: BenchmarkFile, run_date: RunDate = None, checkpoints: Checkpoints = None) -> int:
+def run(file: BenchmarkFile, run_date: RunDate = None, checkpoints: Checkpoints = None, max_usd: MaxUsd = None) -> int:
     """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
-    return _run(file, run_date.date() if run_date else None, _listed(checkpoints))
+    return _run(file, run_date.date() if run_date else None, _listed(checkpoints), max_usd=max_usd)
 
 
 def import_(
@@ -34,7 +36,7 @@ def import_(
 
 
 def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
-    """What a run would ask and what is stored already; nothing is sent."""
+    """What a run would ask, cost and take; nothing is sent."""
     from flows.planning import preview
 
     console = Console(stderr=True)
@@ -69,21 +71,21 @@ def _run(
     *,
     judge_url: str | None = None,
     replies: Path | None = None,
+    max_usd: float | None = None,
     is_demo: bool = False,
 ) -> int:
     console = Console(stderr=True)
-    opened = open_run(file, run_date, judge_url)  # before Prefect starts: what is wrong with the file is said at once
+    opened = open_run(file, run_date, judge_url, max_usd)  # before Prefect starts: what is wrong with the file is said at once
     if replies is None:
         check_keys(opened)
-    for sentence in not_enforced(opened.benchmark):
-        console.print(f"note: {sentence}")
     from flows.benchmark import benchmark
     from flows.terminal import keep_prefect_quiet
 
     reporter = attach(console)
     keep_prefect_quiet()
     with reporter.shown():
-        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, replies.absolute() if replies else None)
+        recorded = replies.absolute() if replies else None
+        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd)
     out = Console(soft_wrap=True, highlight=False)
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:

@@ -1,4 +1,4 @@
-"""How tables look in a terminal: the leaderboard, the plan, the expected values of the demo, the last lines of a run."""
+"""How tables look in a terminal: the leaderboard, the expected values of the demo, the last lines of a run."""
 
 import json
 from pathlib import Path
@@ -16,8 +16,7 @@ from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.benchmark import RunSummary
-    from flows.planning import Preview
+    from flows.pipeline import RunSummary
 
 STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 
@@ -117,16 +116,3 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
 
 def _lake_option(lake: Path) -> str:
     return "" if Path("lake").resolve() == lake else f" --lake {escape(str(lake))}"
-
-
-def print_plan(console: Console, preview: "Preview") -> None:
-    """What a run would ask."""
-    table = Table("rubric", "judge", "requests", "stored already", "to ask", "output tokens expected", box=None)
-    for row in preview.rubrics:
-        to_ask = "recorded only" if row.is_recorded else f"{row.n_to_ask:,}"
-        tokens = "-" if row.is_recorded else f"{row.n_output_tokens_expected:,}"
-        table.add_row(Text(row.rubric_id), Text(row.judge_model), f"{row.n_requests:,}", f"{row.n_cached:,}", to_ask, tokens)
-    console.print(f"{escape(preview.name)}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
-    console.print(table)
-    minutes = preview.minutes_at_limit
-    console.print("nothing was sent" + (f"; about {minutes:.1f} minutes at the stated limit" if minutes is not None else ""))

@@ -24,10 +24,12 @@ _MARKER = secrets.token_hex(16)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's bytes as the judge is shown them, and their format (PNG, JPEG, WEBP)."""
+    """A picture's bytes as the judge is shown them, their format (PNG, JPEG, WEBP), and its size where that is known."""
 
     content: bytes
     image_format: str
+    width_px: int | None = None
+    height_px: int | None = None
 
 
 def check_parameters(parameters: Mapping[str, object]) -> None:

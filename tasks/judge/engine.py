@@ -25,7 +25,9 @@ from tasks.judge.answers import Answer
 from tasks.judge.bodies import Picture, request_body
 from tasks.judge.claims import Claims
 from tasks.judge.client import JudgeClient
+from tasks.judge.cost import Estimate
 from tasks.judge.feed import LEAST_BLOCK, Ask, Feed
+from tasks.judge.gates import Gates
 from tasks.judge.ledger import Ledger
 from tasks.judge.outage import outage
 from tasks.judge.outcome import Outcome
@@ -41,6 +43,7 @@ async def judge_requests(
     *,
     limits: Limits,
     rubric: Rubric,
+    gates: Gates,
     plan_id: str = "",
     on_reply: Callable[[JudgeReply], None] | None = None,
     stop: asyncio.Event | None = None,
@@ -57,7 +60,7 @@ async def judge_requests(
     claims, stopping = Claims(ledger), asyncio.Event()
     feed = Feed(requests, claims, stopping, block=max(LEAST_BLOCK, limits.concurrency))
     answering = AnsweringModel(ledger, plan_id, client.judge)
-    run = _Run(feed, images, ledger, client, rubric, on_reply, retries, limits, answering, Breaker(n_failures_to_stop))
+    run = _Run(feed, images, ledger, client, rubric, gates, on_reply, retries, limits, answering, Breaker(n_failures_to_stop))
     beside = [asyncio.create_task(run.keep_claims())]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
@@ -72,6 +75,7 @@ async def judge_requests(
         worker.result()
     run.outcome.n_requests, run.outcome.n_cached = requests.height, feed.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
+    run.outcome.is_spent = gates.is_spent
     run.raise_outage()
     return run.outcome
 
@@ -95,6 +99,7 @@ class _Run:
     ledger: Ledger
     client: JudgeClient
     rubric: Rubric
+    gates: Gates
     on_reply: Callable[[JudgeReply], None] | None
     retries: Mapping[ReplyStatus, Retry]
     limits: Limits
@@ -132,9 +137,10 @@ class _Run:
         picture = self.images(ask.image_sha256) if ask.image_sha256 is not None else None
         parameters = _parameters(ask.parameters_json)
         body = request_body(self.client.judge.model, parameters, orjson.loads(ask.messages_json), picture)
+        estimate = self.gates.estimate(ask, picture)
         opened: str | None = None
         for ask_index in range(ask.ask_index, 2):
-            answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, body, opened)
+            answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, body, estimate, opened)
             self.breaker.record(answer)
             if self.breaker.is_open:
                 self.stopping.set()
@@ -153,19 +159,25 @@ class _Run:
         self.outcome.n_by_status[answer.status.value] += 1
         self.outcome.n_answered += answer.status == ReplyStatus.ANSWERED
 
-    async def attempt(self, ask: Ask, ask_index: int, body: bytes, opened: str | None) -> tuple[Answer, str, int]:
+    async def attempt(
+        self, ask: Ask, ask_index: int, body: bytes, estimate: Estimate, opened: str | None
+    ) -> tuple[Answer, str, int]:
         """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
         n_attempts = ask.n_earlier[ask_index]
         while True:
-            await self.wait_for_slot()
-            if self.stopping.is_set():
-                if opened is not None:
-                    await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
-                return Answer(ReplyStatus.NOT_ASKED), "", n_attempts
-            attempt_id = opened or await self.ledger.begin(ask.request_key, ask_index, self.client.judge.model)
-            opened = None
-            answer = await self.client.ask(body)
+            if not await self.gates.enter(estimate, self.stopping):
+                return await self.not_asked(opened), "", n_attempts
+            answer: Answer | None = None
+            try:
+                attempt_id = opened or await self.ledger.begin(ask.request_key, ask_index, self.client.judge.model)
+                opened = None
+                if not await self.gates.sit_out(self.stopping):
+                    answer = Answer(ReplyStatus.NOT_ASKED)
+                    return await self.not_asked(attempt_id), "", n_attempts
+                answer = await self.client.ask(body)
+            finally:
+                await self.gates.leave(estimate, answer)
             n_attempts += 1
             self.outcome.n_asked += 1
             if answer.status in FINAL_REPLY_STATUSES:
@@ -177,6 +189,13 @@ class _Run:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
 
+    async def not_asked(self, opened: str | None) -> Answer:
+        """What becomes of an ask that may not be sent: the run is stopped, or its money is spent, and then it stops."""
+        self.stopping.set()
+        if opened is not None:
+            await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
+        return Answer(ReplyStatus.NOT_ASKED)
+
     def wait_s(self, answer: Answer, n_tried: Counter[ReplyStatus]) -> float | None:
         """Seconds until the next attempt, None where there is none. What the provider asks for is the least that is waited."""
         retry = self.retries.get(answer.status)
@@ -185,9 +204,6 @@ class _Run:
         asked_for = answer.retry_after_s or 0.0
         is_over = n_tried[answer.status] >= retry.n_attempts or asked_for > MAX_RETRY_AFTER_S
         return None if is_over else asked_for + retry.wait_s(n_tried[answer.status])
-
-    async def wait_for_slot(self) -> None:
-        """Wait until one more request may be sent."""
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, or less where the run is stopped."""
@@ -217,6 +233,7 @@ class _Run:
             n_input_tokens=answer.n_input_tokens,
             n_cached_tokens=answer.n_cached_tokens,
             n_output_tokens=answer.n_output_tokens,
+            cost_usd=self.gates.costs.cost_usd(answer),
             latency_s=answer.latency_s,
             n_attempts=n_attempts,
             logprobs_json=answer.logprobs_json,

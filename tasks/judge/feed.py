@@ -85,7 +85,8 @@ class Feed:
         for key, row in rows.items():
             if key in taken.ours:
                 n_earlier = (taken.n_attempts.get((key, 0), 0), taken.n_attempts.get((key, 1), 0))
-                self._ready.append(Ask(*row, int(key in taken.due), n_earlier))
+                _, variant, parameters, facts, messages, digest = row
+                self._ready.append(Ask(key, variant, parameters, facts, messages, digest, int(key in taken.due), n_earlier))
             elif key in taken.elsewhere:
                 self._elsewhere[key] = row
         return taken

@@ -21,6 +21,7 @@ class Outcome:
     n_by_status: Counter[str] = field(default_factory=Counter)
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
     is_stopped: bool = False  # it ended early because the caller said so
+    is_spent: bool = False  # it ended early because max_usd is reached
 
     def count(self, reply: JudgeReply) -> None:
         """Add what a stored reply was billed."""
@@ -33,7 +34,12 @@ class Outcome:
         """Both together."""
         together = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name not in _APART}
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
-        return Outcome(**together, cost_usd=sum(costs) if costs else None, is_stopped=self.is_stopped or other.is_stopped)
+        return Outcome(
+            **together,
+            cost_usd=sum(costs) if costs else None,
+            is_stopped=self.is_stopped or other.is_stopped,
+            is_spent=self.is_spent or other.is_spent,
+        )
 
 
-_APART = ("cost_usd", "is_stopped")
+_APART = ("cost_usd", "is_stopped", "is_spent")

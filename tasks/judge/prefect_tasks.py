@@ -36,13 +36,14 @@ def ask_judge(
     judge: Judge,
     limits: Limits,
     ledger_url: str,
+    run_id: str,
     on_reply: OnReply | None = None,
 ) -> Outcome:
     """Ask what the ledger lacks of a shard's requests."""
     requests = lake.read_part(REQUESTS, plan_id, part.index)
     return judge_shard(
         lake, dataset_id, part.samples_part, requests, rubric, judge, limits, ledger_url,
-        plan_id=plan_id, on_reply=on_reply, stop=STOP,
+        plan_id=plan_id, run_id=run_id, on_reply=on_reply, stop=STOP,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from schemas.tables import SAMPLES
 from tasks.judge.bodies import Picture
 from tasks.judge.client import JudgeClient
 from tasks.judge.engine import judge_requests
+from tasks.judge.gates import open_gates
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.store import Lake
@@ -26,6 +27,7 @@ from tasks.store import Lake
 GROUPS_HELD = 2
 """Row groups of pictures (64 each) in memory at once; requests come in the order of the samples."""
 STOP_POLL_S = 0.1
+_ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
 
 
 class PartPictures:
@@ -35,22 +37,22 @@ class PartPictures:
         self._path = path
         self._file = pq.ParquetFile(path)
         self._groups: OrderedDict[int, list[bytes | None]] = OrderedDict()
-        self._places: dict[str, tuple[int, int, str]] = {}
+        self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
         for group in range(self._file.num_row_groups):
-            columns = self._file.read_row_group(group, columns=["image_sha256", "image_format"]).to_pydict()
-            for row, (digest, name) in enumerate(zip(columns["image_sha256"], columns["image_format"], strict=True)):
+            columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
+            for row, (digest, name, *size_px) in enumerate(zip(*(columns[name] for name in _ABOUT), strict=True)):
                 if digest is not None:
-                    self._places.setdefault(digest, (group, row, name or "PNG"))
+                    self._places.setdefault(digest, (group, row, name or "PNG", *size_px))
 
     def __call__(self, image_sha256: str) -> Picture:
         """The picture with this digest. Raises CorruptLakeError where the part does not hold it."""
-        group, row, image_format = self._places.get(image_sha256, (-1, -1, ""))
+        group, row, image_format, width_px, height_px = self._places.get(image_sha256, (-1, -1, "", None, None))
         content = self._read(group)[row] if group >= 0 else None
         if content is None:
             raise CorruptLakeError(
                 f"{self._path} does not hold the picture {image_sha256[:12]}; delete the partition and run again"
             )
-        return Picture(content, image_format)
+        return Picture(content, image_format, width_px, height_px)
 
     def close(self) -> None:
         """Close the file."""
@@ -77,13 +79,14 @@ def judge_shard(
     ledger_url: str,
     *,
     plan_id: str = "",
+    run_id: str = "",
     on_reply: Callable[[JudgeReply], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
     """Ask what the ledger lacks of these REQUESTS rows, whose pictures are in part `part_index` of the dataset.
 
-    `on_reply` is called in the calling thread, after each reply is durable. When `stop` is set, replies under way are stored
-    and it returns. Raises MissingKeyError, ProviderError, StoreError.
+    Shards with one `run_id` share `limits.max_usd`. `on_reply` is called in the calling thread, after each reply is durable.
+    When `stop` is set, replies under way are stored and it returns. Raises MissingKeyError, ProviderError, StoreError.
     """
     with Ledger(ledger_url) as ledger:
         keys = requests["request_key"]
@@ -92,24 +95,28 @@ def judge_shard(
             return Outcome(n_requests=len(known), n_cached=len(known))
         pictures = PartPictures(lake.part(SAMPLES, dataset_id, part_index))
         try:
-            judging = partial(
-                judge_requests, requests, pictures, ledger,
-                limits=limits, rubric=rubric, plan_id=plan_id, on_reply=on_reply,
-            )  # fmt: skip
-            return asyncio.run(_judge(judging, judge, limits, stop))
+            judging = partial(judge_requests, requests, pictures, ledger, plan_id=plan_id, on_reply=on_reply)
+            return asyncio.run(_judge(judging, ledger, rubric, judge, limits, run_id, stop))
         finally:
             pictures.close()
 
 
 async def _judge(
-    judging: Callable[..., Coroutine[Any, Any, Outcome]], judge: Judge, limits: Limits, stop: threading.Event | None
+    judging: Callable[..., Coroutine[Any, Any, Outcome]],
+    ledger: Ledger,
+    rubric: Rubric,
+    judge: Judge,
+    limits: Limits,
+    run_id: str,
+    stop: threading.Event | None,
 ) -> Outcome:
-    """The loop's own things: the client with its connections, and an event that follows the caller's."""
+    """The loop's own things: the client with its connections, the gates, and an event that follows the caller's."""
     client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
     stopping = asyncio.Event()
     watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
     try:
-        return await judging(client=client, stop=stopping)
+        async with open_gates(ledger, client, rubric, limits, run_id) as gates:
+            return await judging(limits=limits, rubric=rubric, client=client, gates=gates, stop=stopping)
     finally:
         if watcher is not None:
             watcher.cancel()

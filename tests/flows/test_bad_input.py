@@ -159,9 +159,3 @@ def test_unknown_options_and_commands_are_named(salon: Callable[..., Said]) -> N
     said = salon("run", "none.toml")
     assert said.code == 2
     assert "none.toml" in said.err
-
-
-def test_a_limit_that_is_not_enforced_is_said_aloud(benchmark: Callable[..., Path], salon: Callable[..., Said]) -> None:
-    file = benchmark("")
-    file.write_text(file.read_text() + "[limits]\nmax_usd = 25.0\n")
-    assert "limits.max_usd = 25 is not enforced" in salon("run", file).err

@@ -18,6 +18,7 @@ from schemas.statuses import ReplyStatus as S
 from tasks.judge.bodies import Picture
 from tasks.judge.client import JudgeClient
 from tasks.judge.engine import judge_requests
+from tasks.judge.gates import open_gates
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.judge.plan import plan_part
@@ -44,7 +45,8 @@ def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
                 given = {"retries": QUICK, "limits": limits, "rubric": rubric, "stop": stop} | options
                 if callable(make := options.get("stop")):
                     given["stop"] = make(stop)
-                return await judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, **given)
+                async with open_gates(ledger, client, rubric, limits, "run") as gates:
+                    return await judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, gates=gates, **given)
             finally:
                 await client.close()
 
@@ -226,10 +228,15 @@ def test_a_storm_ends_with_every_item_answered_or_typed(
 def test_stopping_stores_what_is_under_way(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
 ) -> None:
-    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.2)
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.5)
 
     def stop_soon(stop: asyncio.Event) -> asyncio.Event:
-        asyncio.get_running_loop().call_later(0.1, stop.set)
+        async def once_all_are_under_way() -> None:
+            while provider.n < 4:
+                await asyncio.sleep(0.01)
+            stop.set()
+
+        stop.task = asyncio.create_task(once_all_are_under_way())
         return stop
 
     outcome = run(requests, stop=stop_soon, limits=Limits(concurrency=4, deadline_s=2))
@@ -240,18 +247,19 @@ def test_stopping_stores_what_is_under_way(
 def test_a_cancelled_run_stores_what_is_under_way(
     provider: Any, requests: pl.DataFrame, ledger: Ledger, judge: Judge, rubric: Rubric
 ) -> None:
-    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.2)
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.5)
 
     async def ask() -> None:
         client = JudgeClient(judge, 4, 2)
         limits = Limits(concurrency=4, deadline_s=2)
-        task = asyncio.create_task(
-            judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, limits=limits, rubric=rubric)
-        )
-        await asyncio.sleep(0.1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        async with open_gates(ledger, client, rubric, limits, "run") as gates:
+            given = {"limits": limits, "rubric": rubric, "gates": gates}
+            task = asyncio.create_task(judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, **given))
+            while provider.n < 4:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
         await client.close()
 
     asyncio.run(ask())
@@ -264,10 +272,12 @@ def test_a_ledger_that_fails_stops_the_asking(
 
     async def ask() -> None:
         client = JudgeClient(judge, 4, 2)
+        limits = Limits(concurrency=4)
         with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
-            await judge_requests(
-                requests, lambda _: Picture(b"", "PNG"), full, client, limits=Limits(concurrency=4), rubric=rubric
-            )
+            async with open_gates(full, client, rubric, limits, "run") as gates:
+                await judge_requests(
+                    requests, lambda _: Picture(b"", "PNG"), full, client, limits=limits, rubric=rubric, gates=gates
+                )
         await client.close()
 
     asyncio.run(ask())

@@ -1,0 +1,137 @@
+"""How a plan looks in a terminal: what would be asked, what it costs, how long it takes, and what to beware of."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from tasks.judge.forecast import total_usd
+from tasks.judge.prices import ModelPrice, why_no_price
+
+if TYPE_CHECKING:
+    from flows.planning import PlannedRubric, Preview
+
+
+def print_plan(console: Console, preview: "Preview") -> None:
+    """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
+    console.print(f"{escape(preview.name)}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
+    console.print(
+        "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
+    )
+    for judge_model in dict.fromkeys(row.judge.model for row in preview.rubrics):
+        _print_judge(console, preview, [row for row in preview.rubrics if row.judge.model == judge_model])
+    asked = [row.forecast for row in preview.rubrics if row.n_to_ask]
+    online, batch, worst = (
+        format_usd(total_usd(getattr(each, name) for each in asked)) for name in ("online_usd", "batch_usd", "worst_usd")
+    )
+    saved = format_usd(total_usd(row.forecast.saved_usd for row in preview.rubrics if not row.judge.recorded))
+    if asked:
+        console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {worst} online")
+        console.print(f"time        {_time(preview)}")
+    console.print(
+        f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
+    )
+    for sentence in plan_warnings(preview):
+        console.print(f"[yellow]warning[/]     {escape(sentence)}")
+    console.print("nothing was sent")
+
+
+def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric]") -> None:
+    """One judge: its price with source and date, and a line for each rubric."""
+    judge, price = rows[0].judge, rows[0].forecast.price
+    console.print(Text.assemble("judged by ", (judge.model, "bold"), ", replies recorded elsewhere" if judge.recorded else ""))
+    if not judge.recorded:
+        said = why_no_price(judge) if price is None else _price(price)
+        console.print(Text(said, style="yellow" if price is None else "dim"))
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column("rubric", overflow="fold", min_width=8)
+    for name in ("total", "stored", "to ask", "in", "out", "online", "batch", "most", "saved", "min"):
+        table.add_column(name, justify="right", overflow="fold")
+    limits = preview.limits
+    for row in rows:
+        each = row.forecast
+        minutes = each.minutes(limits.requests_per_minute, limits.tokens_per_minute)
+        table.add_row(
+            Text(row.rubric_id), _short(each.n_requests), f"{each.n_cached / max(1, each.n_requests):.0%}", _short(each.n_to_ask),
+            _short(each.n_input_tokens), _short(each.n_output_tokens),
+            *(format_usd(usd) for usd in (each.online_usd, each.batch_usd, each.worst_usd, each.saved_usd)),
+            "-" if minutes is None else f"{minutes:,.1f}",
+        )  # fmt: skip
+    console.print(table)
+    for row in rows:
+        if row.forecast.observed.n_replies:
+            console.print(Text(f"{row.rubric_id}: {_correction(row)}", style="dim"))
+    console.print()
+
+
+def plan_warnings(preview: "Preview") -> list[str]:
+    """What could surprise: a budget that is too small, a price that is not known, thinking that nobody has counted yet."""
+    sentences: list[str] = []
+    asked = [row for row in preview.rubrics if row.n_to_ask]
+    max_usd, expected = preview.limits.max_usd, preview.expected_usd
+    worst = total_usd(row.forecast.worst_usd for row in asked)
+    if max_usd is not None and expected is None:
+        sentences.append("limits.max_usd cannot be kept without a price; a run would stop before anything is sent")
+    elif max_usd is not None and expected is not None and max_usd < expected:
+        sentences.append(
+            f"limits.max_usd = {max_usd:g} is below the {format_usd(expected)} expected: "
+            f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
+        )
+    elif max_usd is not None and worst is not None and max_usd < worst:
+        sentences.append(
+            f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
+            "at most: where replies are long, the run stops before its end"
+        )
+    thinking = {row.judge.model for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
+    unknown = {row.judge.model for row in asked if not row.forecast.observed.n_replies} & thinking
+    sentences += [
+        f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
+        "until replies are stored"
+        for model in sorted(unknown)
+    ]
+    return sentences
+
+
+def format_usd(usd: float | None) -> str:
+    """USD for people, in about three digits; "?" where it is not known."""
+    if usd is None:
+        return "?"
+    if usd == 0:
+        return "$0"
+    return f"${usd:,.0f}" if usd >= 100 else f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd >= 0.0001 else "<$.0001"
+
+
+def _price(price: ModelPrice) -> str:
+    return (
+        f"${price.input_usd:g} in, ${price.cached_usd:g} repeated, ${price.output_usd:g} out a million tokens; "
+        f"by batch {price.batch_share:.0%} ({price.said_by})"
+    )
+
+
+def _correction(row: "PlannedRubric") -> str:
+    observed = row.forecast.observed
+    each = row.forecast.n_output_tokens / row.n_to_ask if row.n_to_ask else observed.n_output_tokens(0)
+    declared = row.rubric.n_output_tokens_expected
+    return (
+        f"by {observed.n_replies:,} stored replies: input x {observed.input_ratio:.2f} ({observed.cached_share:.0%} repeated), "
+        f"output {each:.0f} each ({declared} declared)"
+    )
+
+
+def _time(preview: "Preview") -> str:
+    limits, minutes = preview.limits, preview.minutes
+    said = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
+    listed = " and ".join(f"{value:,} {what}" for what, value in said.items() if value is not None)
+    if minutes is None:
+        return "not known: no limits are stated (limits.requests_per_minute, limits.tokens_per_minute)"
+    return f"{minutes:,.1f} minutes at {listed} a minute"
+
+
+def _short(n: int) -> str:
+    """A count as it is, a large one in about three digits."""
+    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if n >= max(size, 10_000):
+            return f"{n / size:.3g}{letter}" if n < 1000 * size else f"{n / size:,.0f}{letter}"
+    return f"{n:,}"

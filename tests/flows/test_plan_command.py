@@ -1,0 +1,132 @@
+"""`salon plan` and `--max-usd` as a user sees them, held against what the difficult provider says it was asked and charged."""
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flow_support import Said
+
+from demo import paint
+from demo.running import running_judge
+from flows.planning import preview
+from flows.progress import Reporter
+
+MODEL = "gpt-4.1-2025-04-14"
+BENCHMARK = """\
+name = "priced"
+lake = "{lake}"
+[[sources]]
+name = "answers"
+reader = "manifest"
+path = "answers.jsonl"
+[[sources]]
+name = "captions"
+reader = "manifest"
+path = "captions.jsonl"
+[[rubrics]]
+id = "interleaved"
+sources = ["answers"]
+[[rubrics]]
+id = "caption"
+sources = ["captions"]
+[[judges]]
+model = "{model}"
+base_url = "{url}"
+parameters = {{ temperature = 0, max_tokens = 600 }}
+[limits]
+{limits}
+"""
+
+
+@pytest.fixture(scope="module")
+def priced_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The honest judge under the name, and at the price, of a model people pay for."""
+    scenario = tmp_path_factory.mktemp("priced") / "scenario.toml"
+    scenario.write_text(f'[[models]]\nid = "{MODEL}"\n')
+    with running_judge(scenario) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def painted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("painted")
+    paint(folder)
+    return folder
+
+
+@pytest.fixture
+def write(tmp_path: Path, painted: Path, priced_url: str) -> Callable[..., Path]:
+    def write(limits: str = "", model: str = MODEL) -> Path:
+        file = painted / "b.toml"
+        file.write_text(BENCHMARK.format(model=model, url=priced_url, limits=limits, lake=tmp_path / "lake"))
+        return file
+
+    return write
+
+
+def _stats(url: str) -> dict[str, float]:
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/stats") as response:
+        stats: dict[str, float] = json.load(response)
+        return stats
+
+
+def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
+    write: Callable[..., Path], salon: Callable[..., Said], priced_url: str
+) -> None:
+    file = write("requests_per_minute = 60\nmax_usd = 0.5")
+    before = _stats(priced_url)
+    said = salon("plan", file, "--checkpoints", "step-1000")
+    assert said.code == 0, said.err
+    assert "$2 in, $0.5 repeated, $8 out a million tokens" in said.out
+    assert "as of 2026-07-30" in said.out
+    assert "0.8 minutes at 60 requests a minute" in said.out
+    assert "nothing was sent" in said.out
+    assert _stats(priced_url)["n_requests"] == before["n_requests"]
+    first = preview(file, ["step-1000"], Reporter())
+    assert first.n_to_ask == 49
+
+    assert salon("run", write(), "--run-date", "2026-01-02", "--checkpoints", "step-1000").code in (0, 1)
+    bill = _stats(priced_url)
+    billed_usd = bill["usd"] - before["usd"]
+    assert bill["n_requests"] - before["n_requests"] == 49
+    assert sum(row.forecast.n_input_tokens for row in first.rubrics) == pytest.approx(
+        bill["n_input_tokens"] - before["n_input_tokens"], rel=0.05
+    )
+    after = preview(file, ["step-1000"], Reporter())
+    assert (after.n_to_ask, after.expected_usd) == (0, 0)
+    assert sum(row.forecast.saved_usd or 0 for row in after.rubrics) == pytest.approx(billed_usd, rel=0.10)
+
+
+@pytest.mark.parametrize(
+    ("limits", "model", "words"),
+    [
+        pytest.param("max_usd = 0.05", MODEL, "it pays for about", id="below what is expected"),
+        pytest.param("max_usd = 0.5", MODEL, "where replies are long", id="below the worst case"),
+        pytest.param("max_usd = 50", MODEL, "", id="above it"),
+        pytest.param("max_usd = 50", "qwen-vl", "cannot be kept without a price", id="no price"),
+        pytest.param("", "o4-mini", "thinks before it answers", id="thinking nobody has counted"),
+    ],
+)
+def test_what_a_plan_warns_of(
+    limits: str, model: str, words: str, write: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    said = salon("plan", write(limits, model), "--checkpoints", "step-1000")
+    assert said.code == 0, said.err
+    flat = " ".join(said.out.split())
+    assert ("warning" in flat) == bool(words)
+    assert words in flat
+    assert ("no price of qwen-vl is known; write [judges.price]" in flat) == (model == "qwen-vl")
+
+
+@pytest.mark.parametrize("option", [(), ("--max-usd", "3")], ids=["in the file", "on the command line"])
+def test_a_limit_without_a_price_stops_a_run_before_anything_is_read_or_sent(
+    option: tuple[str, ...], write: Callable[..., Path], salon: Callable[..., Said], priced_url: str, tmp_path: Path
+) -> None:
+    before = _stats(priced_url)["n_requests"]
+    said = salon("run", write("" if option else "max_usd = 3", "qwen-vl"), *option)
+    assert said.code == 2
+    assert "limits.max_usd = 3 cannot be kept: no price of qwen-vl is known; write [judges.price]" in said.err
+    assert _stats(priced_url)["n_requests"] == before
+    assert not (tmp_path / "lake").exists()

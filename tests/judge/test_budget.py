@@ -1,0 +1,186 @@
+"""The budget of a run: whatever the order, the threads, the processes and the kills, what is charged never passes it."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.benchmark import Judge, Price
+from schemas.errors import InputError
+from tasks.judge.budget import BLOCKS, Budget, Pool, check_max_usd, leased_usd
+from tasks.judge.ledger import Ledger
+
+
+@pytest.fixture
+def run_id(request: pytest.FixtureRequest) -> str:
+    """A run of the test's own: runs have ids that no other run has."""
+    return str(request.node.name)[:64]
+
+
+usd = st.floats(0.0001, 0.3)
+attempts = st.lists(st.tuples(usd, st.floats(0, 1)), max_size=25)  # what is reserved, and the share of it that is charged
+
+
+async def _work(budget: Budget, listed: Sequence[tuple[float, float]], n_at_once: int = 4) -> tuple[float, int]:
+    """Workers that ask until the budget ends; (what was charged, how many attempts were refused)."""
+    waiting, charged, n_refused = iter(listed), 0.0, 0
+
+    async def worker() -> None:
+        nonlocal charged, n_refused
+        for worst, share in waiting:
+            if not await budget.reserve(worst):
+                n_refused += 1
+                return
+            await asyncio.sleep(0)
+            charged += worst * share
+            budget.settle(worst, worst * share)
+
+    await asyncio.gather(*(worker() for _ in range(n_at_once)))
+    await budget.close()
+    return charged, n_refused
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(attempts, st.floats(0, 2), st.integers(1, 8))
+def test_what_is_charged_never_passes_the_budget(
+    tmp_path_factory: pytest.TempPathFactory, listed: list[tuple[float, float]], max_usd: float, n_at_once: int
+) -> None:
+    with Ledger(f"sqlite:///{tmp_path_factory.mktemp('budget')}/ledger.db") as ledger:
+        charged, n_refused = asyncio.run(_work(Budget(ledger, "run", max_usd), listed, n_at_once))
+        assert charged <= max_usd + 1e-12
+        assert leased_usd(ledger, "run") == pytest.approx(charged, abs=1e-6)  # all that was not spent was given back
+        if sum(worst for worst, _ in listed) <= max_usd - 1e-6:
+            assert n_refused == 0
+
+
+@pytest.mark.parametrize("is_one_process", [True, False], ids=["threads of one process", "as two processes"])
+def test_two_ledgers_on_one_file_share_a_budget(tmp_path: Path, is_one_process: bool, run_id: str) -> None:
+    results: list[tuple[float, int]] = []
+    pool = Pool()
+
+    def run() -> None:
+        with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+            budget = Budget(ledger, run_id, 1.0, pool if is_one_process else Pool())
+            results.append(asyncio.run(_work(budget, [(0.004, 0.7)] * 600, 20)))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    charged = sum(one for one, _ in results)
+    assert len(results) == 2
+    assert charged <= 1.0
+    assert charged >= 0.95  # and little of it is left: 1,200 attempts would have cost 3.36
+    assert all(n_refused for _, n_refused in results)
+
+
+def test_the_last_money_is_waited_for_while_attempts_under_way_may_give_some_back(ledger: Ledger, run_id: str) -> None:
+    async def run() -> list[bool]:
+        budget = Budget(ledger, run_id, 1.0)
+        assert await budget.reserve(0.9)
+        waiting = asyncio.create_task(budget.reserve(0.5))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        budget.settle(0.9, 0.2)  # 0.8 are left
+        first = await waiting
+        second = asyncio.create_task(budget.reserve(0.5))
+        await asyncio.sleep(0.1)
+        budget.settle(0.5, 0.5)  # 0.3 are left
+        return [first, await second, await budget.reserve(0.3), await budget.reserve(0)]
+
+    assert asyncio.run(run()) == [True, False, True, True]
+
+
+def test_what_a_killed_worker_held_counts_as_spent_and_no_more_than_a_block(ledger: Ledger, run_id: str) -> None:
+    async def run() -> None:
+        killed = Budget(ledger, run_id, 1.0, Pool())
+        assert await killed.reserve(0.001)
+        held = leased_usd(ledger, run_id)
+        assert held == pytest.approx(1 / BLOCKS)
+        charged, _ = await _work(Budget(ledger, run_id, 1.0, Pool()), [(0.01, 1.0)] * 200)
+        assert charged == pytest.approx(1.0 - held)
+
+    asyncio.run(run())
+
+
+def test_an_attempt_that_cost_more_than_was_reserved_is_taken_from_the_rest(ledger: Ledger, run_id: str) -> None:
+    async def run() -> None:
+        budget = Budget(ledger, run_id, 1.0)
+        assert await budget.reserve(0.1)
+        budget.settle(0.1, 0.6)
+        assert not await budget.reserve(0.5)
+        assert await budget.reserve(0.4)
+        budget.settle(0.4, 0.4)
+        await budget.close()
+
+    asyncio.run(run())
+    assert leased_usd(ledger, run_id) == pytest.approx(1.0)
+
+
+def test_each_run_has_a_budget_of_its_own(ledger: Ledger) -> None:
+    async def run(run_id: str) -> tuple[float, int]:
+        return await _work(Budget(ledger, run_id, 0.5), [(0.1, 1.0)] * 10)
+
+    for run_id in ("monday", "tuesday"):
+        charged, n_refused = asyncio.run(run(run_id))
+        assert charged == pytest.approx(0.5)
+        assert n_refused
+    assert leased_usd(ledger, "wednesday") == 0
+
+
+def test_a_cancelled_wait_leaves_the_budget_usable(ledger: Ledger, run_id: str) -> None:
+    async def run() -> bool:
+        budget = Budget(ledger, run_id, 1.0)
+        for _ in range(3):
+            waiting = asyncio.create_task(budget.reserve(0.2))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        return await budget.reserve(0.2)
+
+    assert asyncio.run(run())
+
+
+def test_nobody_waits_for_what_a_worker_that_closed_had_reserved(ledger: Ledger, run_id: str) -> None:
+    async def run() -> bool:
+        gave_up, other = Budget(ledger, run_id, 1.0), Budget(ledger, run_id, 1.0)
+        assert await gave_up.reserve(0.9)
+        waiting = asyncio.create_task(other.reserve(0.5))
+        await asyncio.sleep(0.1)
+        await gave_up.close()  # its attempt may have been billed: it stays spent
+        is_granted = await waiting
+        await other.close()
+        return is_granted
+
+    assert not asyncio.run(run())
+    assert leased_usd(ledger, run_id) == pytest.approx(0.9)
+
+
+FREE = Price(input_usd_per_million=0, output_usd_per_million=0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        pytest.param(Judge(model="gpt-4.1"), None, id="known, and so is the longest reply"),
+        pytest.param(Judge(model="salon-demo-judge"), None, id="the demo's"),
+        pytest.param(Judge(model="qwen-vl", recorded=True), None, id="nobody is asked"),
+        pytest.param(Judge(model="qwen-vl", price=FREE, parameters={"max_tokens": 9}), None, id="given"),
+        pytest.param(Judge(model="qwen-vl"), ["qwen-vl", "[judges.price]", "input_usd_per_million"], id="no price"),
+        pytest.param(Judge(model="qwen-vl", price=FREE), ["qwen-vl", "max_tokens"], id="no bound of a reply"),
+        pytest.param(Judge(model="gpt-4.1", parameters={"service_tier": "fast"}), ["fast", "[judges.price]"], id="dearer tier"),
+    ],
+)
+def test_a_limit_that_cannot_be_kept_stops_before_anything_is_sent(judge: Judge, words: list[str] | None) -> None:
+    check_max_usd([judge], None)
+    if words is None:
+        check_max_usd([judge], 5.0)
+        return
+    with pytest.raises(InputError, match=r"limits\.max_usd = 5 cannot be kept") as raised:
+        check_max_usd([Judge(model="gpt-4o"), judge], 5.0)
+    assert all(word in str(raised.value) for word in words)

@@ -1,0 +1,161 @@
+"""Adaptive concurrency against providers that bear only so much, played event by event; and its waiting, on a real loop."""
+
+import asyncio
+import heapq
+import random
+from collections.abc import Callable
+
+import pytest
+
+from schemas.statuses import ReplyStatus
+from tasks.judge.concurrency import START, AdaptiveConcurrency
+
+OK, LIMITED = ReplyStatus.ANSWERED, ReplyStatus.RATE_LIMITED
+
+
+def play(
+    concurrency: AdaptiveConcurrency, n_replies: int, reply: Callable[[int, float], tuple[float, ReplyStatus]]
+) -> list[tuple[float, int, ReplyStatus]]:
+    """(moment, in flight, status) of each reply when every place is always taken. `reply`: (in flight, moment) -> how it ends."""
+    now_s, ends, told = 0.0, [], []
+    for number in range(n_replies):
+        while concurrency.n_in_flight < concurrency.allowed:
+            enter(concurrency)
+            latency_s, status = reply(concurrency.n_in_flight, now_s)
+            heapq.heappush(ends, (now_s + latency_s, number + random.random(), latency_s, status))
+        now_s, _, latency_s, status = heapq.heappop(ends)
+        concurrency.release(latency_s, status)
+        told.append((now_s, concurrency.n_in_flight + 1, status))
+    return told
+
+
+def enter(concurrency: AdaptiveConcurrency) -> None:
+    with pytest.raises(StopIteration) as ended:
+        concurrency.acquire(asyncio.Event()).send(None)
+    assert ended.value.value is True
+
+
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    random.seed(3)
+
+
+def test_all_places_are_used_where_the_provider_bears_it() -> None:
+    concurrency = AdaptiveConcurrency(200)
+    told = play(concurrency, 1000, lambda _, __: (random.lognormvariate(0.7, 0.6), OK))
+    assert concurrency.allowed == 200
+    assert next(index for index, (_, n, _) in enumerate(told) if n >= 190) < 500, "it doubles, it does not creep"
+    assert max(n for _, n, _ in told) <= 200
+
+
+@pytest.mark.parametrize("maximum", [1, 2, START])
+def test_never_more_than_the_maximum(maximum: int) -> None:
+    concurrency = AdaptiveConcurrency(maximum)
+    assert max(n for _, n, _ in play(concurrency, 300, lambda _, __: (1.0, OK))) == maximum
+
+
+def test_our_own_machines_latency_is_nothing_to_react_to() -> None:
+    """A server that answers at once: what is measured is the queue of our own event loop, and it grows with what is in flight."""
+    concurrency = AdaptiveConcurrency(400)
+    play(concurrency, 3000, lambda n, _: (0.0006 * n, OK))
+    assert concurrency.allowed == 400
+
+
+def test_a_provider_that_slows_down_with_load_is_not_driven_further() -> None:
+    """With more than 20 in flight each waits for the others: nothing is gained above, and nothing lost by staying near."""
+    concurrency = AdaptiveConcurrency(300)
+    told = play(concurrency, 6000, lambda n, _: (max(1.0, n / 20) * random.lognormvariate(0, 0.3), OK))
+    steady = [n for _, n, _ in told[2000:]]
+    assert 18 <= sum(steady) / len(steady) <= 70
+    assert (told[-1][0] - told[2000][0]) * 20 < 4000 * 1.15
+
+
+def test_a_provider_that_is_slow_for_reasons_of_its_own_keeps_its_concurrency() -> None:
+    concurrency = AdaptiveConcurrency(64)
+    play(concurrency, 6000, lambda _, now_s: ((1.0 if now_s < 30 else 4.0) * random.lognormvariate(0, 0.3), OK))
+    assert concurrency.allowed >= 50
+
+
+def test_a_provider_that_counts_connections_is_found_out() -> None:
+    concurrency = AdaptiveConcurrency(64)
+    told = play(concurrency, 4000, lambda n, _: (1.0, OK) if n <= 10 else (0.01, LIMITED))
+    assert sum(status == LIMITED for _, _, status in told[500:]) / 3500 < 0.06
+    assert told[-1][0] < 4000 / 10 * 1.35
+
+
+def test_429s_that_come_together_count_once() -> None:
+    concurrency = AdaptiveConcurrency(64, start=64)
+    for _ in range(64):
+        enter(concurrency)
+    for _ in range(64):
+        concurrency.release(0.1, LIMITED)
+    assert concurrency.allowed == 44
+
+
+def test_it_never_falls_under_one_and_comes_back() -> None:
+    concurrency = AdaptiveConcurrency(64)
+    play(concurrency, 300, lambda _, __: (0.1, LIMITED))
+    assert concurrency.allowed == 1
+    play(concurrency, 3000, lambda _, __: (1.0, OK))
+    assert concurrency.allowed == 64
+
+
+def test_errors_that_come_back_at_once_do_not_make_answers_look_slow() -> None:
+    concurrency = AdaptiveConcurrency(64)
+
+    def reply(_: int, __: float) -> tuple[float, ReplyStatus]:
+        return (0.01, ReplyStatus.SERVER_ERROR) if random.random() < 0.7 else (3.0, OK)
+
+    play(concurrency, 2000, reply)
+    assert concurrency.allowed == 64
+
+
+def test_places_that_are_not_needed_are_not_added() -> None:
+    concurrency = AdaptiveConcurrency(200)
+    for _ in range(500):
+        enter(concurrency)
+        concurrency.release(1.0, OK)
+    assert concurrency.allowed == START
+
+
+async def _wait_in_line() -> None:
+    concurrency, stopping = AdaptiveConcurrency(2), asyncio.Event()
+    assert await concurrency.acquire(stopping)
+    assert await concurrency.acquire(stopping)
+    order: list[int] = []
+
+    async def ask(number: int) -> bool:
+        has_place = await concurrency.acquire(stopping)
+        order.append(number)
+        return has_place
+
+    waiting = [asyncio.create_task(ask(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    concurrency.release(None, ReplyStatus.NOT_ASKED)
+    concurrency.release(1.0, OK)
+    await asyncio.wait([waiting[0], waiting[2]], timeout=5)
+    assert order == [0, 2]
+    assert concurrency.n_in_flight == 2
+    stopping.set()
+    assert await asyncio.gather(*waiting[3:]) == [False, False]
+    assert await concurrency.acquire(stopping) is False
+    assert concurrency.n_in_flight == 2
+
+
+def test_who_waits_is_let_in_by_turns_and_stopping_ends_it() -> None:
+    asyncio.run(_wait_in_line())
+
+
+def test_a_place_given_to_a_caller_that_is_cancelled_goes_to_the_next() -> None:
+    async def main() -> None:
+        concurrency, stopping = AdaptiveConcurrency(1), asyncio.Event()
+        await concurrency.acquire(stopping)
+        first, second = (asyncio.create_task(concurrency.acquire(stopping)) for _ in range(2))
+        await asyncio.sleep(0)
+        concurrency.release(1.0, OK)  # the first has the place, and does not know it yet
+        first.cancel()
+        assert await asyncio.wait_for(second, 5)
+        assert concurrency.n_in_flight == 1
+
+    asyncio.run(main())

@@ -1,0 +1,121 @@
+"""Forecasts: sums over parts, corrected by replies, minutes by the slower limit."""
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from schemas.benchmark import Judge
+from tasks.judge.cost import Costs
+from tasks.judge.forecast import Forecast, Tally, forecast, total_usd
+from tasks.judge.observed import Observed
+
+JUDGE = Judge(model="gpt-4.1", parameters={"max_tokens": 600})
+
+
+def _digest(index: int) -> str:
+    return f"{index:064x}"
+
+
+def _part(first: int, n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Requests and samples of one part: the same question about pictures of two sizes."""
+    listed = range(first, first + n)
+    asked = [
+        {"role": "system", "content": "Judge this."},
+        {"role": "user", "content": [{"type": "text", "text": "a red circle"}, {"type": "image", "sha256": "?"}]},
+    ]
+    requests = pl.DataFrame(
+        {
+            "request_key": [f"k{index}" for index in listed],
+            "messages_json": [json.dumps(asked).replace("?", _digest(index)) for index in listed],
+            "image_sha256": [_digest(index) for index in listed],
+        }
+    )
+    sizes = [1024 if index % 2 else 512 for index in listed]
+    samples = pl.DataFrame({"image_sha256": [_digest(index) for index in listed], "width_px": sizes, "height_px": sizes})
+    return requests, samples
+
+
+def _replies(keys: list[str], n_input: int, n_output: int) -> pl.DataFrame:
+    n = len(keys)
+    reported = {"n_input_tokens": [n_input] * n, "n_cached_tokens": [0] * n, "n_output_tokens": [n_output] * n}
+    return pl.DataFrame({"request_key": keys} | reported)
+
+
+def _made(judge: Judge = JUDGE, n_known: int = 0, stored: Observed | None = None) -> Forecast:
+    tally = Tally(judge, 45)
+    for first in (0, 50):
+        known = {f"k{index}" for index in range(n_known) if first <= index < first + 50}
+        tally.add(*_part(first, 50), known)
+    return forecast(tally, stored)
+
+
+def test_parts_add_up_to_what_the_requests_cost_one_by_one() -> None:
+    made, costs = _made(), Costs(JUDGE, 45)
+    requests, samples = _part(0, 2)
+    each = [
+        costs.estimate(messages, digest, size, size)
+        for messages, digest, size in zip(requests["messages_json"], requests["image_sha256"], samples["width_px"], strict=True)
+    ]
+    assert made.n_input_tokens == 50 * sum(one.n_input_tokens for one in each)
+    assert made.online_usd == pytest.approx(50 * sum(one.expected_usd or 0 for one in each))
+    assert made.worst_usd == pytest.approx(50 * sum(one.worst_usd or 0 for one in each))
+    assert made.batch_usd == pytest.approx((made.online_usd or 0) / 2)
+    assert (made.n_requests, made.n_cached, made.n_to_ask, made.saved_usd) == (100, 0, 100, 0)
+
+
+def test_what_is_stored_is_saved_and_not_asked() -> None:
+    whole, half = _made(), _made(n_known=50)
+    assert (half.n_cached, half.n_to_ask) == (50, 50)
+    assert half.online_usd == pytest.approx(half.saved_usd)
+    assert (half.online_usd or 0) + (half.saved_usd or 0) == pytest.approx(whole.online_usd)
+
+
+def test_the_ledgers_sums_correct_a_forecast_and_else_the_plans_own_stored_replies() -> None:
+    requests, samples = _part(0, 50)
+    keys = requests["request_key"].to_list()[:25]
+    tally = Tally(JUDGE, 45)
+    tally.add(requests, samples, set(keys), _replies(keys, 1000, 90))
+    by_plan = forecast(tally, None)
+    assert by_plan.observed.n_replies == 25
+    assert by_plan.n_output_tokens == pytest.approx(25 * (25 * 90 + 2 * 45) / 27, abs=1)
+    assert by_plan.n_input_tokens > 1.3 * forecast(Tally(JUDGE, 45, 50, 25, tally.n_input), None).n_input_tokens
+    by_ledger = forecast(tally, Observed(1000, 1000, 1000, 500, 10_000, 0.5))
+    assert by_ledger.n_output_tokens == pytest.approx(25 * 10, rel=0.01)
+    half_repeated = (by_ledger.n_input_tokens * (2 + 0.5) / 2 + by_ledger.n_output_tokens * 8) / 1e6
+    assert by_ledger.online_usd == pytest.approx(half_repeated, rel=0.01)
+
+
+def test_nobody_pays_for_a_judge_whose_replies_are_recorded() -> None:
+    made = _made(Judge(model="gpt-4.1", recorded=True), n_known=10)
+    assert (made.n_to_ask, made.online_usd, made.worst_usd) == (0, 0, 0)
+
+
+def test_without_a_price_tokens_and_minutes_are_known_and_usd_are_not() -> None:
+    made = _made(Judge(model="qwen-vl"))
+    assert made.n_input_tokens > 0
+    assert (made.online_usd, made.batch_usd, made.worst_usd, made.saved_usd) == (None, None, None, None)
+    assert made.minutes(50, None) == 2
+    assert total_usd([1.0, made.online_usd]) is None
+    assert total_usd([1.0, 2.0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("rpm", "tpm", "minutes"),
+    [
+        pytest.param(None, None, None, id="none is known"),
+        pytest.param(50, None, 2, id="requests"),
+        pytest.param(None, 10_000, 8, id="tokens"),
+        pytest.param(50, 10_000, 8, id="the slower: tokens"),
+        pytest.param(5, 10_000, 20, id="the slower: requests"),
+    ],
+)
+def test_minutes_at_the_limits(rpm: int | None, tpm: int | None, minutes: float | None) -> None:
+    assert replace(_made(), n_limited_tokens=80_000).minutes(rpm, tpm) == minutes
+
+
+def test_a_limit_of_tokens_counts_the_longest_reply_that_is_asked_for() -> None:
+    stated, silent = _made(), _made(Judge(model="gpt-4.1"))
+    assert stated.n_limited_tokens == stated.n_input_tokens + 100 * 600
+    assert silent.n_limited_tokens == silent.n_input_tokens + 100 * 45
