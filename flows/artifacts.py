@@ -1,23 +1,32 @@
-"""What a run shows on its page in the Prefect UI: progress, the leaderboard as a table, a summary. Publishing is in tasks."""
+"""What a run shows on its page in the Prefect UI: progress, leaderboard, summary, report, trend. Publishing is in tasks."""
 
+import os
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 from uuid import UUID
 
 import polars as pl
 from prefect.artifacts import (
+    create_link_artifact,
     create_markdown_artifact,
     create_progress_artifact,
     create_table_artifact,
     update_progress_artifact,
 )
 
+from flows.events import emit_after_run
 from flows.opening import OpenedRun
-from tasks.publish.leaderboard import leaderboard_rows
+from flows.trend_images import trend_markdown
+from schemas.tables import DRIFT
+from tasks.publish.exports import escape_markdown
+from tasks.publish.folders import REPORT
+from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.benchmark import RunSummary
+    from flows.pipeline import RunSummary
 
 
 class ProgressArtifact:
@@ -37,13 +46,57 @@ class ProgressArtifact:
 
 
 def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame) -> None:
-    """Create the run's artifacts: `salon-leaderboard-NAME` and `salon-summary-NAME`."""
+    """Create the run's artifacts, each under a key of the benchmark's own, and send its events.
+
+    `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
+    publication only, since a drawing takes 0.1 s).
+    """
     name = _dashed(run.benchmark.name)
-    rows = [asdict(row) for row in leaderboard_rows(cells)]
-    title = f"Leaderboard of {run.benchmark.name}, {run.run_date}"
-    create_table_artifact(rows, key=f"salon-leaderboard-{name}", description=title)
+    title = f"{run.benchmark.name}, {run.run_date}"
+    rows = [_shown(row) for row in leaderboard_rows(cells)]
+    create_table_artifact(rows, key=f"salon-leaderboard-{name}", description=f"Leaderboard of {title}")
     text = _summary(run, summary)
     create_markdown_artifact(text, key=f"salon-summary-{name}", description="What the run read, asked and published")
+    page = page_address(summary.published.folder)
+    if page is not None:
+        create_link_artifact(page, link_text=f"Report of {title}", key=f"salon-report-{name}", description="The report page")
+    if summary.published.is_new:
+        images = trend_markdown(cells, _drift(summary.published.folder.parent))
+        if images:
+            create_markdown_artifact(images, key=f"salon-trend-{name}", description=f"Trend of {title}")
+    emit_after_run(run, summary, cells)
+
+
+def page_address(folder: Path) -> str | None:
+    """Where a browser finds a publication's report: below SALON_PUBLISH_URL, if set, else as a file; None where it has none."""
+    page = folder / REPORT
+    if not page.is_file():
+        return None
+    served = os.environ.get("SALON_PUBLISH_URL")
+    return f"{served.rstrip('/')}/{quote(folder.parent.name)}/{folder.name}/{REPORT}" if served else page.as_uri()
+
+
+def _shown(row: LeaderboardRow) -> dict[str, object]:
+    """A leaderboard row as the UI's table shows it: what one reads first stands first."""
+    first = (
+        "rubric_id",
+        "dimension",
+        "model",
+        "checkpoint",
+        "score",
+        "n_prompts",
+        "n_images",
+        "coverage",
+        "failures",
+        "judge_model",
+    )
+    values = asdict(row)
+    return {name: values[name] for name in (*first, "estimate", "ci_low", "ci_high", "status", "reason", "n_failed", "cell_id")}
+
+
+def _drift(home: Path) -> pl.DataFrame | None:
+    path = home / f"{DRIFT.name}.parquet"
+    return pl.read_parquet(path) if path.is_file() else None
 
 
 def _dashed(name: str) -> str:
@@ -54,7 +107,7 @@ def _summary(run: OpenedRun, summary: "RunSummary") -> str:
     published = summary.published
     current = "current" if published.is_current else "not current"
     lines = [
-        f"# {run.benchmark.name}, {run.run_date}",
+        f"# {escape_markdown(run.benchmark.name)}, {run.run_date}",
         "",
         f"- samples: {summary.dataset.n_samples}, of them usable {summary.dataset.n_ok}",
         f"- requests: {summary.n_requests}, cached {summary.asked.n_cached}, sent {summary.asked.n_asked}",

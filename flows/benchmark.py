@@ -8,17 +8,19 @@ from typing import Any
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows import stages
 from flows.artifacts import ProgressArtifact, show_in_prefect
+from flows.events import emit_blocked, emit_budget_reached
 from flows.fan_out import as_prefect_tasks
+from flows.judging import SHARDS_AT_ONCE
 from flows.opening import check_keys, open_run
 from flows.pipeline import RunSummary, run_pipeline
 from flows.progress import current
+from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 
 N_WAITING = 4  # shards submitted ahead of the one whose result is awaited
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=stages.SHARDS_AT_ONCE)
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=SHARDS_AT_ONCE)
 
 
 @flow(name="benchmark", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
@@ -42,6 +44,13 @@ def benchmark(
             check_keys(run)
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)
-        summary = run_pipeline(run, as_prefect_tasks(N_WAITING), reporter, checkpoints, replies)
+        try:
+            summary = run_pipeline(run, as_prefect_tasks(N_WAITING), reporter, checkpoints, replies)
+        except GateBlockedError as error:
+            emit_blocked(run, error)
+            raise
+        if summary.asked.is_spent:
+            spent_usd, limit_usd = summary.asked.cost_usd or 0.0, run.benchmark.limits.max_usd or 0.0
+            emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=summary.asked.n_left)
         show_in_prefect(run, summary, summary.cells)
         return summary

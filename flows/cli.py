@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from flows.commands import agreement, instruments, reading, running, serving
+from flows.commands import agreement, instruments, opening_page, probing, reading, running, serving, verifying
 from schemas.errors import SalonError
 
 EXIT_INTERRUPTED = 130
@@ -27,7 +27,10 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "plan": running.plan,
     "import": running.import_,
     "table": reading.table,
+    "open": opening_page.open_page,
     "explain": reading.explain,
+    "verify": verifying.verify,
+    "probe-injection": probing.probe_injection,
     "agreement": agreement.agreement,
     "parse": instruments.parse,
     "serve-judge": serving.serve_judge,

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -10,14 +11,16 @@ from flows.fan_out import FanOut, one
 from flows.opening import OpenedRun
 from flows.progress import Reporter
 from schemas.errors import GateBlockedError
-from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, SCORES, Table
-from tasks.aggregate.prefect_tasks import compute_tables, weigh_judges
+from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, POOLED, QUARANTINE, REPLIES, SCORES, Table
+from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges
 from tasks.aggregate.published import Run
-from tasks.publish.folders import LAYOUT, is_published
+from tasks.publish.folders import LAYOUT, REPORT, is_published
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
 from tasks.publish.prefect_tasks import publish_tables
 from tasks.publish.publication import Published
+from tasks.publish.report.gallery import gallery_of
+from tasks.publish.report.page import report_page
 from tasks.validate.checks import ValidationResult
 from tasks.validate.prefect_tasks import check_data
 
@@ -52,32 +55,33 @@ def finish(run: OpenedRun, made: Made, fan_out: FanOut, reporter: Reporter) -> t
     if is_published(folder):
         cells = pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet")
         empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
-        return _publish(run, made, key, {BENCHMARK_LONG: cells} | empty, fan_out), means_for_prompts_like_these(cells)
+        return publish(run, made, key, {BENCHMARK_LONG: cells} | empty, fan_out), means_for_prompts_like_these(cells)
     result = _check(run, made, key, fan_out, reporter)
     reporter.start("aggregate", 1)
-    tables: dict[Table, pl.DataFrame] = one(
-        fan_out,
-        compute_tables,
-        judgements=run.lake.scan(JUDGEMENTS, made.plan_id),
-        scores=run.lake.scan(SCORES, made.reading_id),
-        replies=run.lake.scan(REPLIES, made.snapshot_id),
-        rubrics=run.rubrics,
-        run=Run(
-            benchmark=name,
-            dataset_id=made.dataset_id,
-            run_id=key,
-            run_date=run.run_date,
-            min_coverage=run.benchmark.gate.min_coverage,
-            statistics=run.benchmark.statistics,
-            baseline=run.benchmark.nightly.baseline,
-        ),
-    )
-    if len(run.benchmark.judges) > 1 or any(judge.repeats > 1 for judge in run.benchmark.judges):
-        judged = {"judgements": run.lake.scan(JUDGEMENTS, made.plan_id), "scores": run.lake.scan(SCORES, made.reading_id)}
-        tables |= one(fan_out, weigh_judges, **judged)
+    tables = tables_of(run, made, key, fan_out) | {CHECKS: result.checks, QUARANTINE: result.quarantine}
     reporter.finish("aggregate")
-    published = _publish(run, made, key, tables | {CHECKS: result.checks, QUARANTINE: result.quarantine}, fan_out)
-    return published, means_for_prompts_like_these(tables[BENCHMARK_LONG])
+    return publish(run, made, key, tables, fan_out), means_for_prompts_like_these(tables[BENCHMARK_LONG])
+
+
+def tables_of(run: OpenedRun, made: Made, key: str, fan_out: FanOut) -> dict[Table, pl.DataFrame]:
+    """Every table of figures the publication `key` holds, from the partitions it is made of."""
+    judged = {"judgements": run.lake.scan(JUDGEMENTS, made.plan_id), "scores": run.lake.scan(SCORES, made.reading_id)}
+    settings = Run(
+        benchmark=run.benchmark.name,
+        dataset_id=made.dataset_id,
+        run_id=key,
+        run_date=run.run_date,
+        min_coverage=run.benchmark.gate.min_coverage,
+        statistics=run.benchmark.statistics,
+        baseline=run.benchmark.nightly.baseline,
+    )
+    replies = run.lake.scan(REPLIES, made.snapshot_id)
+    tables: dict[Table, pl.DataFrame] = one(fan_out, compute_tables, **judged, replies=replies, rubrics=run.rubrics, run=settings)
+    if len(run.benchmark.judges) > 1 or any(judge.repeats > 1 for judge in run.benchmark.judges):
+        tables |= one(fan_out, weigh_judges, **judged)
+    if len(run.benchmark.judges) > 1:
+        tables[POOLED] = one(fan_out, pool_judges, **judged, rubrics=run.rubrics, run=settings)
+    return tables
 
 
 def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: Reporter) -> ValidationResult:
@@ -116,8 +120,19 @@ def _keep(run: OpenedRun, result: ValidationResult) -> None:
         staging.commit(key)
 
 
-def _publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:
+def publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:
+    """Write the publication `key` of these tables, with its report, unless it is there."""
     required = (BENCHMARK_LONG, CHECKS, QUARANTINE)
+    said = provenance(
+        run.benchmark,
+        run.rubrics,
+        dataset_id=made.dataset_id,
+        plan_id=made.plan_id,
+        snapshot_id=made.snapshot_id,
+        reading_id=made.reading_id,
+        code_version=made.code_version,
+    )
+    is_there = is_published(run.lake.root / "publish" / LAYOUT / run.benchmark.name / key)
     published: Published = one(
         fan_out,
         publish_tables,
@@ -129,14 +144,19 @@ def _publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.Dat
         checks=tables[CHECKS],
         quarantine=tables[QUARANTINE],
         further={table: frame for table, frame in tables.items() if table not in required},
-        provenance=provenance(
-            run.benchmark,
-            run.rubrics,
-            dataset_id=made.dataset_id,
-            plan_id=made.plan_id,
-            snapshot_id=made.snapshot_id,
-            reading_id=made.reading_id,
-            code_version=made.code_version,
-        ),
+        provenance=said,
+        pages={} if is_there else {REPORT: _page(run, key, tables, said)},
     )
     return published
+
+
+def _page(run: OpenedRun, key: str, tables: Mapping[Table, pl.DataFrame], said: Mapping[str, Any]) -> bytes:
+    """The publication's report.html, with its gallery from the lake."""
+    return report_page(
+        tables,
+        provenance=said,
+        benchmark=run.benchmark.name,
+        run_date=run.run_date,
+        publication_id=key,
+        gallery=gallery_of(run.lake, said["identities"], tables[BENCHMARK_LONG]),
+    )

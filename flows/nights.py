@@ -13,7 +13,9 @@ from tasks.aggregate.drift_bridge import joined
 from tasks.aggregate.drift_limits import N_BASELINE
 from tasks.aggregate.drift_series import anchor_cells, night_series
 from tasks.durable import write_parquet
+from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
+from tasks.publish.machine_tables import write_living_table
 from tasks.publish.reading import Publication, load_cells, publications
 from tasks.publish.runs import runs
 from tasks.store import Lake
@@ -24,12 +26,16 @@ N_NIGHTS_MIN = 2
 def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) -> Path | None:
     """Put the DRIFT table over all nights of a benchmark at `drift.parquet` beside its publications; None before a second night.
 
-    It is derived from publications alone and made anew whole, so a reader meets the old table or the new one.
+    It is derived from publications alone and made anew whole, so a reader meets the old table or the new one; so is
+    `salon.duckdb`, which is written from the first night on and holds drift and runs too.
     """
-    if len(nightly_publications(lake_root, benchmark)) < N_NIGHTS_MIN:
-        return None
-    target = lake_root / "publish" / LAYOUT / benchmark / f"{DRIFT.name}.parquet"
-    write_parquet(conform(drift_of_lake(lake_root, benchmark, rubrics), DRIFT), target, lake_root / "staging")
+    target = None
+    if len(nightly_publications(lake_root, benchmark)) >= N_NIGHTS_MIN:
+        found = drift_of_lake(lake_root, benchmark, rubrics)
+        target = lake_root / "publish" / LAYOUT / benchmark / f"{DRIFT.name}.parquet"
+        write_parquet(conform(found, DRIFT), target, lake_root / "staging")
+        write_living_table(lake_root, DRIFT, benchmark, found)
+    write_duckdb(lake_root, benchmark)
     return target
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from flows import finishing, stages
 from flows.fan_out import FanOut
+from flows.judging import judge
 from flows.nights import write_drift
 from flows.opening import OpenedRun
 from flows.progress import Reporter
@@ -21,6 +22,7 @@ from tasks.judge.recorded import ImportResult
 from tasks.judge.sunset import sunset_warning
 from tasks.publish.code_version import code_version
 from tasks.publish.publication import Published
+from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
 
 
@@ -68,7 +70,8 @@ def run_pipeline(
     imported, asked = None, Outcome(n_requests=planned.n_requests)
     if replies is None:
         _warn_of_sunsets(run, reporter)
-        asked = stages.judge(run, dataset.dataset_id, planned, secrets.token_hex(16), fan_out, reporter)
+        asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
+        _say_what_is_missing(run, asked, reporter)
     else:
         imported = stages.import_recorded(run, dataset.dataset_id, planned, replies)
     code = code_version()
@@ -83,12 +86,21 @@ def run_pipeline(
     summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
     record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id, code))
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
+    write_index(run.lake.root)
     return summary
 
 
+def _say_what_is_missing(run: OpenedRun, asked: Outcome, reporter: Reporter) -> None:
+    if asked.is_spent:
+        reporter.say(
+            f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, "
+            "and cells without enough of them are blocked; run again with more to go on from here"
+        )
+
+
 def _warn_of_sunsets(run: OpenedRun, reporter: Reporter) -> None:
-    for judge in run.benchmark.judges:
-        warning = None if judge.recorded else sunset_warning(judge, datetime.now(UTC).date())
+    for asked in run.benchmark.judges:
+        warning = None if asked.recorded else sunset_warning(asked, datetime.now(UTC).date())
         if warning:
             reporter.say(warning)
 

@@ -54,6 +54,15 @@ class Reporter:
             elif self.console is not None and n_done:
                 self.console.print(f"{stage}: {n_done:,} done")
 
+    def describe(self, stage: str, said: str) -> None:
+        """What a stage is waiting for, beside its bar; without a terminal a line now and then."""
+        with self._lock:
+            if self._bars is not None and stage in self._ids:
+                self._bars.update(self._ids[stage], description=f"{stage} ({said})")
+            elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
+                self._last_line_s = time.monotonic()
+                self.console.print(f"{stage}: {said}", markup=False, highlight=False)
+
     def say(self, sentence: str) -> None:
         """One sentence the user should read, above the bars."""
         if self.console is None:

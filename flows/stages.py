@@ -15,18 +15,14 @@ from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
 from tasks.ingest.samples import IngestResult, find_shards, finish
 from tasks.judge.ledger import Ledger
-from tasks.judge.outcome import Outcome
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
 from tasks.judge.planning import PlannedPart, is_planned, new_stagings, staged_judgements, together
-from tasks.judge.prefect_tasks import ask_judge, plan_questions, take_replies
+from tasks.judge.prefect_tasks import plan_questions, take_replies
 from tasks.judge.recorded import ImportResult, import_replies
-from tasks.judge.snapshot import snapshot_id
+from tasks.judge.snapshot import Taken, TakenPart, note, snapshot_id, still_holds
 from tasks.store import Staging
 from tasks.validate.parse import reading_id
 from tasks.validate.prefect_tasks import read_replies
-
-SHARDS_AT_ONCE = 2
-"""Shards of one run that work at the same time: one prepares or stores while the other waits for the judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,50 +128,28 @@ def import_recorded(run: OpenedRun, dataset_id: str, planned: Plan, replies: Pat
         return import_replies(run.benchmark, run.lake, planned.plan_id, ledger, replies, dataset_id=dataset_id)
 
 
-def judge(run: OpenedRun, dataset_id: str, planned: Plan, run_id: str, fan_out: FanOut, reporter: Reporter) -> Outcome:
-    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
-    asked = [part for part in planned.parts if part.n_requests and not run.judge(part.judge_model).recorded]
-    reporter.start("judge", sum(part.n_requests for part in asked))
-    whole = run.benchmark.limits
-    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE)})
-    total = Outcome()
-    calls = (
-        {
-            "lake": run.lake,
-            "dataset_id": dataset_id,
-            "plan_id": planned.plan_id,
-            "part": part,
-            "rubric": run.rubrics[part.rubric_id],
-            "judge": run.judge(part.judge_model),
-            "limits": limits,
-            "ledger_url": run.ledger_url,
-            "run_id": run_id,
-            "on_reply": lambda _reply: reporter.advance("judge"),
-        }
-        for part in asked
-    )
-    for outcome in fan_out(ask_judge, calls):
-        reporter.advance("judge", outcome.n_cached)
-        total += outcome
-        reporter.tell("judge")
-    reporter.finish("judge")
-    return total
-
-
 def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:
     """The replies as the ledger holds them now, into the lake: everything downstream is derived from this alone."""
+    with Ledger(run.ledger_url) as ledger:
+        state = ledger.state()  # before anything is read: what is stored meanwhile makes it another
+    before = still_holds(run.lake, planned.plan_id, state)
+    if before is not None:
+        return before.snapshot_id
     reporter.start("snapshot", len(planned.parts))
     staging = run.lake.stage(REPLIES)
     common = {"lake": run.lake, "plan_id": planned.plan_id, "ledger_url": run.ledger_url, "staging": staging}
-    digests: list[str] = []
+    found: list[TakenPart] = []
     try:
-        for digest in fan_out(take_replies, (common | {"index": part.index} for part in planned.parts)):
-            digests.append(digest)
-            reporter.advance("snapshot")
-        return staging.commit(snapshot_id(digests))
+        for taken in fan_out(take_replies, (common | {"indices": indices} for indices in _indices(planned))):
+            found += taken
+            reporter.advance("snapshot", len(taken))
+        key = staging.commit(snapshot_id(part.digest for part in found))
     finally:
         staging.discard()
         reporter.finish("snapshot")
+    if state is not None:
+        note(run.lake, planned.plan_id, Taken(key, state, all(part.is_answered for part in found)))
+    return key
 
 
 def _indices(planned: Plan) -> list[list[int]]:

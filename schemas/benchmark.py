@@ -13,6 +13,11 @@ from schemas.statuses import Correction
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
+Host = Annotated[
+    str, StringConstraints(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$")
+]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,6 +32,7 @@ class Source(_Section):
     where: dict[str, str | int | float | bool] = Field(default_factory=dict, description="Keep only rows with these values.")
     model: str | None = Field(default=None, description="The model of every row, where the source does not say.")
     checkpoint: str | None = Field(default=None, description="The checkpoint of every row, where the source does not say.")
+    remote_hosts: list[Host] = Field(default_factory=list, description="Hosts that pictures named by URL are fetched from.")
 
 
 class RubricChoice(_Section):

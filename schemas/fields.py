@@ -96,6 +96,9 @@ IMAGE_TREATMENT = _text("image_treatment", "What was done to the picture: 'none'
 WIDTH_PX = Field("width_px", pa.int32(), "Width of the picture shown.", is_nullable=True, unit="px", minimum=1)
 HEIGHT_PX = Field("height_px", pa.int32(), "Height of the picture shown.", is_nullable=True, unit="px", minimum=1)
 N_BYTES = _count("n_bytes", "Size of the file as it was found.", null=True, unit="B")
+TEXT_FLAGS = _text(
+    "text_flags", "What of its texts may be meant for the judge: column:flag, joined by commas; null where nothing.", null=True
+)
 SAMPLE_STATUS = _text("status", "What ingest found.", values=SampleStatus)
 DETAIL = _text("detail", "One sentence about the status, for people.", null=True)
 
@@ -277,6 +280,15 @@ TUNING = _number("power_tuning", "How much of the judge's scores is used (lambda
 N_LABELLED = _count("n_prompts_labelled", "Prompts with ratings.")
 N_ALL_PROMPTS = _count("n_prompts", "Prompts the estimator uses.")
 PROMPT_SE = _number("se", "Standard error with prompts as independent units.", low=0)
+
+# --- several judges as one --------------------------------------------------------------------------------------
+JUDGES_JSON = _text(
+    "judges_json", 'Each judge\'s mean over the same samples, JSON object such as {"eye-1":7.5,"eye-2":7.1}; null where blocked.'
+)
+JUDGE_SPREAD = _number("judge_spread", "Highest less lowest of the judges' means over the same samples.", low=0)
+N_POOLED_SAMPLES = _count("n_samples", "Samples the cell should hold.")
+N_POOLED_IMAGES = _count("n_images", "Samples that every judge scored: what the figure is taken over.")
+POOLED_COVERAGE = _number("coverage", "n_images / n_samples.", low=0, high=1)
 
 # --- runs -------------------------------------------------------------------------------------------------------
 STARTED_AT = Field("started_at", UTC_TIMESTAMP, "When the run started.")

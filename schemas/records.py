@@ -15,6 +15,7 @@ class Sample:
 
     `image_path` is relative to the source's root; `image_bytes` is set where the source holds bytes itself
     (Parquet, tar). Both None: the sample has no picture. `status` other than OK: the reader could not use the row.
+    `remote_hosts`: where image_path is a URL, the hosts it may be fetched from.
     """
 
     source: str
@@ -28,6 +29,7 @@ class Sample:
     image_bytes: bytes | None = None
     status: SampleStatus = SampleStatus.OK
     detail: str | None = None
+    remote_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ class SampleStatus(StrEnum):
     DUPLICATE = "duplicate"  # the same id, or the same content and role, as an earlier row
 
 
+class TextFlag(StrEnum):
+    """What a sample's text holds that may be meant for the judge. The text is never altered; whoever reads the scores is told."""
+
+    ADDRESSES_JUDGE = "addresses_judge"  # speaks to whoever judges, or asks for a score or for instructions to be set aside
+    IMITATES_ANSWER = "imitates_answer"  # holds what looks like a judge's answer: a label or key with a number
+    IMITATES_STRUCTURE = "imitates_structure"  # holds marks that divide a conversation: roles, template tokens, <chatend>
+    HIDDEN_CHARACTERS = "hidden_characters"  # holds characters that people do not see and models read
+
+
 class JudgementStatus(StrEnum):
     """What the plan decided about one sample under one rubric."""
 

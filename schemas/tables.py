@@ -44,7 +44,7 @@ SAMPLES = Table(
     (
         f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
         f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
-        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.SAMPLE_STATUS, f.DETAIL,
+        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DETAIL,
     ),
     key=("sample_id",),
 )  # fmt: skip
@@ -252,6 +252,17 @@ JURY = Table(
     key=("rubric_id", "rubric_version", "model", "checkpoint", "dimension", "judge_a", "judge_b", "metric"),
 )  # fmt: skip
 
+POOLED = Table(
+    "pooled",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.MODEL, f.CHECKPOINT, f.DIMENSION,
+        f.CELL_CATEGORY, f.ESTIMAND, n.N_JUDGES, f.JUDGES_JSON, f.JUDGE_SPREAD, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL,
+        f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_POOLED_IMAGES, f.N_POOLED_SAMPLES, f.FAILURES_JSON,
+        f.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),
+)  # fmt: skip
+
 RUNS = Table(
     "runs",
     (
@@ -265,7 +276,7 @@ TABLES = {
     t.name: t
     for t in (
         SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS,
-        DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, RUNS,
+        DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, POOLED, RUNS,
     )
 }  # fmt: skip
 

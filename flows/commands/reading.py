@@ -1,6 +1,7 @@
 """`salon table` and `salon explain`: what was published, in the terminal. They read; they change nothing."""
 
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from flows.commands.tables import print_rows
+from flows.commands.leaderboards import Format, Sort, as_text, print_rows, sorted_rows
 from schemas.errors import InputError
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
-from tasks.publish.reading import Publication, current, find_cell, find_publication, load_cells
+from tasks.publish.reading import chosen, find_cell, load_cells
 from tasks.store import Lake
 
 LakeFolder = Annotated[Path, typer.Option("--lake", help="The lake; default: $SALON_LAKE, or the folder lake.")]
@@ -32,25 +33,35 @@ def table(
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
     rubric: Annotated[str | None, typer.Option(help="Only this rubric.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only this judge.")] = None,
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Only this checkpoint.")] = None,
     dimension: Annotated[str | None, typer.Option(help="Only this dimension.")] = None,
     category: Annotated[str, typer.Option(help="A category, __micro__, or __macro__: the mean over categories.")] = "__macro__",
+    sort: Annotated[Sort, typer.Option(help="Within each rubric, judge and dimension.")] = Sort.MEAN,
+    form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
 ) -> int:
     """Print the leaderboard: means with their intervals, best first, and what is missing."""
-    found = _publication(lake, benchmark, publication)
+    found = chosen(lake, benchmark, publication)
     cells = load_cells(found)
-    wanted = {"rubric_id": rubric, "model": model, "checkpoint": checkpoint, "dimension": dimension, "category": category}
+    wanted = {
+        "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
+        "category": category,
+    }  # fmt: skip
     for column, value in wanted.items():
         known = cells[column].unique().sort().to_list()
         if value is not None and value not in known:
             raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
         if value is not None:
             cells = cells.filter(cells[column] == value)
-    console = Console()
+    rows = sorted_rows(leaderboard_rows(cells, category=category, is_headline_only=False), sort)
+    if form is not Format.TABLE:
+        sys.stdout.write(as_text(rows, form, found))
+        return 0
+    console = Console(highlight=False)
     where = "current" if found.is_current else "not the current one"
     console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
-    print_rows(console, leaderboard_rows(cells, category=category, is_headline_only=False))
+    print_rows(console, rows)
     return 0
 
 
@@ -67,7 +78,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Trace a published number to its samples, the exact messages, the replies and the hashes."""
-    found = _publication(lake, benchmark, publication)
+    found = chosen(lake, benchmark, publication)
     explanation = explain_cell(Lake(lake), found, find_cell(load_cells(found), cell), limit or None)
     if as_json:
         print(orjson.dumps(asdict(explanation), default=str).decode())
@@ -80,10 +91,6 @@ def explain(
     if n_left:
         console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json gives them to a program")
     return 0
-
-
-def _publication(lake: Path, benchmark: str | None, prefix: str | None) -> Publication:
-    return find_publication(lake, prefix) if prefix else current(lake, benchmark)
 
 
 def _print_cell(console: Console, explanation: Explanation) -> None:

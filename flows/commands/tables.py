@@ -8,17 +8,14 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from schemas.statuses import CellStatus
+from flows.commands.leaderboards import print_rows
 from schemas.tables import BENCHMARK_LONG
 from tasks.publish.headline import means_for_prompts_like_these
-from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard_rows
+from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 
 if TYPE_CHECKING:
     from flows.pipeline import RunSummary
-
-STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 
 
 def read_cells(folder: Path) -> pl.DataFrame:
@@ -29,38 +26,6 @@ def read_cells(folder: Path) -> pl.DataFrame:
 def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
     """The leaderboard of a publication, a table for each rubric and judge."""
     print_rows(console, leaderboard_rows(read_cells(folder), is_headline_only=is_short))
-
-
-def print_rows(console: Console, rows: list[LeaderboardRow]) -> None:
-    """Leaderboard rows, a small table for each rubric, judge and dimension, narrow enough for 80 columns."""
-    by_judge = dict.fromkeys((row.rubric_id, row.judge_model) for row in rows)
-    for rubric_id, judge_model in by_judge:
-        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge_model}"))
-        mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
-        for dimension in dict.fromkeys(row.dimension for row in mine):
-            console.print(_dimension_table(dimension, [row for row in mine if row.dimension == dimension]))
-        console.print()
-
-
-def _dimension_table(dimension: str, rows: list[LeaderboardRow]) -> Table:
-    has_failures = any(row.failures for row in rows)
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    table.add_column(Text(dimension, style="not dim"), overflow="fold", min_width=24)
-    table.add_column("mean [95 %]", min_width=18)
-    for name in ("prompts", "images", "coverage"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if has_failures:
-        table.add_column("without a score", overflow="fold")
-    table.add_column("cell", no_wrap=True)
-    for row in rows:
-        coverage = "-" if row.coverage is None else f"{row.coverage:.1%}"
-        score = Text(row.score, style=STYLES[CellStatus(row.status)])
-        failures = [Text(row.failures or "-")] if has_failures else []
-        made_by = Text(f"{row.model} / {row.checkpoint}")
-        table.add_row(
-            made_by, score, str(row.n_prompts), str(row.n_images), coverage, *failures, Text(row.cell_id[:8], style="dim")
-        )
-    return table
 
 
 def print_expected(console: Console, folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""The Prefect tasks of aggregation: the tables of one run. The work is in published.py and reliability_tables.py."""
+"""The Prefect tasks of aggregation: the tables of one run. The work is in published.py, pooled.py and reliability_tables.py."""
 
 from prefect import task
 
+from tasks.aggregate.pooled import pooled
 from tasks.aggregate.published import aggregated
 from tasks.aggregate.reliability_tables import judge_tables
 from tasks.prefect_options import OPTIONS
@@ -11,3 +12,6 @@ compute_tables = task(name="compute tables", task_run_name="compute tables", **O
 
 weigh_judges = task(name="weigh judges", task_run_name="weigh judges", **OPTIONS)(judge_tables)
 """The judges' own noise and agreement, from repeats and from several judges."""
+
+pool_judges = task(name="pool judges", task_run_name="pool judges", **OPTIONS)(pooled)
+"""Several judges' scores of the same samples as one figure."""

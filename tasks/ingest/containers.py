@@ -24,6 +24,11 @@ def size_declared(content: bytes) -> tuple[int, int] | None:
             return None
 
 
+def scans_at_most(content: bytes) -> int:
+    """How many scans a JPEG can have: coded data holds no FF DA, only headers and metadata do; 0 for any other file."""
+    return content.count(b"\xff\xda") if content[:2] == b"\xff\xd8" else 0
+
+
 def end_of_image(image_format: str, content: bytes) -> int | None:
     """The offset just behind the picture; None where its end is missing. Formats that are always re-encoded end anywhere."""
     match image_format:

@@ -1,4 +1,4 @@
-"""Pictures: opened whole, or refused with a status. The only place of ingest that knows Pillow.
+"""Pictures: opened whole, or refused with a status. What is done to their pixels is pixels.py, where it runs decoding.py.
 
 Bytes are hostile until load() has ended: six decoders are allowed, pixels are counted before any is decoded, and
 whatever a decoder raises is a refusal. Metadata is never trusted and never kept in a re-encoding.
@@ -8,16 +8,17 @@ import io
 import warnings
 from dataclasses import dataclass
 
-import numpy as np
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.containers import end_of_image, size_declared
+from tasks.ingest.containers import end_of_image, scans_at_most, size_declared
 from tasks.ingest.paths import MAX_FILE_BYTES, quote
+from tasks.ingest.pixels import to_plain
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 MAX_PIXELS = 25_000_000
-BACKGROUND = (255, 255, 255)  # what transparent pixels are shown on
+MAX_SCANS = 60  # of a progressive JPEG: each goes over the whole picture, and 42 bytes are enough to ask for one
+MAX_WEBP_PIXELS = 15_000_000  # its decoder holds the picture four times over: 16 bytes a pixel
 PNG_COMPRESSION = 3  # level 6 takes twice the time for 2 % less
 
 _SHOWN_AS_THEY_ARE = {"PNG", "JPEG", "WEBP"}
@@ -53,6 +54,15 @@ class RefusedImage:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """A picture to be encoded anew: its pixels, the orientation they still have, and the steps so far."""
+
+    image: Image.Image
+    orientation: int | None
+    steps: list[str]
+
+
 def open_image(content: bytes) -> OpenedImage | RefusedImage:
     """Decode one file wholly and say what the judge is shown. Never raises, whatever the bytes."""
     refusal = _refuse_by_size(content)
@@ -60,8 +70,8 @@ def open_image(content: bytes) -> OpenedImage | RefusedImage:
         return refusal
     _expect_decoder_warnings()
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            return _too_many_pixels(image.size) if _is_too_large(image.size) else _decode(image, content)
+        decoded = _open(content)
+        return _reencode(decoded) if isinstance(decoded, _Decoded) else decoded
     except UnidentifiedImageError:
         detail = f"no allowed decoder ({', '.join(FORMATS)}) knows bytes that begin with {content[:12]!r}"
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
@@ -71,23 +81,40 @@ def open_image(content: bytes) -> OpenedImage | RefusedImage:
         return RefusedImage(SampleStatus.BROKEN_IMAGE, f"decoding failed: {type(error).__name__}: {quote(str(error))}")
 
 
+def prepare_decoders() -> None:
+    """Import every decoder now: a process that bounds itself does so afterwards."""
+    Image.init()
+
+
 def _refuse_by_size(content: bytes) -> RefusedImage | None:
     if not content:
         return RefusedImage(SampleStatus.EMPTY_FILE, "the file has no bytes")
     if len(content) > MAX_FILE_BYTES:
         return RefusedImage(SampleStatus.FILE_TOO_LARGE, f"the file has {len(content)} bytes; {MAX_FILE_BYTES} are allowed")
+    n_scans = scans_at_most(content)
+    if n_scans > MAX_SCANS:
+        return RefusedImage(
+            SampleStatus.BROKEN_IMAGE, f"a JPEG of {n_scans} scans; {MAX_SCANS} are allowed, and encoders write 10"
+        )
     declared = size_declared(content)  # before Pillow: its WebP plugin allocates whole canvases when it opens
-    return _too_many_pixels(declared) if declared and _is_too_large(declared) else None
+    return _too_many_pixels(declared, MAX_WEBP_PIXELS) if declared else None
 
 
-def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | RefusedImage:
-    """Load the first frame and take every step that is needed to show it as 8-bit grey or RGB, upright."""
+def _open(content: bytes) -> OpenedImage | RefusedImage | _Decoded:
+    """The decoder and what it holds are gone when this returns: a large picture is in memory twice at most."""
+    with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+        return _too_many_pixels(image.size) or _decode(image, content)
+
+
+def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | RefusedImage | _Decoded:
+    """Load the first frame; where it is not clean, take the steps that make it 8-bit grey or RGB."""
     kind = image.format or ""
     steps = ["first_frame"] if kind == "MPO" or getattr(image, "is_animated", False) else []
     deep = image.mode.startswith("I;16") or any(";16" in str(tile[3]) for tile in image.tile)
     image.load()
-    if _is_too_large(image.size):  # a GIF frame may enlarge its screen
-        return _too_many_pixels(image.size)
+    refusal = _too_many_pixels(image.size)  # a GIF frame may enlarge its screen
+    if refusal:
+        return refusal
     end = end_of_image(kind, content)
     if end is None:
         return RefusedImage(SampleStatus.BROKEN_IMAGE, f"the {kind} file breaks off before its end marker")
@@ -100,41 +127,13 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
         detail = "its 32-bit pixels have no stated range; save it with 8 or 16 bits a channel"
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
     steps += ["16_bit_scaled"] if deep else []
-    shown = _to_plain(image, steps)
-    if orientation != _UPRIGHT:
-        steps.append("exif_rotated" if orientation else "exif_unreadable")
-        shown = shown.transpose(_UPRIGHT_BY[orientation]) if orientation else shown
-    return _reencode(shown, [*steps, "reencoded_png"])
+    return _Decoded(to_plain(image, steps), orientation, steps)
 
 
 def _is_plain(image: Image.Image, content: bytes) -> bool:
     """8-bit grey or RGB without transparency. Pillow also calls 1, 2 and 4-bit grey PNGs "L"; byte 24 is their depth."""
     has_eight_bits = image.format != "PNG" or content[24] == 8
     return image.mode in {"L", "RGB"} and "transparency" not in image.info and has_eight_bits
-
-
-def _to_plain(image: Image.Image, steps: list[str]) -> Image.Image:
-    """The picture as L or RGB; what was done is added to `steps`."""
-    if image.mode.startswith("I;16"):
-        image = _scale_16_bits(image)
-    if image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info:
-        steps.append("alpha_on_white")
-        rgba = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", rgba.size, (*BACKGROUND, 255)), rgba).convert("RGB")
-    if image.mode in {"L", "RGB"}:
-        return image.copy()
-    steps.append(f"{image.mode.lower()}_to_{'l' if image.mode == '1' else 'rgb'}")
-    return image.convert("L" if image.mode == "1" else "RGB")
-
-
-def _scale_16_bits(image: Image.Image) -> Image.Image:
-    """0–65535 to 0–255, rounded; Pillow's own conversion clips. A transparent grey value becomes an alpha channel."""
-    deep = np.asarray(image).astype(np.uint32)
-    grey = Image.fromarray(((deep * 255 + 32767) // 65535).astype(np.uint8))
-    transparent = image.info.get("transparency")
-    if isinstance(transparent, int):
-        grey.putalpha(Image.fromarray(np.where(deep == transparent, 0, 255).astype(np.uint8)))
-    return grey
 
 
 def _orientation(image: Image.Image) -> int | None:
@@ -146,19 +145,21 @@ def _orientation(image: Image.Image) -> int | None:
     return value if isinstance(value, int) and 1 <= value <= 8 else _UPRIGHT
 
 
-def _reencode(image: Image.Image, steps: list[str]) -> OpenedImage:
+def _reencode(decoded: _Decoded) -> OpenedImage:
+    image, steps = decoded.image, decoded.steps
+    if decoded.orientation != _UPRIGHT:
+        steps.append("exif_rotated" if decoded.orientation else "exif_unreadable")
+        image = image.transpose(_UPRIGHT_BY[decoded.orientation]) if decoded.orientation else image
     image.info = {}  # the PNG writer would carry a colour profile or a transparent colour over
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=PNG_COMPRESSION)
-    return OpenedImage(buffer.getvalue(), "PNG", ",".join(steps), image.width, image.height)
+    return OpenedImage(buffer.getvalue(), "PNG", ",".join([*steps, "reencoded_png"]), image.width, image.height)
 
 
-def _is_too_large(size: tuple[int, int]) -> bool:
-    return size[0] * size[1] > MAX_PIXELS
-
-
-def _too_many_pixels(size: tuple[int, int]) -> RefusedImage:
-    return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{size[0]} × {size[1]} pixels; {MAX_PIXELS} are allowed")
+def _too_many_pixels(size: tuple[int, int], allowed: int = MAX_PIXELS) -> RefusedImage | None:
+    if size[0] * size[1] <= allowed:
+        return None
+    return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{size[0]} × {size[1]} pixels; {allowed} are allowed")
 
 
 def _expect_decoder_warnings() -> None:

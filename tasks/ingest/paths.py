@@ -72,6 +72,11 @@ def locate(root: Path, relative: str) -> Path | RefusedPath:
     return RefusedPath(SampleStatus.MISSING_FILE, f"there is no file {quote(relative)} in the source's folder")
 
 
+def is_remote(name: str) -> bool:
+    """Whether a name is a URL."""
+    return _URL.match(name) is not None
+
+
 def is_inside(name: str) -> bool:
     """Whether a name, taken as a path, can only lead below the folder it is seen from (links apart)."""
     return _refuse_by_name(name) is None
@@ -93,8 +98,10 @@ def _refuse_by_name(relative: str) -> RefusedPath | None:
     name = quote(relative)
     if not relative.strip():
         return RefusedPath(SampleStatus.MISSING_VALUE, "the picture's path is blank; write null where a row has no picture")
-    if _URL.match(relative):
-        return RefusedPath(SampleStatus.REMOTE_REFUSED, f"{name} is a URL; Salon does not fetch: put the file in the folder")
+    if is_remote(relative):
+        where = quote(relative.split("?", 1)[0])  # what follows may be a signature
+        advice = "put the file in the folder, or name its host in the source's remote_hosts"
+        return RefusedPath(SampleStatus.REMOTE_REFUSED, f"{where} is a URL; {advice}")
     if "\0" in relative:
         return RefusedPath(SampleStatus.OUTSIDE_ROOT, f"{name} holds a NUL character")
     if slashed.startswith("/") or _DRIVE.match(relative):

@@ -87,6 +87,7 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
         image_bytes=image.content,
         status=problem[0] if problem else SampleStatus.OK,
         detail=encodable(problem[1]) if problem else None,
+        remote_hosts=source.remote_hosts,
     )
 
 

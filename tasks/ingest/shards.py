@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -10,11 +11,16 @@ import pyarrow as pa
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
+from tasks.ingest.addresses import shown_url
+from tasks.ingest.decoding import open_bounded
+from tasks.ingest.fetching import fetch
 from tasks.ingest.identity import sample_id
-from tasks.ingest.images import OpenedImage, open_image
-from tasks.ingest.paths import RefusedPath, encodable, read_file
+from tasks.ingest.images import OpenedImage
+from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
+from tasks.ingest.text_flags import text_flags
 
 MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
+_FETCHED_AHEAD = 16  # samples whose remote pictures are in memory together
 _BATCH_ROWS, _BATCH_BYTES = 64, 256 * 1024 * 1024  # of a table under construction; an Arrow binary array ends at 2 GB
 
 
@@ -43,8 +49,8 @@ def open_shard(samples: Iterable[Sample], root: Path) -> pa.Table:
     rows: list[dict[str, Any]] = []
     n_bytes = 0
     seen: dict[str, str] = {}
-    for sample in samples:
-        row = _open_one(sample, root)
+    for sample, content in _with_contents(samples, root):
+        row = _open_one(sample, content)
         if row["sample_id"] in seen:
             as_duplicate(row, seen[row["sample_id"]])
         else:
@@ -79,16 +85,14 @@ def as_duplicate(row: dict[str, Any], first: str) -> None:
     row["image"] = None
 
 
-def _open_one(sample: Sample, root: Path) -> dict[str, Any]:
+def _open_one(sample: Sample, content: bytes | RefusedPath | None) -> dict[str, Any]:
     status, detail = sample.status, sample.detail
-    content: bytes | RefusedPath | None = None
     shown: OpenedImage | None = None
     if status is SampleStatus.OK:
-        content = _content(sample, root)
         if isinstance(content, RefusedPath):
             status, detail = content.status, content.detail
         elif content is not None:
-            opened = open_image(content)
+            opened = open_bounded(content)
             if isinstance(opened, OpenedImage):
                 shown = opened
             else:
@@ -96,7 +100,33 @@ def _open_one(sample: Sample, root: Path) -> dict[str, Any]:
     return _row(sample, status, detail, content if isinstance(content, bytes) else None, shown)
 
 
+def _with_contents(samples: Iterable[Sample], root: Path) -> Iterator[tuple[Sample, bytes | RefusedPath | None]]:
+    """Each sample with its file's bytes; what is remote is fetched some samples ahead, several at once."""
+    waiting = iter(samples)
+    while batch := list(islice(waiting, _FETCHED_AHEAD)):
+        remote = [sample for sample in batch if _is_fetched(sample)]
+        fetched = dict(zip(map(id, remote), _fetched(remote), strict=True))
+        for sample in batch:
+            yield sample, fetched[id(sample)] if id(sample) in fetched else _content(sample, root)
+
+
+def _is_fetched(sample: Sample) -> bool:
+    is_named = sample.status is SampleStatus.OK and sample.image_bytes is None and sample.image_path is not None
+    return is_named and bool(sample.remote_hosts) and is_remote(sample.image_path or "")
+
+
+def _fetched(samples: list[Sample]) -> list[bytes | RefusedPath]:
+    """Fetched by source: each has hosts of its own."""
+    found: dict[int, bytes | RefusedPath] = {}
+    for hosts in {sample.remote_hosts for sample in samples}:
+        mine = [sample for sample in samples if sample.remote_hosts == hosts]
+        found |= dict(zip(map(id, mine), fetch([sample.image_path or "" for sample in mine], hosts), strict=True))
+    return [found[id(sample)] for sample in samples]
+
+
 def _content(sample: Sample, root: Path) -> bytes | RefusedPath | None:
+    if sample.status is not SampleStatus.OK:
+        return None
     if sample.image_bytes is not None:
         return sample.image_bytes
     return None if sample.image_path is None else read_file(root, sample.image_path)
@@ -125,6 +155,7 @@ def _row(
         "width_px": shown.width_px if shown else None,
         "height_px": shown.height_px if shown else None,
         "n_bytes": None if content is None else len(content),
+        "text_flags": text_flags(sample.texts),
         "status": status.value,
         "detail": detail,
     }
@@ -132,4 +163,6 @@ def _row(
 
 def _file_name(sample: Sample) -> str | None:
     path = sample.image_path
+    if path and is_remote(path):
+        path = shown_url(path)
     return encodable(PurePosixPath(path.replace("\\", "/")).name) if path else None

@@ -36,6 +36,7 @@ class ResolvedSource:
     where: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     checkpoints: frozenset[str] | None = None
     has_checkpoint_in_path: bool = False
+    remote_hosts: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -101,6 +102,7 @@ def _resolve(
         where=source.where,
         checkpoints=wanted,
         has_checkpoint_in_path="checkpoint" in filled,
+        remote_hosts=tuple(source.remote_hosts),
     )
 
 

@@ -8,12 +8,14 @@ long as no attempt costs more than was reserved for it.
 import asyncio
 import os
 import threading
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from math import ceil, floor
 
-from sqlalchemy import select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.engine import Connection
 
 from schemas.benchmark import Judge
@@ -127,6 +129,21 @@ class Budget:
                 pool.is_leasing = False
 
 
+def reserve_for_good(ledger: Ledger, budget_id: str, max_usd: float, prices_usd: Sequence[float]) -> int:
+    """For how many of these worst cases, from the first on, the budget has room; they count as spent.
+
+    For batches, whose replies may come after the run has ended.
+    """
+    needs = list(accumulate(ceil(usd * _NUSD) for usd in prices_usd))
+    leased = ledger.read(lambda connection: connection.execute(_leased(budget_id)).scalar() or 0)
+    for n in range(bisect_right(needs, floor(max_usd * _NUSD) - leased), 0, -1):
+        least = needs[n - 1]
+        ask = partial(_lease, budget_id=budget_id, max_nusd=floor(max_usd * _NUSD), least=least, block=least)
+        if ledger.alone_now(ask):
+            return n
+    return 0
+
+
 def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:
     """Raise InputError where a spending limit cannot be kept: a judge's price, or its longest reply, is not known."""
     if max_usd is None:
@@ -145,8 +162,11 @@ def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:
 
 def leased_usd(ledger: Ledger, budget_id: str) -> float:
     """What is handed out of a budget: spent, or held by workers (those that were killed included)."""
-    statement = select(BUDGETS.c.leased_nusd).where(BUDGETS.c.budget_id == budget_id)
-    return int(ledger.alone_now(lambda connection: connection.execute(statement).scalar()) or 0) / _NUSD
+    return ledger.read(lambda connection: connection.execute(_leased(budget_id)).scalar() or 0) / _NUSD
+
+
+def _leased(budget_id: str) -> Select[int]:
+    return select(BUDGETS.c.leased_nusd).where(BUDGETS.c.budget_id == budget_id)
 
 
 def _lease(connection: Connection, budget_id: str, max_nusd: int, least: int, block: int) -> int:

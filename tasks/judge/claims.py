@@ -26,6 +26,7 @@ _HOLDERS = (
     .where(CLAIMS.c.request_key.in_(_KEYS))
     .distinct()
 )
+_HOLDING = select(CLAIMS.c.owner_id)
 _HELD = select(CLAIMS.c.request_key).where(CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
 
 
@@ -72,6 +73,7 @@ class Claims:
         moment_us = now_us(connection)
         if not self._is_known:
             process = this_process()
+            connection.execute(delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
             connection.execute(insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
         gone = [

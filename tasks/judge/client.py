@@ -45,7 +45,7 @@ class JudgeClient:
         timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         transport = DefaultAioHttpClient(
-            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_size]}
+            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [cap_size]}
         )
         self._client = AsyncOpenAI(
             api_key=self._key or "none", base_url=judge.base_url or DEFAULT_BASE_URL, http_client=transport, max_retries=0
@@ -65,7 +65,7 @@ class JudgeClient:
         except _TooLargeError:
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
         except APIConnectionError as error:
-            answer = _no_response(error)
+            answer = no_response(error)
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
         return self._without_key(replace(answer, latency_s=time.perf_counter() - started))
@@ -99,10 +99,10 @@ class JudgeClient:
     def _without_key(self, answer: Answer) -> Answer:
         """The answer with the key taken out, should a provider repeat it."""
         if answer.detail is not None:
-            answer = replace(answer, detail=one_line(_without(answer.detail, self._key)))
+            answer = replace(answer, detail=one_line(without_key(answer.detail, self._key)))
         said = (answer.text, answer.refusal_text, answer.answered_model, answer.finish_reason)
         if self._key and any(text and self._key in text for text in said):
-            text, refusal, model, finish = (text and _without(text, self._key) for text in said)
+            text, refusal, model, finish = (text and without_key(text, self._key) for text in said)
             answer = replace(answer, text=text, refusal_text=refusal, answered_model=model, finish_reason=finish)
         return answer
 
@@ -185,7 +185,8 @@ class _Capped(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-async def _cap_size(response: httpx2.Response) -> None:
+async def cap_size(response: httpx2.Response) -> None:
+    """A response hook that ends a reply of more than MAX_REPLY_BYTES in an error."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
         if is_packed:
@@ -193,7 +194,7 @@ async def _cap_size(response: httpx2.Response) -> None:
         response.stream = _Capped(response.stream, is_packed)
 
 
-def _no_response(error: APIConnectionError) -> Answer:
+def no_response(error: APIConnectionError) -> Answer:
     """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
     causes = list(_causes(error))
     if any(isinstance(cause, _TooLargeError) for cause in causes):
@@ -214,5 +215,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def _without(text: str, key: str | None) -> str:
+def without_key(text: str, key: str | None) -> str:
+    """The text with every copy of the key taken out."""
     return text.replace(key, _REMOVED) if key else text

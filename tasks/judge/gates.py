@@ -1,7 +1,6 @@
 """What an attempt passes before it is sent: a place in flight, the key's limits, the run's money. Each is kept elsewhere."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from tasks.judge.cost import Costs, Estimate, stated_output_bound
 from tasks.judge.feed import Ask
 from tasks.judge.ledger import Ledger
 from tasks.judge.observed import load_observed, store_observed
-from tasks.judge.retries import MAX_RETRY_AFTER_S
+from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 
 _COMPLETIONS = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED})
 
@@ -58,10 +57,10 @@ class Gates:
 
     async def sit_out(self, stopping: asyncio.Event) -> bool:
         """Wait out a pause that began while the attempt's row was written. False where the run was stopped meanwhile."""
-        while (pause_s := self.allowance.paused_s) > 0:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), pause_s)
+        while self.allowance.paused_s > 0:
+            if stopping.is_set():
                 return False
+            await self.allowance.wait(0, stopping)
         return True
 
     async def leave(self, estimate: Estimate, answer: Answer | None) -> None:
@@ -78,7 +77,10 @@ class Gates:
             self.allowance.hear(answer.limits)
         if answer.status == ReplyStatus.RATE_LIMITED:
             self.allowance.settle(self._n_tokens(estimate), 0)
-            await self.allowance.pause(min(answer.retry_after_s or 0.0, MAX_RETRY_AFTER_S))
+            pause_s = answer.retry_after_s or RETRIES[ReplyStatus.RATE_LIMITED].wait_s(1)
+            await self.allowance.pause(min(pause_s, MAX_RETRY_AFTER_S))
+        elif not answer.is_sent:
+            self.allowance.settle(self._n_tokens(estimate), 0)
         elif answer.n_input_tokens is not None:
             self.allowance.settle(self._n_tokens(estimate), answer.n_input_tokens + self.n_output_tokens_most)
 

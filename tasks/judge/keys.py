@@ -2,13 +2,17 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import orjson
 
 DIGEST_SLOT = secrets.token_hex(32)
-"""Stands for the picture's digest in messages that are rendered once for many pictures. Drawn anew in each process, as long
+"""Stands for a digest in what is rendered once for many pictures or samples. Drawn anew in each process, as long
 as a digest, and never stored: no sample's text can hold it."""
+
+_SLOT = DIGEST_SLOT.encode()
 
 
 def canonical_json(value: object) -> bytes:
@@ -31,19 +35,37 @@ def canonical_messages(messages: Sequence[Mapping[str, object]]) -> tuple[bytes,
     return canonical_json(listed), n_images
 
 
-def request_key(
-    *, asked: Mapping[str, bytes | str], judge: Mapping[str, object], repeat: int, occasion: str, facts: bytes
-) -> str:
-    """sha256 (hexadecimal) of one request.
+def filled(content: bytes, digest: str) -> bytes:
+    """The content with `digest` at every DIGEST_SLOT."""
+    return content.replace(_SLOT, digest.encode())
 
-    `asked` is {"messages": canonical JSON} or, where nothing is sent, {"sample_id": digest}; `judge` holds the parts all
-    requests of a rubric and judge share: model, parameters, rubric_id, rubric_version.
+
+@dataclass(frozen=True, slots=True)
+class KeyTemplate:
+    """The canonical JSON of a request, read up to its first DIGEST_SLOT, and the pieces that follow each slot.
+
+    Requests that differ in one digest alone share it: what comes before the digest is hashed once.
     """
-    content = {
-        **judge,
-        **{name: orjson.Fragment(value) if isinstance(value, bytes) else value for name, value in asked.items()},
-        "facts": orjson.Fragment(facts),
-        "occasion": occasion,
-        "repeat": repeat,
-    }
-    return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    begun: Any  # a sha256 object; only copies of it are fed
+    rest: tuple[bytes, ...]
+
+    def key(self, digest: bytes) -> bytes:
+        """The request key, 32 bytes; `digest` (hexadecimal) stands in every slot."""
+        hasher = self.begun.copy()
+        for piece in self.rest:
+            hasher.update(digest + piece)
+        found: bytes = hasher.digest()
+        return found
+
+
+def key_template(*, messages: bytes | None, judge: Mapping[str, object], repeat: int, occasion: str, facts: bytes) -> KeyTemplate:
+    """What the keys of one question have in common.
+
+    `messages` is canonical JSON with a slot for each picture, None where nothing is sent: the slot is then the sample's id.
+    `judge` holds what all requests of a rubric's variant and judge share: model, parameters, rubric_id, rubric_version.
+    """
+    asked = {"sample_id": DIGEST_SLOT} if messages is None else {"messages": orjson.Fragment(messages)}
+    content = {**judge, **asked, "facts": orjson.Fragment(facts), "occasion": occasion, "repeat": repeat}
+    first, *rest = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).split(_SLOT)
+    return KeyTemplate(sha256(first), tuple(rest))

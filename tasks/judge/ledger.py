@@ -92,6 +92,14 @@ class Ledger:
         return self._open().alone_now(function)
 
     # --- reading --------------------------------------------------------------------------------------------------
+    def read(self, function: Callable[[Connection], _Found]) -> _Found:
+        """What a function finds that writes nothing."""
+        return self._read(lambda connection, _: function(connection), ())
+
+    def state(self) -> str | None:
+        """A word that is another after every write, in every copy of the ledger; None before the first."""
+        return self._read(reading.state, ())
+
     def known(self, keys: Iterable[str]) -> set[str]:
         """Those of the request keys that have a final reply."""
         return set(self._read(reading.known, keys))

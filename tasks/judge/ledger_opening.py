@@ -8,7 +8,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, Ope
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
-from tasks.judge import allowance_tables, budget_tables, sharing_tables  # noqa: F401 - their tables are made with the ledger's
+from tasks.judge import allowance_tables, batch_tables, budget_tables, sharing_tables  # noqa: F401 - their tables are made with the ledger's
 from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin_alone, insert_where_absent, make_durable
 
 

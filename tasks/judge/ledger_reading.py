@@ -1,19 +1,43 @@
-"""What the ledger is asked for: rows of many requests at once, read in chunks of keys. Opening and writing are elsewhere."""
+"""What the ledger is asked for: rows of many requests at once, read in chunks of keys. Opening and writing are elsewhere.
+
+A chunk's keys go as one JSON list: as a parameter each, ten thousand of them cost more to write down than to look up.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import orjson
 import polars as pl
-from sqlalchemy import BindParameter, Select, bindparam, func, select
+from sqlalchemy import Select, String, bindparam, func, select
 from sqlalchemy.engine import Connection
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from schemas.statuses import ReplyStatus
 from schemas.tables import REPLIES as REPLIES_TABLE
-from tasks.judge.ledger_tables import ATTEMPTS, REPLIES, VERBATIM, raw_rows
+from tasks.judge.ledger_tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, raw_rows
 
-KEYS_PER_QUERY = 500
+KEYS_PER_QUERY = 10_000
 
-_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+
+class _Listed(FunctionElement[str]):
+    """The texts of a JSON list as rows."""
+
+    name = "listed"
+    inherit_cache = True
+
+
+@compiles(_Listed, "sqlite")
+def _listed_by_sqlite(element: _Listed, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_Listed, "postgresql")
+def _listed_by_postgresql(element: _Listed, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+_KEYS = select(_Listed(bindparam("keys", type_=String)).table_valued("value").c.value)
 _R, _A = REPLIES.c, ATTEMPTS.c
 
 _KNOWN = select(_R.request_key).where(_R.request_key.in_(_KEYS)).distinct()
@@ -35,6 +59,12 @@ _N_ATTEMPTS = (
 )
 
 NEVER_ENDED = "the process stopped before a reply arrived; the request may have been billed"
+
+
+def state(connection: Connection, _: Sequence[str] = ()) -> str | None:
+    """The ledger's state: a random word drawn in every transaction that writes; None where nothing was written yet."""
+    found: str | None = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == "state")).scalar()
+    return found
 
 
 def known(connection: Connection, keys: Sequence[str]) -> list[str]:
@@ -60,10 +90,7 @@ def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, i
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
     """The stored replies in the columns of the lake's `replies`."""
     schema = {column.name: _POLARS_TYPES.get(column.name, pl.String) for column in REPLIES.columns}
-    frames = [
-        pl.DataFrame(raw_rows(connection, _REPLIES.params(keys=chunk)), schema=schema, orient="row")
-        for chunk in _chunks(keys)
-    ]  # fmt: skip
+    frames = [_framed(raw_rows(connection, _REPLIES.params(chunk)), schema) for chunk in _chunks(keys)]
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
     return frame.with_columns(
         pl.col(*VERBATIM).cast(pl.String),
@@ -99,10 +126,16 @@ _POLARS_TYPES: dict[str, Any] = dict.fromkeys(VERBATIM, pl.Binary) | {
 
 def _rows(connection: Connection, statement: Select[Any], keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for chunk in _chunks(keys):
-        yield from raw_rows(connection, statement.params(keys=chunk))
+        yield from raw_rows(connection, statement.params(chunk))
 
 
-def _chunks(keys: Sequence[str]) -> Iterator[list[str]]:
+def _chunks(keys: Sequence[str]) -> Iterator[dict[str, str]]:
     ordered = sorted(set(keys))  # neighbouring keys share pages of the index
     for start in range(0, len(ordered), KEYS_PER_QUERY):
-        yield ordered[start : start + KEYS_PER_QUERY]
+        yield {"keys": orjson.dumps(ordered[start : start + KEYS_PER_QUERY]).decode()}
+
+
+def _framed(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
+    """Rows as a frame, column by column: several times quicker than row by row."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pl.DataFrame([pl.Series(n, c, dtype=t, strict=False) for (n, t), c in zip(schema.items(), columns, strict=True)])

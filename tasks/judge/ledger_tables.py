@@ -71,6 +71,14 @@ def insert_where_absent(engine: Engine, table: Table) -> Executable:
     return statement
 
 
+def new_state(engine: Engine) -> Executable:
+    """Give the ledger a state nobody has seen. Part of every transaction that writes: equal states are equal contents."""
+    insert: Any = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+    made = insert(LEDGER_META).values(name="state")
+    statement: Executable = made.on_conflict_do_update(index_elements=["name"], set_={"value": made.excluded.value})
+    return statement
+
+
 def make_durable(engine: Engine, busy_timeout_ms: int) -> None:
     """On SQLite: every commit is on the disk before it returns, readers do not wait for the writer. PostgreSQL does so itself."""
     if engine.dialect.name != "sqlite":

@@ -79,7 +79,7 @@ async def store_observed(ledger: Ledger, about: AboutKey, observed: Observed) ->
 
 def load_observed(ledger: Ledger) -> Mapping[AboutKey, Observed]:
     """All that the ledger knows, by rubric, its version and judge."""
-    return ledger.alone_now(_load)
+    return ledger.read(_load)
 
 
 def _store(connection: Connection, about: AboutKey, observed: Observed) -> None:

@@ -23,6 +23,11 @@ class Outcome:
     is_stopped: bool = False  # it ended early because the caller said so
     is_spent: bool = False  # it ended early because max_usd is reached
 
+    @property
+    def n_left(self) -> int:
+        """Requests without a reply."""
+        return self.n_requests - self.n_cached - self.n_answered
+
     def count(self, reply: JudgeReply) -> None:
         """Add what a stored reply was billed."""
         self.n_input_tokens += reply.n_input_tokens or 0

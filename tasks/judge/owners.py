@@ -48,4 +48,5 @@ def _started(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    return stat.rpartition(")")[2].split()[19]  # field 22; the name before it may hold spaces and brackets
+    fields = stat.rpartition(")")[2].split()  # from field 3 on; the name before it may hold spaces and brackets
+    return None if fields[0] in "ZX" else fields[19]  # killed and not yet waited for is dead

@@ -13,11 +13,14 @@ ROWS_IN_MEMORY = 500_000
 """About 200 bytes a line: a plan id never holds more than some 100 MB of them."""
 
 
-def plan_id(judgements: pl.LazyFrame, rubrics: Iterable[Rubric] = (), n_rows_held: int = ROWS_IN_MEMORY) -> str:
+def plan_id(
+    judgements: pl.LazyFrame, rubrics: Iterable[Rubric] = (), n_rows_held: int = ROWS_IN_MEMORY, dataset_id: str | None = None
+) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
-    Before them stand the digests of the rubrics planned by, one a line: `requests` names them, so another digest is another
-    plan, also where it asks the same. Lines begin with hexadecimal digits: a large plan is sorted one prefix after the other.
+    Before them stand the dataset, whose parts number those of the plan, and the digests of the rubrics planned by, one a line:
+    `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
+    a large plan is sorted one prefix after the other.
     """
     lines = judgements.select(
         "sample_id",
@@ -29,6 +32,8 @@ def plan_id(judgements: pl.LazyFrame, rubrics: Iterable[Rubric] = (), n_rows_hel
     n_rows = int(judgements.select(pl.len()).collect().item())
     hasher = sha256()
     separator = b""
+    if dataset_id is not None:
+        hasher.update(f"{dataset_id}\n".encode())
     for rubric in sorted(rubrics, key=lambda rubric: rubric.id):
         hasher.update(f"{rubric.id} {rubric.digest}\n".encode())
     for prefix in _prefixes(n_rows, n_rows_held):
@@ -48,12 +53,16 @@ def _prefixes(n_rows: int, n_rows_held: int) -> list[str]:
 
 
 def keep_first(requests: pl.DataFrame, seen: set[bytes]) -> pl.DataFrame:
-    """The requests no earlier part holds; `seen` (raw digests, 32 bytes each) is added to. Call it part by part, in order."""
-    is_new: list[bool] = []
-    for key in requests["request_key"]:
-        raw = bytes.fromhex(key)
-        is_new.append(raw not in seen)
-        seen.add(raw)
+    """The requests no earlier part holds; `seen` (raw digests, 32 bytes each) is added to. Call it part by part, in order.
+
+    Within a part keys are distinct.
+    """
+    raw = requests["request_key"].str.decode("hex").to_list()
+    if seen.isdisjoint(raw):
+        seen.update(raw)
+        return requests
+    is_new = [key not in seen for key in raw]
+    seen.update(raw)
     return requests.filter(pl.Series(is_new, dtype=pl.Boolean))
 
 

@@ -1,6 +1,6 @@
-"""The plan of a whole dataset: every part of samples under one rubric and one judge, written to the lake. One part is plan.py."""
+"""The plan of a whole dataset: its samples under one rubric and one judge, written to the lake. What is asked is plan.py."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -8,14 +8,17 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
-from tasks.judge.plan import PLAN_COLUMNS, plan_part
+from tasks.judge.plan import PLAN_COLUMNS, Planned, Planner
 from tasks.judge.plan_checks import keep_first
 from tasks.store import Lake, Staging
+
+ROWS_AT_ONCE = 50_000
+"""Samples planned together, whole parts at a time: some 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """Part `index` of judgements and requests: one part of samples under one rubric and one judge."""
+    """Part `index` of requests: one part of samples under one rubric and one judge."""
 
     index: int
     samples_part: int
@@ -30,31 +33,32 @@ def plan_rubric(
     rubric: Rubric,
     judge: Judge,
     sources: Sequence[str],
-    stagings: tuple[Staging, Staging],
+    stagings: tuple[Staging | None, Staging | None],
     first_index: int,
     on_part: Callable[[PlannedPart], None] | None = None,
 ) -> list[PlannedPart]:
-    """Plan the samples of `sources`, a part at a time, into the stagings of judgements and requests from part `first_index` on.
+    """Plan the samples of `sources` into the stagings of judgements and of requests; what has no staging is not written.
 
-    A question that several samples ask stands in `requests` once, in the first part that asks it.
+    Parts of requests are those of samples, numbered from `first_index` on; judgements are written many parts together. A
+    question that several samples ask stands in `requests` once, in the first part that asks it.
     """
     judgements, requests = stagings
     seen: set[bytes] = set()
-    planned: list[PlannedPart] = []
-    for samples_part in range(len(lake.parts(SAMPLES, dataset_id))):
-        samples = lake.read_part(SAMPLES, dataset_id, samples_part, ["source", *PLAN_COLUMNS])
-        samples = samples.filter(pl.col("source").is_in(list(sources)))
-        if samples.is_empty():
-            continue
-        judged, asked = plan_part(samples, rubric, judge)
-        asked = keep_first(asked, seen)
-        part = PlannedPart(first_index + len(planned), samples_part, rubric.id, judge.model, asked.height)
-        judgements.write_part(part.index, judged)
-        requests.write_part(part.index, asked)
-        planned.append(part)
-        if on_part:
-            on_part(part)
-    return planned
+    found: list[PlannedPart] = []
+    for samples_parts, planned in _planned(lake, dataset_id, Planner(rubric, judge), sources):
+        asked = keep_first(planned.asked.with_columns(samples_part=samples_parts.gather(planned.asked["sample"])), seen)
+        by_part = asked.partition_by("samples_part", as_dict=True)
+        if judgements:
+            judgements.write_part(first_index + len(found), planned.judgements)
+        for samples_part in samples_parts.unique(maintain_order=True):
+            mine = by_part.get((samples_part,), asked[:0])
+            part = PlannedPart(first_index + len(found), samples_part, rubric.id, judge.model, mine.height)
+            if requests:
+                requests.write_part(part.index, planned.requests(mine))
+            found.append(part)
+            if on_part:
+                on_part(part)
+    return found
 
 
 def staged_judgements(staging: Staging) -> pl.LazyFrame:
@@ -66,3 +70,36 @@ def staged_judgements(staging: Staging) -> pl.LazyFrame:
 def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
     """Places for a plan's judgements and requests."""
     return lake.stage(JUDGEMENTS), lake.stage(REQUESTS)
+
+
+def together(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:
+    """The parts in runs of some ROWS_AT_ONCE requests: what one task reads from the ledger or writes."""
+    run: list[PlannedPart] = []
+    for part in parts:
+        run.append(part)
+        if sum(one.n_requests for one in run) >= ROWS_AT_ONCE:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def is_planned(lake: Lake, plan_id: str) -> bool:
+    """Whether the plan stands in the lake, judgements and requests."""
+    return lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(REQUESTS, plan_id)
+
+
+def _planned(lake: Lake, dataset_id: str, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.Series, Planned]]:
+    """(the samples part of each row, the rows planned), some ROWS_AT_ONCE samples at a time."""
+    paths = lake.parts(SAMPLES, dataset_id)
+    n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
+    for start in range(0, len(paths), n_together):
+        numbers = {str(path): number for number, path in enumerate(paths[start : start + n_together], start)}
+        samples = (
+            pl.scan_parquet(list(numbers), include_file_paths="path")
+            .filter(pl.col("source").is_in(list(sources)))
+            .select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
+            .collect()
+        )
+        if not samples.is_empty():
+            yield samples["samples_part"], planner.plan(samples)

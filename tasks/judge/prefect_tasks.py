@@ -1,6 +1,6 @@
 """The Prefect tasks of judging: a rubric planned, a shard asked, its replies taken from the ledger. The work is elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from prefect import task
 
@@ -8,14 +8,16 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.tables import REQUESTS
-from tasks.judge.ledger import Ledger
+from tasks.judge.batch_judging import judge_by_batch
+from tasks.judge.batch_money import BatchMoney
+from tasks.judge.batch_rounds import OnProgress
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart, plan_rubric
 from tasks.judge.shard import judge_shard
-from tasks.judge.snapshot import part_digest, snapshot_part
+from tasks.judge.snapshot import take_parts
 from tasks.prefect_options import OPTIONS
 from tasks.stopping import STOP
-from tasks.store import Lake, Staging
+from tasks.store import Lake
 
 OnReply = Callable[[JudgeReply], None]
 
@@ -47,10 +49,30 @@ def ask_judge(
     )  # fmt: skip
 
 
-@task(name="take replies", task_run_name="take replies, shard {index}", **OPTIONS)
-def take_replies(lake: Lake, plan_id: str, index: int, ledger_url: str, staging: Staging) -> str:
-    """Write a shard's replies as the ledger holds them now; return their digest."""
-    with Ledger(ledger_url) as ledger:
-        replies = snapshot_part(ledger, lake.read_part(REQUESTS, plan_id, index))
-    staging.write_part(index, replies)
-    return part_digest(replies)
+@task(name="ask judge by batch", task_run_name="ask {judge.model} by batch", **OPTIONS)
+def ask_by_batch(
+    lake: Lake,
+    dataset_id: str,
+    plan_id: str,
+    parts: Sequence[PlannedPart],
+    rubrics: Mapping[str, Rubric],
+    judge: Judge,
+    limits: Limits,
+    ledger_url: str,
+    run_id: str,
+    on_reply: OnReply | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    is_asking: bool = True,
+) -> Outcome:
+    """Ask what the ledger lacks of all of a judge's requests through its provider's Batch API."""
+    money = BatchMoney(judge, rubrics, limits.max_usd, ledger_url, run_id)
+    return judge_by_batch(
+        lake, dataset_id, parts, plan_id, rubrics, judge, limits, ledger_url,
+        cost_of=money.cost_of, reserve=money.reserve if limits.max_usd is not None else None,
+        on_reply=on_reply, on_progress=on_progress, stop=STOP, is_asking=is_asking,
+    )  # fmt: skip
+
+
+take_replies = task(name="take replies", task_run_name="take replies, from shard {indices[0]} on", **OPTIONS)(take_parts)
+"""Write some shards' replies as the ledger holds them now; return their digests."""

@@ -7,6 +7,9 @@ from pathlib import Path
 PACKAGES = ("schemas", "rubrics", "tasks", "flows")
 """The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
 
+SUFFIXES = (".py", ".j2", ".css", ".js")
+"""Of the files that make numbers and pages."""
+
 
 @cache
 def code_version(root: Path | None = None) -> str:
@@ -15,7 +18,8 @@ def code_version(root: Path | None = None) -> str:
     A checkout with local changes has a version of its own, so it never passes for a release.
     """
     base = root or Path(__file__).resolve().parents[2]
-    paths = sorted((path.relative_to(base).as_posix(), path) for package in PACKAGES for path in (base / package).rglob("*.py"))
+    files = (path for package in PACKAGES for path in (base / package).rglob("*") if path.suffix in SUFFIXES)
+    paths = sorted((path.relative_to(base).as_posix(), path) for path in files)
     whole = hashlib.sha256()
     for name, path in paths:
         whole.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

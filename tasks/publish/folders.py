@@ -9,6 +9,7 @@ from tasks.durable import fsync_folder, sha256_of_file
 
 LAYOUT = "v1"
 MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"
+REPORT, INDEX = "report.html", "index.html"
 
 
 def is_published(folder: Path) -> bool:

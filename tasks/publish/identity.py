@@ -15,8 +15,8 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "ledger": True,
     "limits": True,
     "rubric_folders": True,
-    "sources": {"__all__": {"path"}},
-    "judges": {"__all__": {"base_url", "api_key_env"}},
+    "sources": {"__all__": {"path", "remote_hosts"}},
+    "judges": {"__all__": {"base_url", "api_key_env", "mode", "price"}},
     "nightly": {"schedule", "timezone"},
     "ratings": True,
 }
@@ -25,7 +25,7 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
 
 def benchmark_digest(benchmark: Benchmark) -> str:
     """sha256 hex of the benchmark file's canonical JSON, less what says only where, when and how fast."""
-    return _digest(benchmark.model_dump(mode="json", exclude=_WHERE_AND_HOW_FAST))
+    return _digest(_settings(benchmark))
 
 
 def publication_id(
@@ -46,6 +46,7 @@ def provenance(benchmark: Benchmark, rubrics: Mapping[str, Rubric], **identities
     return {
         "identities": dict(sorted(identities.items())),
         "benchmark_digest": benchmark_digest(benchmark),
+        "settings": _settings(benchmark),
         "min_coverage": benchmark.gate.min_coverage,
         "rubrics": {
             choice.id: {"version": rubric.version, "digest": rubric.digest, "title": rubric.title, "source": rubric.source}
@@ -57,6 +58,11 @@ def provenance(benchmark: Benchmark, rubrics: Mapping[str, Rubric], **identities
             for judge in benchmark.judges
         ],
     }
+
+
+def _settings(benchmark: Benchmark) -> dict[str, Any]:
+    """The benchmark file as far as it can change a number."""
+    return benchmark.model_dump(mode="json", exclude=_WHERE_AND_HOW_FAST)
 
 
 def _digest(value: object) -> str:

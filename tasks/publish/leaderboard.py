@@ -1,6 +1,7 @@
 """The leaderboard: a row per model and checkpoint, under each rubric, judge and headline dimension. Printing is the command's."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import polars as pl
@@ -55,15 +56,14 @@ def leaderboard_rows(
     return [_row(row) for row in chosen.iter_rows(named=True)]
 
 
-def leaderboard(cells: pl.DataFrame) -> pl.DataFrame:
-    """leaderboard_rows as a frame."""
+def leaderboard(rows: Sequence[LeaderboardRow]) -> pl.DataFrame:
+    """Leaderboard rows as a frame, numbers in full precision."""
     schema = pl.Schema({
         "estimate": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "coverage": pl.Float64,
         "n_prompts": pl.Int64, "n_images": pl.Int64, "n_judgements": pl.Int64, "n_failed": pl.Int64,
     })  # fmt: skip
     names = [field.name for field in fields(LeaderboardRow)]
-    rows = [asdict(row) for row in leaderboard_rows(cells)]
-    return pl.DataFrame(rows, schema={name: schema.get(name, pl.String()) for name in names})
+    return pl.DataFrame([asdict(row) for row in rows], schema={name: schema.get(name, pl.String()) for name in names})
 
 
 def format_estimate(estimate: float | None, ci_low: float | None, ci_high: float | None, n_digits: int = 2) -> str:

@@ -1,5 +1,6 @@
 """leaderboard.md: the leaderboard as a page that can be pasted into a README."""
 
+from collections.abc import Iterable
 from datetime import date
 from itertools import groupby
 
@@ -18,12 +19,17 @@ independent unit. A failure is counted and never averaged in. Coverage is the sh
 
 def leaderboard_page(cells: pl.DataFrame, *, benchmark: str, run_date: date, publication_id: str) -> str:
     """The page: a table for each rubric, judge and dimension, best first."""
-    lines = [f"# {escape_markdown(benchmark)}, {run_date.isoformat()}\n"]
-    for (rubric_id, judge_model, dimension), rows in groupby(leaderboard_rows(cells), key=_table_of):
-        lines.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
-        lines.append(to_markdown(_HEADERS, [_line(row) for row in rows], n_text_columns=2))
-    lines += [_NOTES, f"Publication {publication_id}.\n"]
-    return "\n".join(lines)
+    title = f"# {escape_markdown(benchmark)}, {run_date.isoformat()}\n"
+    return "\n".join([title, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {publication_id}.\n"])
+
+
+def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
+    """A table with its heading for each rubric, judge and dimension, in the rows' order."""
+    parts = []
+    for (rubric_id, judge_model, dimension), mine in groupby(rows, key=_table_of):
+        parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
+        parts.append(to_markdown(_HEADERS, [_line(row) for row in mine], n_text_columns=2))
+    return "\n".join(parts)
 
 
 def _table_of(row: LeaderboardRow) -> tuple[str, str, str]:

@@ -72,6 +72,11 @@ def find_publication(lake_root: Path, prefix: str) -> Publication:
     raise InputError(f"{what} with {prefix!r}; give four characters or more of one of\n{listed}")
 
 
+def chosen(lake_root: Path, benchmark: str | None, prefix: str | None) -> Publication:
+    """The publication whose id begins with `prefix`, where one is given, else the current one. Raises InputError."""
+    return find_publication(lake_root, prefix) if prefix else current(lake_root, benchmark)
+
+
 def load_cells(publication: Publication) -> pl.DataFrame:
     """Its benchmark_long. Raises CorruptLakeError where the file is not the one that was published."""
     return pl.read_parquet(checked_file(publication, "benchmark_long.parquet"))

@@ -7,15 +7,24 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import RUNS
+from tasks.durable import locked
+from tasks.publish.machine_tables import write_living_table
 from tasks.store import Lake
 
 
 def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
-    """Append one row of RUNS (`started_at` in UTC) as a file of its own; two runs never share a name."""
+    """Append one row of RUNS (`started_at` in UTC) as a file of its own; two runs never share a name.
+
+    The benchmark's runs among the tables for machines are then written anew, whole.
+    """
     schema = pl.DataFrame(RUNS.schema().empty_table()).schema
     frame = pl.DataFrame([dict(row)], schema=schema)
     started = frame["started_at"].dt.strftime("%Y%m%dT%H%M%S%6f")[0]
-    return lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
+    path = lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
+    benchmark = str(row["benchmark"])
+    with locked(lake.root, f"runs-{benchmark}"):  # whoever writes last has read every row appended before
+        write_living_table(lake.root, RUNS, benchmark, runs(lake).filter(benchmark=benchmark))
+    return path
 
 
 def runs(lake: Lake) -> pl.DataFrame:

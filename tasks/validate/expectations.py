@@ -99,6 +99,10 @@ def _warnings() -> list[Check]:
     return [
         _is_true("samples.sample_id.has_a_judgement", "has_judgement", "Each sample is accounted for in judgements.", warning),
         Check(
+            "samples", "samples.text_flags.is_null", "ExpectColumnValuesToBeNull", {"column": "text_flags"},
+            "No text of a sample addresses the judge or imitates an answer.", warning,
+        ),
+        Check(
             "scores", "scores.score.is_not_all_null", "ExpectColumnValuesToNotBeNull", some,
             "At least one reply gave a score.", warning, is_of_table=True,
         ),

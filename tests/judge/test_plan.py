@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,13 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubrics.model import Message, Part, Rubric, Rule, Variant
+from rubrics.model import Message, Part, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark import Judge
-from schemas.errors import NothingToJudgeError
-from schemas.tables import JUDGEMENTS, REQUESTS, conform
+from schemas.errors import InputError, NothingToJudgeError
+from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
+from tasks.judge import planning, questions
 from tasks.judge.keys import DIGEST_SLOT
 from tasks.judge.plan import IMAGE_STATUSES, plan_part
 from tasks.judge.plan_checks import check_something_to_ask, keep_first, plan_id, summarise
+from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric, staged_judgements
+from tasks.store import Lake
 
 JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
 Samples = Callable[..., pl.DataFrame]
@@ -237,3 +241,99 @@ def test_a_request_of_an_earlier_part_is_not_listed_again(make_samples: Samples,
 def test_planning_stays_linear(make_samples: Samples, rubric: Rubric) -> None:
     samples = make_samples(2_000)
     assert math.isclose(plan_part(samples, rubric, JUDGE)[1].height, 2_000)
+
+
+STRUCTURED = JUDGE.model_copy(update={"structured_output": True})
+
+
+def test_structured_output_has_its_own_keys_and_off_is_as_ever(make_samples: Samples, rubric: Rubric) -> None:
+    samples = make_samples(3)
+    assert not set(keys(samples, rubric)) & set(keys(samples, rubric, STRUCTURED))
+    assert keys(samples, rubric) == keys(samples, rubric, JUDGE.model_copy(update={"structured_output": False}))
+    requests = plan_part(samples, rubric, STRUCTURED)[1]
+    schema = (
+        '{"name":"plain_reply","strict":true,"schema":{"type":"object","properties":{"score":{"type":"integer","minimum":0,'
+        '"maximum":4},"reason":{"type":"string"}},"required":["score","reason"],"additionalProperties":false}}'
+    )
+    expected = f'{{"response_format":{{"type":"json_schema","json_schema":{schema}}},"seed":1,"temperature":0}}'
+    assert requests["parameters_json"].unique().to_list() == [expected]
+
+
+def test_each_variant_has_its_schema_and_the_schema_its_part_in_the_key(make_samples: Samples, rubric: Rubric) -> None:
+    colors = replace(rubric.variants[None], category="colors")
+    wider = replace(colors, category="shapes", dimensions=(replace(colors.dimensions[0], maximum=9),))
+    two = replace(rubric, dispatch="category", variants={"colors": colors, "shapes": wider})
+    samples = make_samples(2, category=["colors", "shapes"])
+    requests = plan_part(samples, two, STRUCTURED)[1]
+    assert ['"maximum":4' in text for text in requests["parameters_json"]] == [True, False]
+    narrow = replace(two, variants={"colors": colors, "shapes": replace(wider, dimensions=colors.dimensions)})
+    assert [a == b for a, b in zip(keys(samples, two, STRUCTURED), keys(samples, narrow, STRUCTURED), strict=True)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "parameters", "said"),
+    [
+        (ReplyFormat.LABEL, {}, "judge judge has structured_output = true, and rubric plain asks for no JSON object"),
+        (ReplyFormat.JSON, {"response_format": {"type": "json_object"}}, "a response_format among its parameters"),
+    ],
+    ids=["no-json", "twice"],
+)
+def test_structured_output_that_cannot_be_is_said(
+    make_samples: Samples, rubric: Rubric, form: ReplyFormat, parameters: dict[str, Any], said: str
+) -> None:
+    judge = STRUCTURED.model_copy(update={"parameters": parameters})
+    with pytest.raises(InputError, match=said):
+        plan_part(make_samples(1), replace(rubric, reply_format=form), judge)
+
+
+def _stored(tmp_path: Path, *parts: pl.DataFrame) -> Lake:
+    lake = Lake(tmp_path)
+    staging = lake.stage(SAMPLES)
+    for index, part in enumerate(parts):
+        staging.write_part(index, part)
+    staging.commit("1" * 64)
+    return lake
+
+
+def _plan_whole(lake: Lake, rubric: Rubric) -> tuple[list[PlannedPart], list[pl.DataFrame], pl.DataFrame]:
+    """The parts, the requests of each, and all judgements."""
+    judgements, requests = new_stagings(lake)
+    parts = plan_rubric(lake, "1" * 64, rubric, JUDGE, ["s"], (judgements, requests), 0)
+    assert parts == plan_rubric(lake, "1" * 64, rubric, JUDGE, ["s"], (None, None), 0)
+    return parts, [pl.read_parquet(path) for path in requests.part_paths()], staged_judgements(judgements).collect()
+
+
+@pytest.mark.parametrize("n_at_once", [1, 7, 1_000])
+def test_parts_planned_together_are_the_parts_planned_alone(
+    tmp_path: Path, make_samples: Samples, rubric: Rubric, monkeypatch: pytest.MonkeyPatch, n_at_once: int
+) -> None:
+    monkeypatch.setattr(planning, "ROWS_AT_ONCE", n_at_once)
+    samples = make_samples(9, prompt=["p", "q", None] * 3, image_sha256=[str(n % 4) * 64 for n in range(9)])
+    elsewhere = make_samples(2, source=["t", "t"])
+    lake = _stored(tmp_path, samples[:2], elsewhere, samples[2:7], samples[7:])
+    parts, requests, judgements = _plan_whole(lake, rubric)
+    assert [(part.index, part.samples_part) for part in parts] == [(0, 0), (1, 2), (2, 3)]
+    seen: set[bytes] = set()
+    for part, found, alone in zip(parts, requests, (samples[:2], samples[2:7], samples[7:]), strict=True):
+        expected = keep_first(plan_part(alone, rubric, JUDGE)[1], seen)
+        assert found.equals(expected)
+        assert part.n_requests == expected.height
+    assert judgements.equals(plan_part(samples, rubric, JUDGE)[0])
+
+
+def test_what_is_remembered_is_bounded_and_changes_nothing(
+    make_samples: Samples, rubric: Rubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = make_samples(50, prompt=[f"p{n % 9}" for n in range(50)])
+    before = plan_part(samples, rubric, JUDGE)
+    monkeypatch.setattr(questions, "N_REMEMBERED", 2)
+    after = plan_part(samples, rubric, JUDGE)
+    assert all(a.equals(b) for a, b in zip(before, after, strict=True))
+
+
+def test_a_plan_is_of_its_dataset(make_samples: Samples, rubric: Rubric) -> None:
+    judgements = _plan(make_samples(3), rubric)
+    assert len({plan_id(judgements, [rubric], dataset_id=name * 64) for name in "ab"} | {plan_id(judgements, [rubric])}) == 3

@@ -16,8 +16,9 @@ from tasks.publish.folders import POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
 
 FILES = [
-    "benchmark_long.csv", "benchmark_long.parquet", "checks.parquet", "leaderboard.md", "manifest.json", "provenance.json",
-    "quarantine.parquet",
+    "benchmark_long.csv", "benchmark_long.parquet", "checks.parquet", "leaderboard.md", "leaderboard.tex", "manifest.json",
+    "provenance.json",
+    "quarantine.parquet", "tables.json", "views.sql",
 ]  # fmt: skip
 
 
@@ -201,3 +202,17 @@ def test_further_tables_stand_beside_the_long_one_and_the_pointer_names_them(tmp
     assert set(pointer["tables"]) == {"benchmark_long", "checks", "quarantine", "health"}
     manifest = json.loads((published.folder / "manifest.json").read_bytes())
     assert {"health.parquet", "health.csv"} <= set(manifest["files"])
+
+
+def test_pages_are_files_of_the_folder_under_its_manifest(tmp_path, small_cells, put):
+    published = put(tmp_path, small_cells, pages={"report.html": b"<p>one page</p>"})
+    assert checked_file(find_publication(tmp_path, published.publication_id), "report.html").read_bytes() == b"<p>one page</p>"
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "tables.json", "leaderboard.md", "scores.parquet", "../report.html", "a/b.html", ""]
+)
+def test_a_page_takes_no_other_files_place(tmp_path, small_cells, put, name):
+    with pytest.raises(ValueError, match="plain file names that no other file of a publication has"):
+        put(tmp_path, small_cells, pages={name: b"page"})
+    assert publications(tmp_path) == []

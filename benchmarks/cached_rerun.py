@@ -1,0 +1,205 @@
+"""Measure a run that asks nothing: a million cached judgements of one rubric to a published table, CPU a stage and peak memory.
+
+    python -m benchmarks.cached_rerun --judgements 1000000 [--rubric composition] [--shard-size 500]
+
+The samples table, with pictures of a few bytes, and the ledger's replies are synthetic; everything else is the product: the
+stages of `salon run` after ingest, inside a flow, their shards as Prefect tasks, each run in a process of its own. The runs are
+`fill` (the lake holds samples alone; the ledger is filled between plan and judge), `again` (the same command the same day: its
+publication exists) and `next day` (the same inputs under another date: checks, aggregates, publishes).
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+N_CHECKPOINTS, N_IMAGES, CATEGORIES = 40, 4, ("single_object", "two_object", "counting", "colors", "position", "color_attr")
+RUNS = {"fill": date(2026, 1, 1), "again": date(2026, 1, 1), "next day": date(2026, 1, 2)}
+DATASET = "d" * 64
+JUDGE = "eye-2026-01-01"
+SAID = "the picture shows most of what was asked for, though one of its objects stands elsewhere and has another colour"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--judgements", type=int, default=1_000_000)
+    parser.add_argument("--rubric", default="alignment", choices=["alignment", "composition"])
+    parser.add_argument("--shard-size", type=int, default=500)
+    parser.add_argument("--folder", type=Path, help="where the synthetic lake stands and stays; default: a temporary folder")
+    parser.add_argument("--ledger", help="SQLAlchemy URL of the ledger; default: ledger.db in the lake")
+    parser.add_argument("--run", choices=RUNS, help="only this run, in this process")
+    arguments = parser.parse_args()
+    if arguments.run:
+        return measure(arguments)
+    folder = arguments.folder or Path(tempfile.mkdtemp())
+    try:
+        if not (folder / "lake" / "samples").is_dir():
+            write_samples(folder, arguments.judgements, arguments.shard_size)
+        for name in RUNS:
+            command = [sys.executable, "-m", "benchmarks.cached_rerun", *sys.argv[1:], "--folder", str(folder), "--run", name]
+            if subprocess.run(command, check=False).returncode:
+                return 1
+        return 0
+    finally:
+        if not arguments.folder:
+            shutil.rmtree(folder)
+
+
+def measure(arguments: argparse.Namespace) -> int:
+    """One run, with the CPU of each stage; children's CPU (a Prefect server) is counted apart."""
+    from prefect import flow
+    from prefect.task_runners import ThreadPoolTaskRunner
+
+    from flows import finishing, stages
+    from flows.fan_out import as_prefect_tasks
+    from flows.progress import Reporter
+    from tasks.publish.code_version import code_version
+
+    clock, run, reporter = Clock(), opened(arguments), Reporter()
+    clock.say("start up")
+
+    def stage_by_stage() -> Any:
+        fan_out = as_prefect_tasks(4)
+        clock.say("prefect")
+        planned = stages.plan(run, DATASET, fan_out, reporter)
+        clock.say("plan")
+        if arguments.run == "fill":
+            fill_ledger(run, planned.plan_id, arguments.rubric)
+            clock.say("(fill the ledger)")
+        asked = stages.judge(run, DATASET, planned, "cached", fan_out, reporter)
+        clock.say("judge")
+        assert (asked.n_asked, asked.n_cached) == (0, arguments.judgements), asked
+        snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
+        clock.say("snapshot")
+        reading = stages.read(run, planned, snapshot, code_version(), fan_out, reporter)
+        clock.say("read")
+        made = finishing.Made(DATASET, planned.plan_id, snapshot, reading, code_version())
+        found = finishing.finish(run, made, fan_out, reporter)
+        clock.say("finish")
+        return found
+
+    runner: Any = ThreadPoolTaskRunner(max_workers=stages.SHARDS_AT_ONCE)
+    published, cells = flow(name="cached re-run", task_runner=runner)(stage_by_stage)()
+    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{arguments.run}: CPU {clock.total_s:.1f} s, wall {clock.wall_s:.1f} s, peak {peak_gb:.2f} GB on {os.cpu_count()} cores"
+    )
+    print("  " + ", ".join(f"{stage} {spent_s:.1f}" for stage, spent_s in clock.stages.items()))
+    print(f"  publication {published.publication_id[:12]}, new: {published.is_new}, {cells.height} means")
+    return 0
+
+
+class Clock:
+    """CPU seconds of this process, stage by stage; what stands in brackets is no part of the total."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, float] = {}
+        self.started, self.last = time.monotonic(), 0.0
+
+    def say(self, stage: str) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        now = used.ru_utime + used.ru_stime
+        self.stages[stage], self.last = now - self.last, now
+
+    @property
+    def total_s(self) -> float:
+        return sum(spent_s for stage, spent_s in self.stages.items() if not stage.startswith("("))
+
+    @property
+    def wall_s(self) -> float:
+        return time.monotonic() - self.started
+
+
+def opened(arguments: argparse.Namespace) -> Any:
+    """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
+    from flows.opening import OpenedRun
+    from rubrics.loading import SHIPPED, find_rubrics
+    from schemas.benchmark import Benchmark
+    from tasks.store import Lake
+
+    benchmark = Benchmark.model_validate({
+        "name": "cached", "sources": [{"reader": "manifest", "path": "none", "name": "drawn"}],
+        "rubrics": [{"id": arguments.rubric}], "limits": {"shard_size": arguments.shard_size},
+        "judges": [{"model": JUDGE, "base_url": "http://127.0.0.1:9/v1", "parameters": {"temperature": 0, "max_tokens": 300}}],
+    })  # fmt: skip
+    lake = Lake(arguments.folder / "lake")
+    ledger = arguments.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
+    return OpenedRun(benchmark, find_rubrics([arguments.rubric], [SHIPPED]), lake, ledger, RUNS[arguments.run])
+
+
+def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
+    """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
+    from schemas.tables import SAMPLES
+    from tasks.store import Lake
+
+    staging = Lake(folder / "lake").stage(SAMPLES)
+    n_prompts = max(1, n_samples // N_CHECKPOINTS // N_IMAGES)
+    schema = pl.DataFrame(SAMPLES.schema().empty_table()).schema
+    for part, start in enumerate(range(0, n_samples, shard_size)):
+        index = np.arange(start, min(start + shard_size, n_samples))
+        prompt = index // N_IMAGES % n_prompts
+        rows = pl.DataFrame({
+            "sample_id": digests(index, b"sample"), "image_sha256": digests(index, b"picture"),
+            "checkpoint": index // N_IMAGES // n_prompts,
+            "prompt": prompt, "category": [CATEGORIES[number % len(CATEGORIES)] for number in prompt.tolist()],
+            "image": [{"bytes": number.to_bytes(8, "big"), "path": f"{number}.png"} for number in index.tolist()],
+        }).with_columns(
+            source=pl.lit("drawn"), source_key=pl.format("{}.png", pl.Series(index)), model=pl.lit("north"),
+            checkpoint=pl.format("step-{}", "checkpoint"),
+            prompt=pl.format("a photo of a bench right of {} green teapots", "prompt"),
+            seed=pl.Series(index % N_IMAGES), image_format=pl.lit("PNG"), status=pl.lit("ok"),
+        )  # fmt: skip
+        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in rows.columns]
+        staging.write_part(part, rows.with_columns(absent))
+    staging.commit(DATASET)
+
+
+def fill_ledger(run: Any, plan_id: str, rubric: str) -> None:
+    """A reply of about 25 words for every request of the plan, part by part; one in a hundred is no answer."""
+    from schemas.tables import REQUESTS
+    from tasks.judge.ledger import Ledger
+
+    draw = np.random.default_rng(1)
+    with Ledger(run.ledger_url) as ledger:
+        for path in run.lake.parts(REQUESTS, plan_id)[::1]:
+            requests = pl.read_parquet(path, columns=["request_key", "variant"])
+            ledger.store_rows([_reply(key, variant, run.rubrics[rubric], draw) for key, variant in requests.iter_rows()])
+
+
+def _reply(key: str, variant: str | None, rubric: Any, draw: np.random.Generator) -> dict[str, Any]:
+    said = SAID[: int(draw.integers(40, len(SAID)))]
+    if rubric.id == "alignment":
+        text = f"Reasoning: {said}.\nScore: {draw.integers(1, 6)}"
+    else:
+        pairs = (f'"{key}": {{"score": {draw.integers(0, 11)}, "explanation": "{said}"}}' for key in rubric.variant(variant).keys)
+        text = "{" + ", ".join(pairs) + "}"
+    if draw.random() < 0.01:
+        text = "I cannot see a picture."
+    return {
+        "request_key": key, "ask_index": 0, "status": "answered", "reply_text": text.encode(), "finish_reason": b"stop",
+        "refusal_text": None, "error_detail": None, "judge_model": JUDGE, "answered_model": JUDGE.encode(), "n_input_tokens": 900,
+        "n_cached_tokens": None, "n_output_tokens": len(text) // 4, "cost_usd": 0.001, "latency_s": float(draw.gamma(2, 1)),
+        "n_attempts": 1, "received_at_us": 1_767_225_600_000_000 + int(draw.integers(1_000_000_000)), "origin": "asked",
+        "logprobs_json": None,
+    }  # fmt: skip
+
+
+def digests(index: np.ndarray, salt: bytes) -> list[str]:
+    """Texts of 64 hexadecimal characters that look like digests; the same number gives the same text."""
+    import hashlib
+
+    return [hashlib.sha256(salt + int(number).to_bytes(8, "big")).hexdigest() for number in index]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Running a contender and measuring its whole process tree: CPU, peak memory, bytes kept. What is run is contenders.py."""
+
+import ctypes
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_S = 0.03
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PREFECT_SERVER = b"prefect.server"
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one run used. The embedded Prefect server, where there is one, is counted apart from the client."""
+
+    wall_s: float
+    client_cpu_s: float
+    prefect_server_cpu_s: float
+    peak_client_bytes: int  # resident, all processes but Prefect's server; shared pages count in each
+    peak_tree_bytes: int
+
+
+class RunFailedError(Exception):
+    """A contender ended with another code than 0; the message holds the end of what it printed."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    is_server: bool
+    cpu_s: float = 0.0
+
+
+def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Usage:
+    """Run a command in `folder` to its end, and the processes it leaves behind to theirs. Raises RunFailedError.
+
+    CPU is user and system time from wait4 of every process of the tree: nothing that ended unseen is missing.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what the command leaves behind becomes our child, and is counted
+    with (folder / "printed.txt").open("wb") as printed:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=folder, env=os.environ | environment, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        seen: dict[int, _Seen] = {}
+        peak_client_bytes = peak_tree_bytes = 0
+        cpu_s = server_cpu_s = 0.0
+        code, wall_s = None, 0.0
+        while True:
+            client_bytes = server_bytes = 0
+            alive = list(_tree(process.pid, seen))
+            for pid in alive:
+                n_bytes = _sample(pid, seen)
+                client_bytes, server_bytes = (
+                    (client_bytes, server_bytes + n_bytes) if seen[pid].is_server else (client_bytes + n_bytes, server_bytes)
+                )
+            peak_client_bytes = max(peak_client_bytes, client_bytes)
+            peak_tree_bytes = max(peak_tree_bytes, client_bytes + server_bytes)
+            for pid in alive:
+                reaped = _reap(pid)
+                if reaped is None:
+                    continue
+                status, used_s = reaped
+                if seen[pid].is_server:
+                    server_cpu_s += used_s
+                    seen[pid].cpu_s = 0.0
+                else:
+                    cpu_s += used_s
+                if pid == process.pid:
+                    code, wall_s = os.waitstatus_to_exitcode(status), time.perf_counter() - started
+            if code is not None and not alive:
+                break
+            time.sleep(SAMPLE_S)
+    process.returncode = code
+    if code:
+        raise RunFailedError(f"exit code {code}: {(folder / 'printed.txt').read_text(errors='replace')[-1500:]}")
+    unreaped_s = sum(each.cpu_s for each in seen.values() if each.is_server)  # the command waited for it: in its own figure
+    return Usage(wall_s, cpu_s - unreaped_s, server_cpu_s + unreaped_s, peak_client_bytes, peak_tree_bytes)
+
+
+def bytes_kept(folder: Path, *, leave_out: str | None = None) -> int:
+    """Bytes of the files under a folder, less those whose path holds `leave_out`."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files if leave_out is None or leave_out not in str(path.relative_to(folder)))
+
+
+def _tree(root: int, seen: Mapping[int, _Seen]) -> Iterator[int]:
+    """The process, its descendants, and what they left behind."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - often, while others are measured
+        if name.isdigit():
+            stat = _read(f"/proc/{name}/stat")
+            if stat:
+                parents[int(name)] = int(stat.rpartition(b")")[2].split()[1])
+    tree = {pid for pid in parents if pid == root or pid in seen}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in tree and pid not in tree}
+        if not more:
+            return iter(tree)
+        tree |= more
+
+
+def _sample(pid: int, seen: dict[int, _Seen]) -> int:
+    """Note a process's CPU so far; its resident bytes."""
+    each = seen.get(pid)
+    if each is None or not each.is_server:  # a new process has its parent's command line until it becomes its own
+        each = seen[pid] = _Seen(PREFECT_SERVER in _read(f"/proc/{pid}/cmdline"))
+    stat = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if stat:
+        each.cpu_s = (int(stat[11]) + int(stat[12])) * TICK_S
+    pages = _read(f"/proc/{pid}/statm").split()
+    return int(pages[1]) * PAGE_BYTES if pages else 0
+
+
+def _reap(pid: int) -> tuple[int, float] | None:
+    """(status, CPU seconds) of a child of ours that has ended; None where it runs on or is another's child."""
+    try:
+        found, status, used = os.wait4(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (status, used.ru_utime + used.ru_stime) if found else None
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - many small reads while others are measured
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,95 @@
+"""Worker processes that judge shards of one plan against one ledger, each as a Prefect worker would: CPU and memory of each.
+
+Not the whole `run`: ingest and plan are done before, nothing is published after.
+"""
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows import stages
+from flows.fan_out import in_this_process
+from flows.opening import OpenedRun, open_run
+from flows.progress import Reporter
+from schemas.benchmark import Limits
+from schemas.tables import REQUESTS
+from tasks.judge.planning import PlannedPart
+from tasks.judge.shard import judge_shard
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What one worker did and used; imports and the opening of the plan are before its count."""
+
+    n_answered: int
+    cpu_s: float
+    wall_s: float
+    idle_bytes: int
+    peak_bytes: int
+
+
+def prepare(benchmark: Path) -> tuple[str, str, tuple[PlannedPart, ...]]:
+    """Ingest and plan in this process: (dataset_id, plan_id, the plan's parts)."""
+    run = open_run(benchmark)
+    dataset = stages.ingest(run, in_this_process, Reporter())
+    planned = stages.plan(run, dataset.dataset_id, in_this_process, Reporter())
+    return dataset.dataset_id, planned.plan_id, planned.parts
+
+
+def work(benchmark: Path, n_processes: int, n_at_once: int) -> list[Worked]:
+    """Judge the plan's shards with n processes, n_at_once requests in flight in all."""
+    dataset_id, plan_id, parts = prepare(benchmark)
+    shares = [[part for index, part in enumerate(parts) if index % n_processes == number] for number in range(n_processes)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
+        each = -(-n_at_once // n_processes)
+        return list(pool.map(_worker, *zip(*((benchmark, dataset_id, plan_id, share, each) for share in shares), strict=True)))
+
+
+def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
+    """Two shards at a time, as a run does."""
+    run = open_run(benchmark)
+    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // stages.SHARDS_AT_ONCE)})
+    idle_bytes = _reset_peak()
+    cpu_s, started = time.process_time(), time.perf_counter()
+    waiting, answered = list(reversed(parts)), [0]
+    lock = threading.Lock()
+
+    def judge() -> None:
+        while waiting:
+            with lock:
+                part = waiting.pop() if waiting else None
+            if part is not None:
+                n = _judge(run, dataset_id, plan_id, part, limits)
+                with lock:
+                    answered[0] += n
+
+    threads = [threading.Thread(target=judge) for _ in range(stages.SHARDS_AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return Worked(answered[0], time.process_time() - cpu_s, time.perf_counter() - started, idle_bytes, _status_bytes("VmHWM"))
+
+
+def _judge(run: OpenedRun, dataset_id: str, plan_id: str, part: PlannedPart, limits: Limits) -> int:
+    requests = run.lake.read_part(REQUESTS, plan_id, part.index)
+    rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
+    return judge_shard(
+        run.lake, dataset_id, part.samples_part, requests, rubric, judge, limits, run.ledger_url, plan_id=plan_id
+    ).n_answered
+
+
+def _reset_peak() -> int:
+    """Resident bytes now; the peak counts anew from here (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    return _status_bytes("VmRSS")
+
+
+def _status_bytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

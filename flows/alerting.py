@@ -1,0 +1,129 @@
+"""What of a run's tables is worth an event: regressions, drift, blocked cells, missed nights. Pure; sending is events.py."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+from cronsim import CronSim
+
+from schemas.statuses import CellStatus, ComparisonKind, Total
+
+# The names are a contract: docs/alerts.md describes them, automations wait for them.
+PUBLISHED = "salon.table.published"
+BLOCKED = "salon.table.blocked"
+REGRESSION = "salon.score.regression"
+SCORE_DRIFT = "salon.score.drift"
+JUDGE_DRIFT = "salon.judge.drift"
+BUDGET_REACHED = "salon.budget.reached"
+NIGHT_MISSED = "salon.night.missed"
+EVENTS = (PUBLISHED, BLOCKED, REGRESSION, SCORE_DRIFT, JUDGE_DRIFT, BUDGET_REACHED, NIGHT_MISSED)
+
+SIGNIFICANCE = 0.05  # of the corrected p: the level of the comparisons' own intervals
+N_LISTED = 20  # rows in a payload; n_all says how many there are
+
+_COMPARED = [
+    "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
+    "delta", "ci_low", "ci_high", "p_adjusted", "cell_id_a",
+]  # fmt: skip
+_DRIFTED = [
+    "rubric_id", "judge_model", "model", "checkpoint", "dimension", "verdict", "reason", "estimate", "ewma", "limit_low",
+    "limit_high", "anchor_ewma", "changed_on", "shift",
+]  # fmt: skip
+_BLOCKED = ["cell_id", "rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "reason", "coverage"]
+_SHOWN_OF_A_LINEAGE = (ComparisonKind.PREDECESSOR.value, ComparisonKind.BASELINE.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One event to be: its name, and a payload of plain JSON values with the sentence `says` for people."""
+
+    name: str
+    payload: Mapping[str, Any]
+
+
+def regressions(comparisons: pl.DataFrame) -> list[Alert]:
+    """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, at the corrected p.
+
+    An older checkpoint, one that is the predecessor of another, was newest once and was told of then.
+    """
+    predecessors = comparisons.filter(comparison=ComparisonKind.PREDECESSOR.value).select(
+        model_a="model_b", checkpoint_a="checkpoint_b"
+    )
+    worse = comparisons.filter(
+        pl.col("comparison").is_in(_SHOWN_OF_A_LINEAGE),
+        pl.col("category") == Total.MACRO.value,
+        pl.col("p_adjusted") < SIGNIFICANCE,
+        pl.col("delta") < 0,
+    ).join(predecessors, on=["model_a", "checkpoint_a"], how="anti")
+    worse = worse.sort("delta", "rubric_id", "judge_model", "dimension", "model_a", "checkpoint_a", "comparison")
+    return _listed(
+        REGRESSION, worse, _COMPARED, "{n} means of newest checkpoints are lower than a predecessor's or the baseline's"
+    )
+
+
+def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
+    """The alarms of one night: those that blame the models alone, and those in which the judge may have part."""
+    alarms = drift.filter(pl.col("run_date") == run_date, pl.col("is_alarm")).sort(
+        "rubric_id", "judge_model", "model", "dimension"
+    )
+    is_model = pl.col("verdict") == "model"
+    return [
+        *_listed(
+            JUDGE_DRIFT,
+            alarms.filter(~is_model),
+            _DRIFTED,
+            "{n} series are beyond their limits, and the judge may have part in it",
+        ),
+        *_listed(
+            SCORE_DRIFT, alarms.filter(is_model), _DRIFTED, "{n} series are beyond their limits, and the judge is not to blame"
+        ),
+    ]
+
+
+def blocked_cells(cells: pl.DataFrame) -> list[Alert]:
+    """The published cells that coverage blocks."""
+    found = cells.filter(pl.col("status") == CellStatus.BLOCKED.value).sort("cell_id")
+    return _listed(BLOCKED, found, _BLOCKED, "{n} cells are blocked: too few of their judgements have a score")
+
+
+def missed_nights(schedule: str, timezone: str, nights: list[date], run_date: date) -> list[date]:
+    """The dates on which a nightly run was due, after the latest of `nights` before `run_date` and before `run_date` itself.
+
+    None where `run_date` is not the latest (a backfill), or is the first. `schedule` is a cron line, in `timezone`.
+    """
+    earlier = [night for night in nights if night < run_date]
+    if not earlier or any(night > run_date for night in nights):
+        return []
+    after = datetime.combine(max(earlier) + timedelta(days=1), datetime.min.time(), ZoneInfo(timezone)) - timedelta(seconds=1)
+    missed: list[date] = []
+    for due in CronSim(schedule, after):
+        if due.date() >= run_date:
+            return missed
+        if due.date() not in missed:
+            missed.append(due.date())
+    return missed
+
+
+def missed(dates: list[date]) -> list[Alert]:
+    """The event about missed nights; none where none was missed."""
+    if not dates:
+        return []
+    text = [day.isoformat() for day in dates]
+    says = f"{len(dates)} nights were due and have no publication: {', '.join(text[-N_LISTED:])}"
+    return [Alert(NIGHT_MISSED, {"says": says, "n_all": len(dates), "dates": text[-N_LISTED:]})]
+
+
+def _listed(name: str, rows: pl.DataFrame, columns: list[str], says: str) -> list[Alert]:
+    if rows.is_empty():
+        return []
+    listed = [{column: _plain(value) for column, value in row.items()} for row in rows.head(N_LISTED).select(columns).to_dicts()]
+    return [Alert(name, {"says": says.format(n=rows.height), "n_all": rows.height, "rows": listed})]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,70 @@
+"""`salon verify`: what is printed of a verdict. What is verified is flows/verifying.py."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from flows.commands.reading import DEFAULT_LAKE, LakeFolder
+from flows.progress import attach
+from tasks.store import Lake
+
+if TYPE_CHECKING:
+    from flows.verifying import Verdict
+
+
+def verify(
+    publication: Annotated[str, typer.Argument(help="A publication's id or its beginning, or its folder.")],
+    lake: LakeFolder = DEFAULT_LAKE,
+    file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
+    rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Differences to show of each table; 0 for all.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> int:
+    """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
+    from flows.terminal import keep_prefect_quiet
+    from flows.verifying import verify as verify_folder
+    from tasks.publish.verifying import find_folder
+
+    folder = find_folder(lake, publication)
+    reporter = attach(Console(stderr=True))
+    keep_prefect_quiet()
+    with reporter.shown():
+        verdict = verify_folder(folder, Lake(_lake_of(folder, lake)), reporter, file, rubrics or [])
+    if as_json:
+        said = {"publication": folder.name, "is_verified": verdict.is_verified, "steps": verdict.steps}
+        print(orjson.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}).decode())
+    else:
+        _print(Console(soft_wrap=True, highlight=False), verdict, limit)
+    return 0 if verdict.is_verified else 1
+
+
+def _lake_of(folder: Path, named: Path) -> Path:
+    """The lake a published folder stands in; the named one where the folder was copied out of its lake."""
+    above = next((parent.parent for parent in folder.parents if parent.name == "publish"), None)
+    return above if above is not None and (above / "complete").is_dir() else named
+
+
+def _print(console: Console, verdict: "Verdict", limit: int) -> None:
+    console.print(Text(f"publication {verdict.folder.name[:16]}  {verdict.folder}"))
+    for name, done in verdict.steps:
+        console.print(Text(f"{name:<11} {done}"))
+    for note in verdict.notes:
+        console.print(Text(f"note        {note}", style="yellow"))
+    if verdict.is_verified:
+        console.print("verified    every published number follows from the stored replies")
+        return
+    console.print()
+    for place, differences in groupby(sorted(verdict.differences, key=lambda one: one.place), key=lambda one: one.place):
+        listed = list(differences)
+        console.print(Text(f"{place}: {len(listed):,} differences", style="red"))
+        for one in listed[: limit or None]:
+            where = " ".join(part for part in (one.row, one.column) if part)
+            console.print(Text(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
+        if limit and len(listed) > limit:
+            console.print(Text(f"  and {len(listed) - limit:,} more; --limit 0 shows all"))
+    console.print(Text(f"\nnot verified: {len(verdict.differences):,} differences"))

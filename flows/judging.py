@@ -1,0 +1,115 @@
+"""The judge stage: which parts of a plan still ask something, and by which way each judge is asked. How is tasks/judge."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flows.fan_out import FanOut, one
+from flows.opening import OpenedRun
+from flows.progress import Reporter
+from tasks.judge.batch_judging import is_by_batch, is_under_way
+from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
+from tasks.judge.planning import PlannedPart
+from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
+from tasks.judge.snapshot import parts_to_ask, still_holds
+from tasks.stopping import check_not_stopped
+
+SHARDS_AT_ONCE = 2
+"""Shards of one run that work at the same time: one prepares or stores while the other waits for the judge."""
+
+
+def judge(
+    run: OpenedRun,
+    dataset_id: str,
+    plan_id: str,
+    parts: Sequence[PlannedPart],
+    run_id: str,
+    fan_out: FanOut,
+    reporter: Reporter,
+) -> Outcome:
+    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
+    every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
+    with Ledger(run.ledger_url) as ledger:
+        before = still_holds(run.lake, plan_id, ledger.state())
+    is_all_there = before is not None and before.is_answered
+    asked = [] if is_all_there else parts_to_ask(run.lake, plan_id, every, run.ledger_url)
+    n_requests = sum(part.n_requests for part in asked)
+    n_cached = sum(part.n_requests for part in every) - n_requests
+    reporter.start("judge", n_requests)
+    common = {
+        "lake": run.lake,
+        "dataset_id": dataset_id,
+        "plan_id": plan_id,
+        "ledger_url": run.ledger_url,
+        "run_id": run_id,
+        "on_reply": lambda _reply: reporter.advance("judge"),
+    }
+    total = Outcome(n_requests=n_cached, n_cached=n_cached)
+    online: list[PlannedPart] = []
+    for model, mine in _by_judge(asked).items():
+        is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
+        if is_batch or is_under_way(model, run.ledger_url):
+            outcome = _by_batch(run, mine, common, fan_out, reporter, is_asking=is_batch)
+            if is_batch:
+                total += outcome
+        online += [] if is_batch else mine
+    for outcome in _online(run, online, common, fan_out):
+        reporter.advance("judge", outcome.n_cached)
+        total += outcome
+        reporter.tell("judge")
+    reporter.finish("judge")
+    return total
+
+
+def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
+    found: dict[str, list[PlannedPart]] = defaultdict(list)
+    for part in parts:
+        found[part.judge_model].append(part)
+    return found
+
+
+def _by_batch(
+    run: OpenedRun,
+    parts: list[PlannedPart],
+    common: Mapping[str, Any],
+    fan_out: FanOut,
+    reporter: Reporter,
+    *,
+    is_asking: bool,
+) -> Outcome:
+    """One judge's parts through its Batch API; without `is_asking` only what earlier runs left there is fetched."""
+    judge = run.judge(parts[0].judge_model)
+    rubrics = {part.rubric_id: run.rubrics[part.rubric_id] for part in parts}
+    outcome: Outcome = one(
+        fan_out,
+        ask_by_batch,
+        **common,
+        parts=parts,
+        rubrics=rubrics,
+        judge=judge,
+        limits=run.benchmark.limits,
+        on_progress=lambda said: reporter.describe("judge", said),
+        is_asking=is_asking,
+    )
+    if outcome.n_in_flight:
+        reporter.say(f"{outcome.n_in_flight:,} requests are with the Batch API of {judge.model}; the same command collects them")
+    check_not_stopped()
+    return outcome
+
+
+def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
+    """The outcomes of all parts that are asked one request at a time, a shard each."""
+    whole = run.benchmark.limits
+    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE)})
+    calls = (
+        {
+            **common,
+            "part": part,
+            "rubric": run.rubrics[part.rubric_id],
+            "judge": run.judge(part.judge_model),
+            "limits": limits,
+        }
+        for part in parts
+    )
+    return fan_out(ask_judge, calls)

@@ -1,0 +1,87 @@
+"""The trend as images for the Prefect UI: headline means over a model's checkpoints, and over the nights with their limits."""
+
+import base64
+import re
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tasks.publish.exports import escape_markdown
+from tasks.publish.leaderboard import HEADLINE, leaderboard_rows
+
+if TYPE_CHECKING:
+    import altair as alt
+
+N_IMAGES_MAX = 8  # about 20 kB each, and an artifact is one row of Prefect's database
+_VEGA_LITE = "6.1"  # the generation Altair 6 writes
+_LOOK = {"background": "white", "padding": 10, "width": 560, "height": 200}
+_BLUE, _GREY, _RED = "#1f5fa8", "#8a919c", "#b3261e"
+
+
+def trend_markdown(cells: pl.DataFrame, drift: pl.DataFrame | None) -> str:
+    """A section with an image for each headline mean that has a trend, nights first; empty where none has.
+
+    The images are data: URIs, which the UI shows in Markdown: they need no server and live as long as the artifact.
+    """
+    nights = _over_nights(drift) if drift is not None else iter(())
+    drawn = [*islice(nights, N_IMAGES_MAX // 2)]
+    drawn += islice(_over_checkpoints(cells), N_IMAGES_MAX - len(drawn))
+    return "\n".join(
+        f"### {escape_markdown(title)}\n\n![{escape_markdown(title)}]({_data_uri(chart)})\n" for title, chart in drawn
+    )
+
+
+def _over_checkpoints(cells: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChart"]]:
+    import altair as alt
+
+    for named, rows in groupby(leaderboard_rows(cells), key=lambda row: (row.rubric_id, row.dimension, row.judge_model)):
+        shown = [row for row in rows if row.estimate is not None]
+        if len(shown) <= len({row.model for row in shown}):
+            continue  # no model has two checkpoints
+        names = ("model", "checkpoint", "estimate", "ci_low", "ci_high")
+        order = sorted({row.checkpoint for row in shown}, key=_natural)
+        base = alt.Chart(alt.InlineData(values=[{name: getattr(row, name) for name in names} for row in shown])).encode(
+            x=alt.X("checkpoint:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)), color=alt.Color("model:N")
+        )
+        score = alt.Y("estimate:Q", title="mean, 95 % interval", scale=alt.Scale(zero=False))
+        bars = base.mark_rule().encode(y=alt.Y("ci_low:Q"), y2="ci_high:Q")
+        yield _titled(*named), bars + base.mark_line(point=True).encode(y=score)
+
+
+def _over_nights(drift: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChart"]]:
+    import altair as alt
+
+    keys = ["rubric_id", "dimension", "judge_model", "model"]
+    with_headline = drift.filter(dimension=HEADLINE)["rubric_id"].unique().to_list()
+    headline = drift.filter((pl.col("dimension") == HEADLINE) | ~pl.col("rubric_id").is_in(with_headline))
+    for named, rows in headline.sort(*keys, "run_date").group_by(keys, maintain_order=True):
+        if rows["estimate"].count() < 2:
+            continue  # one night, or nights of several checkpoints: no series
+        values = rows.select(pl.col("run_date").cast(pl.String), "estimate", "ewma", "limit_low", "limit_high", "is_alarm")
+        base = alt.Chart(alt.InlineData(values=values.to_dicts())).encode(
+            x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"))
+        )
+        score = alt.Y("estimate:Q", title="mean of the night", scale=alt.Scale(zero=False))
+        limits = base.mark_area(color=_GREY, opacity=0.2).encode(y=alt.Y("limit_low:Q"), y2="limit_high:Q")
+        points = base.mark_point(filled=True, color=_GREY).encode(y=score)
+        alarms = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=90, color=_RED)
+        yield _titled(*named), limits + points + base.mark_line(color=_BLUE).encode(y="ewma:Q") + alarms.encode(y="estimate:Q")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts step-2 before step-10."""
+    return [(int(digits or -1), text) for digits, text in re.findall(r"(\d+)|(\D+)", name)]
+
+
+def _titled(rubric_id: object, dimension: object, judge_model: object, model: object = None) -> str:
+    return f"{rubric_id}, {dimension}{f' of {model}' if model is not None else ''}, judged by {judge_model}"
+
+
+def _data_uri(chart: "alt.LayerChart") -> str:
+    import vl_convert
+
+    spec: dict[str, Any] = chart.to_dict(validate=False) | _LOOK
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

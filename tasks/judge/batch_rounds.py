@@ -1,0 +1,165 @@
+"""Rounds of batches: open ones are driven to their end, then what is missing goes into the next. One step is batch_steps.py."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from schemas.errors import ProviderError
+from tasks.judge.batch_asks import PlannedAsks
+from tasks.judge.batch_collect import Collector
+from tasks.judge.batch_results import LostHoldError
+from tasks.judge.batch_rules import BatchRules
+from tasks.judge.batch_sending import Sender
+from tasks.judge.batch_steps import Steps
+from tasks.judge.batch_store import hold, keys_of, open_batches
+from tasks.judge.batch_tables import Batch, BatchState
+from tasks.judge.claims import Claims
+from tasks.judge.ledger import Ledger
+from tasks.judge.outage import outage
+from tasks.judge.retries import ENDPOINT_FAILURES
+
+OnProgress = Callable[[str], None]
+_SLOWER = 1.5
+_WORDS = {
+    BatchState.INTENDED: "its file is on its way",
+    BatchState.UPLOADED: "its file is uploaded",
+    BatchState.CREATING: "waiting to see whether the provider has it",
+}
+
+
+@dataclass(slots=True)
+class Rounds:
+    """A judge's rounds. `tokens`: the batches met so far, in the order they are counted in."""
+
+    ledger: Ledger
+    asks: PlannedAsks
+    claims: Claims
+    sender: Sender
+    steps: Steps
+    collector: Collector
+    rules: BatchRules
+    on_progress: OnProgress | None = None
+    tokens: list[str] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sender.on_step = self._meet
+
+    async def run(self) -> None:
+        """Ask until nothing is left that asking again would mend; without `is_asking`, only collect what is at the provider."""
+        n_fruitless, before = 0, None
+        await self._register()
+        while True:
+            await self.drive()
+            if self.collector.changed is not None:
+                raise self.collector.changed
+            missing = self.missing()
+            now = (len(missing), self.collector.n_final)
+            if before is not None:
+                n_fruitless = 0 if now[0] < before[0] or now[1] > before[1] or self._halve() else n_fruitless + 1
+            if not missing or not self.steps.is_asking or n_fruitless >= self.rules.n_fruitless:
+                break
+            n_sent = await self.sender.send(missing)
+            before = now if n_sent else None
+            if not n_sent and not self.sender.n_elsewhere:
+                break
+            if not n_sent:
+                await asyncio.sleep(self.rules.poll_s)
+        self._raise_outage(is_fruitless=n_fruitless > 0)
+
+    def missing(self) -> set[str]:
+        """The requests that are to be asked: without a reply, or with a re-ask that is owed, and not left out."""
+        known = self.ledger.known(self.asks.part_of)
+        due = self.ledger.reasks_due(known)
+        return {
+            key
+            for key in self.asks.part_of
+            if (key not in known or key in due)
+            and key not in self.sender.left_out
+            and not self.collector.is_used_up(key, int(key in due))
+        }
+
+    async def drive(self) -> None:
+        """Do the next step of every open batch with requests of ours, until there is none; those others hold are waited for."""
+        n_idle, batches = 0, await self.open_batches()
+        while batches:
+            before = dict(self.told)
+            await self._step_all(batches)
+            after = await self.open_batches()
+            if _states(after) == _states(batches):
+                n_idle = 0 if self.told != before else n_idle + 1
+                wait_s = min(self.rules.poll_s * _SLOWER**n_idle, self.rules.poll_at_most_s)
+                await asyncio.sleep(wait_s * random.uniform(0.8, 1.2))  # noqa: S311 - so that processes do not look all at once
+                after = await self.open_batches()
+            batches = after
+
+    async def _step_all(self, batches: Sequence[Batch]) -> None:
+        if self.claims.is_lost:
+            self.claims.is_lost = False
+            await self._register()
+        self.tokens += [batch.token for batch in batches if batch.token not in self.tokens]
+        for batch in batches:
+            held = await self.ledger.alone(partial(hold, token=batch.token, holder_id=self.claims.owner_id))
+            self._tell(held or batch, is_ours=held is not None)
+            if held is not None:
+                with suppress(LostHoldError):
+                    await self.steps.step(held)
+                self._tell(held, is_ours=True)
+
+    async def open_batches(self) -> list[Batch]:
+        """The batches with lines of ours that are not settled."""
+        found = []
+        for batch in await self.ledger.alone(partial(open_batches, judge_model=self.collector.judge_model)):
+            keys = await self.ledger.alone(partial(keys_of, token=batch.token))
+            if any(key in self.asks.part_of for key in keys):
+                found.append(batch)
+        return found
+
+    async def _register(self) -> None:
+        """Become an owner of claims, so that others see that this process lives."""
+        await self.claims.take(sorted(self.asks.part_of)[:1])
+
+    def _halve(self) -> bool:
+        """After batches that were too much at once, smaller ones; whether there are such."""
+        if not self.steps.results.over_capacity:
+            return False
+        max_lines = max(1, min(self.steps.results.over_capacity) // 2)
+        is_smaller = max_lines < self.sender.rules.max_lines
+        self.sender.rules = replace(self.sender.rules, max_lines=min(max_lines, self.sender.rules.max_lines))
+        self.steps.results.over_capacity.clear()
+        return is_smaller
+
+    def _meet(self, batch: Batch) -> None:
+        """A new batch, at a step before its creation."""
+        if batch.token not in self.tokens:
+            self.tokens.append(batch.token)
+        self._tell(batch, is_ours=True)
+
+    def _tell(self, batch: Batch, *, is_ours: bool) -> None:
+        seen = self.steps.results.seen.get(batch.token)
+        what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else _WORDS.get(batch.state, "at the provider")
+        what = what if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
+        text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
+        if self.told.get(batch.token) != text:
+            self.told[batch.token] = text
+            if self.on_progress is not None:
+                self.on_progress(text)
+
+    def _raise_outage(self, *, is_fruitless: bool) -> None:
+        """Raise where the batches, or the endpoint, are what fails."""
+        judge, client = self.steps.client.judge, self.steps.client
+        if is_fruitless and self.steps.results.problem is not None:
+            raise ProviderError(
+                f"judge {judge.model} at {client.endpoint}: {self.steps.results.problem}. Replies already stored are kept; "
+                'mend it and run the same command again, or set mode = "online"'
+            )
+        failure, ended = self.collector.last_failure, self.collector.ended
+        if failure is not None and ended and set(ended.values()) <= ENDPOINT_FAILURES:
+            raise outage(judge, client.endpoint, failure.status, failure.detail)
+
+
+def _states(batches: Sequence[Batch]) -> list[tuple[str, BatchState]]:
+    return [(batch.token, batch.state) for batch in batches]

@@ -1,0 +1,130 @@
+"""Short transactions on the tables of batches, each run by `Ledger.alone` or in a read. No network, no files.
+
+Whoever does a batch's next step holds it; a holder that is gone is replaced.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, update
+from sqlalchemy.engine import Connection
+
+from schemas.statuses import ReplyStatus
+from tasks.judge.batch_tables import BATCH_LINES, BATCHES, Batch, BatchState, Line
+from tasks.judge.ledger_tables import ATTEMPTS, REPLIES, now_us
+from tasks.judge.owners import Process, is_dead
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
+
+_NEVER_US = 2**62
+_KEYS_PER_STATEMENT = 500
+_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+_CLAIMED = (CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
+_COLUMNS = tuple(BATCHES.c[field.name] for field in fields(Batch))
+
+
+class ClaimsLostError(Exception):
+    """The process was thought dead, and others may be asking what it had claimed."""
+
+
+def declare(connection: Connection, batch: Batch, asks: Mapping[str, int]) -> None:
+    """Store a batch that is about to be uploaded, with an attempt for each line; its claims pass over from the holder.
+
+    `asks` gives the ask index by request key. Raises ClaimsLostError, which undoes it all, where a claim is the holder's no more.
+    """
+    moment_us = now_us(connection)
+    n_claimed = 0
+    for keys in _chunks(asks):
+        moved = update(CLAIMS).where(*_CLAIMED).values(owner_id=batch.token)
+        n_claimed += connection.execute(moved, {"keys": keys, "owner": batch.holder_id}).rowcount
+    if n_claimed < len(asks):
+        raise ClaimsLostError
+    owner = {"owner_id": batch.token, "host": None, "pid": 0, "process_started": "", "expires_at_us": _NEVER_US}
+    connection.execute(insert(OWNERS), [owner])
+    row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
+    connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
+    ids = {key: f"{moment_us * 1000:016x}{random.getrandbits(64):016x}" for key in asks}
+    attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
+    lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in asks.items()]
+    connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
+    connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
+
+
+def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
+    """The judge's batches with lines that are not settled, oldest first."""
+    found = select(*_COLUMNS).where(BATCHES.c.state != BatchState.ENDED.value, BATCHES.c.judge_model == judge_model)
+    return [_batch(row) for row in connection.execute(found.order_by(BATCHES.c.intended_at_us, BATCHES.c.token)).mappings()]
+
+
+def batch_of(connection: Connection, token: str) -> Batch | None:
+    """The batch as it stands now."""
+    row = connection.execute(select(*_COLUMNS).where(BATCHES.c.token == token)).mappings().first()
+    return None if row is None else _batch(row)
+
+
+def keys_of(connection: Connection, token: str) -> list[str]:
+    """The request keys of a batch's lines that are not settled."""
+    return list(connection.execute(select(BATCH_LINES.c.request_key).where(BATCH_LINES.c.token == token)).scalars())
+
+
+def lines_of(connection: Connection, token: str) -> list[Line]:
+    """The lines of a batch that are not settled."""
+    ask = (ATTEMPTS.c.request_key == BATCH_LINES.c.request_key) & (ATTEMPTS.c.ask_index == BATCH_LINES.c.ask_index)
+    # An attempt that ended as not_asked stood in a queue: nobody worked on it.
+    was_sent = ATTEMPTS.c.status.is_(None) | (ATTEMPTS.c.status != ReplyStatus.NOT_ASKED.value)
+    n_sent = select(func.count()).select_from(ATTEMPTS).where(ask, was_sent).scalar_subquery()
+    stored = (REPLIES.c.request_key == BATCH_LINES.c.request_key) & (REPLIES.c.ask_index == BATCH_LINES.c.ask_index)
+    line = (BATCH_LINES.c.request_key, BATCH_LINES.c.ask_index, BATCH_LINES.c.attempt_id)
+    found = select(*line, n_sent, REPLIES.c.status).outerjoin(REPLIES, stored).where(BATCH_LINES.c.token == token)
+    return [
+        Line(key, index, attempt_id, n, status is not None) for key, index, attempt_id, n, status in connection.execute(found)
+    ]
+
+
+def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
+    """Become the one that does the batch's next step; None where a living process is about it, or the batch has ended."""
+    holder = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+    joined = select(*_COLUMNS, *holder).outerjoin(OWNERS, OWNERS.c.owner_id == BATCHES.c.holder_id)
+    row = connection.execute(joined.where(BATCHES.c.token == token, BATCHES.c.state != BatchState.ENDED.value)).mappings().first()
+    if row is None:
+        return None
+    before, process = row["holder_id"], Process(row["host"], row["pid"], row["process_started"])
+    is_gone = row["expires_at_us"] is None or row["expires_at_us"] < now_us(connection) or is_dead(process)
+    if before not in (None, holder_id) and not is_gone:
+        return None
+    if before not in (None, holder_id):  # what it had claimed and not handed over is free
+        connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id == before))
+        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == before))
+    was = BATCHES.c.holder_id.is_(None) if before is None else BATCHES.c.holder_id == before
+    taken = update(BATCHES).where(BATCHES.c.token == token, was).values(holder_id=holder_id)
+    return _batch({**row, "holder_id": holder_id}) if connection.execute(taken).rowcount == 1 else None
+
+
+def change(connection: Connection, token: str, holder_id: str, values: Mapping[str, Any]) -> bool:
+    """Change a batch's row; False where another process holds it by now."""
+    held = (BATCHES.c.token == token, BATCHES.c.holder_id == holder_id)
+    return connection.execute(update(BATCHES).where(*held).values(**values)).rowcount == 1
+
+
+def settle(connection: Connection, token: str, keys: Collection[str]) -> None:
+    """Let go of lines whose attempts have ended. With its last line the batch ends."""
+    for chunk in _chunks(keys):
+        lines = delete(BATCH_LINES).where(BATCH_LINES.c.token == token, BATCH_LINES.c.request_key.in_(_KEYS))
+        connection.execute(lines, {"keys": chunk})
+        connection.execute(delete(CLAIMS).where(*_CLAIMED), {"keys": chunk, "owner": token})
+    if connection.execute(select(BATCH_LINES.c.token).where(BATCH_LINES.c.token == token).limit(1)).first() is None:
+        values = {"state": BatchState.ENDED.value, "ended_at_us": now_us(connection)}
+        connection.execute(update(BATCHES).where(BATCHES.c.token == token).values(**values))
+        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == token))
+
+
+def _batch(row: Mapping[Any, Any]) -> Batch:
+    return Batch(
+        **{field.name: row[field.name] for field in fields(Batch) if field.name != "state"}, state=BatchState(row["state"])
+    )
+
+
+def _chunks(keys: Iterable[str]) -> Iterable[list[str]]:
+    listed = sorted(keys)
+    return (listed[start : start + _KEYS_PER_STATEMENT] for start in range(0, len(listed), _KEYS_PER_STATEMENT))

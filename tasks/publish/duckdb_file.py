@@ -1,0 +1,101 @@
+"""salon.duckdb: a benchmark's small tables in one file, with their descriptions and the macros over the large ones.
+
+It stands beside the publications, not in one: the bytes of a DuckDB file are not the same twice.
+"""
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
+from tasks.durable import store_error, write_bytes
+from tasks.publish.folders import LAYOUT
+from tasks.publish.machine_tables import LARGE, partition_folder
+from tasks.publish.reading import publications
+from tasks.publish.views import quoted, views_sql
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+NAME = "salon.duckdb"
+_LARGE = {table.name for table, _ in LARGE}
+_VIEWS = """\
+CREATE VIEW current_publication AS SELECT * FROM publications WHERE is_current;
+CREATE VIEW leaderboard AS
+    SELECT rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, n_prompts, n_images, n_judgements,
+        n_failed, coverage, status, reason, cell_id
+    FROM benchmark_long SEMI JOIN current_publication USING (publication)
+    WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'prompts_like_these'
+    ORDER BY rubric_id, judge_model, dimension, estimate DESC NULLS LAST, model, checkpoint;
+CREATE VIEW nightly_publications AS
+    SELECT run_date, arg_max(publication_id, finished_at) AS publication
+    FROM runs WHERE publication_id IS NOT NULL GROUP BY run_date ORDER BY run_date;
+CREATE VIEW trend AS
+    SELECT run_date, rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, coverage, status,
+        publication
+    FROM benchmark_long SEMI JOIN nightly_publications USING (publication)
+    WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'these_prompts'
+    ORDER BY rubric_id, judge_model, dimension, model, run_date, checkpoint;
+"""
+
+
+def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
+    """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from the tables for machines; None where there are none yet.
+
+    Every small table holds the rows of all publications, with a column `publication`; `runs` and `drift` are there even when
+    empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
+    Raises StoreError.
+    """
+    small = [table for table in TABLES.values() if table.name not in _LARGE and _glob(lake_root, table, benchmark)]
+    if BENCHMARK_LONG not in small:
+        return None
+    import duckdb
+
+    folder = lake_root / "staging" / f"duckdb-{uuid.uuid4().hex}"
+    target = lake_root / "publish" / LAYOUT / benchmark / NAME
+    try:
+        with store_error(f"writing {target}"):
+            folder.mkdir(parents=True)
+            try:
+                with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
+                    _fill(database, lake_root, benchmark, small)
+            except duckdb.IOException as error:
+                raise OSError(str(error)) from error
+            write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return target
+
+
+def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small: list[Table]) -> None:
+    known = [(p.publication_id, p.run_date, p.is_current) for p in publications(lake_root) if p.benchmark == benchmark]
+    database.execute("CREATE TABLE publications (publication VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
+    database.executemany("INSERT INTO publications VALUES (?, ?, ?)", known)
+    for table in small:
+        files = quoted(_glob(lake_root, table, benchmark))
+        options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+        database.execute(
+            f'CREATE TABLE "{table.name}" AS SELECT * EXCLUDE (benchmark_name) FROM read_parquet({files}, {options})'  # noqa: S608
+        )
+    for table in (RUNS, DRIFT):
+        if table not in small:
+            empty = table.schema().empty_table()
+            database.register("empty", empty)
+            database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
+            database.unregister("empty")
+    for table in dict.fromkeys((*small, RUNS, DRIFT)):
+        for field in table.fields:
+            unit = f" [{field.unit}]" if field.unit else ""
+            database.execute(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {quoted(field.about + unit)}')
+    database.execute(_VIEWS)
+    database.execute(views_sql(benchmark))
+
+
+def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
+    """The pattern of a benchmark's files of a table; empty where there are none."""
+    folder = partition_folder(lake_root, table, benchmark)
+    for pattern in ("*/*.parquet", "*.parquet"):
+        if next(folder.glob(pattern), None):
+            return f"{folder}/{pattern}"
+    return ""

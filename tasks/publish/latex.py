@@ -1,0 +1,92 @@
+r"""leaderboard.tex: the leaderboard as LaTeX tables (booktabs), for \input. Names come from outside: they are escaped."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import groupby
+
+import polars as pl
+
+from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+
+_COMMANDS = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\salonquote{}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "–": r"\textendash{}", "—": r"\textemdash{}",
+}  # fmt: skip
+"""What TeX obeys, and what its fonts show as another sign."""
+
+_JOINING = re.compile(r"(?<=[-,])(?=[-,])")
+"""Between two of these nothing may be left out: fonts join -- and ,, into other signs."""
+
+_SPACES = frozenset({"Cc", "Zl", "Zp", "Zs"})
+_DROPPED = frozenset({"Cf", "Cs", "Cn", "Co"})
+_ACCENTED = frozenset("ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿÆŒœŠšŽž")
+"""Letters beyond ASCII that every engine sets without a further package."""
+
+_HEAD = r"""% {title}
+% In the preamble: \usepackage{{booktabs,textcomp}}. Signs beyond accented letters need LuaTeX or XeTeX; pdfTeX shows their codes.
+\providecommand{{\salonsign}}[1]{{\ifdefined\Umathchar\char"#1\relax\else\texttt{{U+#1}}\fi}}
+\providecommand{{\salonquote}}{{\texttt{{\char34}}}}
+"""
+_NOTE = (
+    r"Means over categories with their 95\,\% intervals for prompts like these; prompts are the independent unit. "
+    r"A failure is counted and never averaged in."
+)
+
+
+def leaderboard_tex(cells: pl.DataFrame, *, benchmark: str, run_date: date, publication_id: str) -> str:
+    """A table for each rubric and judge, its dimensions one under the other, best first."""
+    return latex_tables(leaderboard_rows(cells), title=f"{benchmark}, {run_date.isoformat()}, publication {publication_id}")
+
+
+def latex_tables(rows: Iterable[LeaderboardRow], *, title: str) -> str:
+    """The same of given rows, in their order; `title` stands in a comment."""
+    tables = groupby(rows, key=lambda row: (row.rubric_id, row.judge_model))
+    found = [_table(index, *named, mine) for index, (named, mine) in enumerate(tables, start=1)]
+    return "\n".join([_HEAD.format(title=_comment(title)), *found])
+
+
+def escape_latex(value: object) -> str:
+    """A value as LaTeX text on one line: no command, comment, group, maths or alignment of its own, in any TeX engine."""
+    if value is None:
+        return ""
+    text = "".join(_sign(character) for character in unicodedata.normalize("NFC", str(value)))
+    return _JOINING.sub("{}", text).strip()
+
+
+def _sign(character: str) -> str:
+    if character in _COMMANDS:
+        return _COMMANDS[character]
+    if " " < character <= "~" or character in _ACCENTED:
+        return character
+    kind = unicodedata.category(character)
+    if kind in _SPACES:
+        return " "
+    return "" if kind in _DROPPED else rf"\salonsign{{{ord(character):04X}}}"
+
+
+def _comment(text: str) -> str:
+    """A text for a comment: what is no plain character cannot end the line, whatever an engine takes for a line's end."""
+    return "".join(character if " " <= character <= "~" else " " for character in text)
+
+
+def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[LeaderboardRow]) -> str:
+    caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
+    lines = [
+        r"\begin{table}[htbp]", r"\centering", rf"\caption{{{caption}}}\smallskip", rf"\label{{tab:salon-{number}}}",
+        r"\begin{tabular}{llrrrr}", r"\toprule",
+        r"model & checkpoint & mean [95\,\%] & prompts & images & coverage \\",
+    ]  # fmt: skip
+    for dimension, mine in groupby(rows, key=lambda row: row.dimension):
+        lines += [r"\midrule", rf"\multicolumn{{6}}{{l}}{{\textit{{{escape_latex(dimension)}}}}} \\"]
+        lines += _lines(mine)
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:
+    for row in rows:
+        coverage = "" if row.coverage is None else rf"{100 * row.coverage:.1f}\,\%"
+        cells = [escape_latex(value) for value in (row.model, row.checkpoint, row.score, row.n_prompts, row.n_images)]
+        yield rf"{{}}{' & '.join([*cells, coverage])} \\"

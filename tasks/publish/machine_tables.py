@@ -1,0 +1,136 @@
+"""The tables for machines: every published table as hive folders that a reader can glob. The sealed folders are publication.py.
+
+`publish/v1/tables/<table>/benchmark_name=<name>/publication=<id>/part-00000.parquet`, and for tables that live on,
+`publish/v1/tables/<table>/benchmark_name=<name>/<table>.parquet`. The keys are no columns' names, so that readers that refuse
+a column given twice can read them.
+"""
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.fields import IMAGE_TYPE
+from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
+from tasks.durable import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.publish.folders import LAYOUT
+from tasks.store import Lake, part_name
+
+FOLDER, LISTING = "tables", "tables.json"
+SAMPLES_WITHOUT_PICTURES = replace(SAMPLES, fields=tuple(field for field in SAMPLES.fields if field.arrow_type != IMAGE_TYPE))
+LARGE = ((SAMPLES_WITHOUT_PICTURES, "dataset_id"), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
+"""The tables of single samples and scores, and the identity in provenance.json that names their partition of the lake."""
+N_ROWS_PER_FILE = 500_000  # about 50 MB of scores: few files for a reader, a bounded table in memory for us
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFile:
+    """One file of the tree; `path` is relative to `publish/v1/`."""
+
+    table: str
+    path: str
+    n_rows: int
+    n_bytes: int
+    sha256: str
+
+
+def tables_folder(lake_root: Path) -> Path:
+    """Where the tables for machines stand."""
+    return lake_root / "publish" / LAYOUT / FOLDER
+
+
+def partition_folder(lake_root: Path, table: Table, benchmark: str, publication_id: str | None = None) -> Path:
+    """The folder of a benchmark's rows of a table, or of one publication's rows of them."""
+    mine = tables_folder(lake_root) / table.name / f"benchmark_name={benchmark}"
+    return mine / f"publication={publication_id}" if publication_id else mine
+
+
+def place_tables(
+    lake: Lake, benchmark: str, publication_id: str, small: Mapping[Table, Path], identities: Mapping[str, str]
+) -> list[PlacedFile]:
+    """Put the publication's small tables (files) and the lake's large ones into the tree; what was placed, by table and path.
+
+    Large tables are copied out of their partitions in the lake's order, without pictures, into files of N_ROWS_PER_FILE rows,
+    so that the bytes do not depend on the size of shards. One that the lake does not hold is left out. Call it under the
+    publication's lock: a folder of another content is what a killed run left, and is replaced. Raises StoreError.
+    """
+    placed: list[PlacedFile] = []
+    large = {table: identities[key] for table, key in LARGE if lake.is_complete(table, identities.get(key, ""))}
+    for table in sorted([*small, *large], key=lambda table: table.name):
+        target = partition_folder(lake.root, table, benchmark, publication_id)
+        staged = lake.root / "staging" / f"table-{uuid.uuid4().hex}"
+        try:
+            if table in small:
+                write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
+            else:
+                _copy_large(lake, table, large[table], staged)
+            _settle(staged, target)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        placed += [_describe(lake.root, table, path) for path in sorted(target.glob("*.parquet"))]
+    return placed
+
+
+def write_living_table(lake_root: Path, table: Table, benchmark: str, frame: pl.DataFrame) -> Path:
+    """Replace a table that lives on from run to run (`runs`, `drift`) by `frame`, whole. Raises StoreError."""
+    target = partition_folder(lake_root, table, benchmark) / f"{table.name}.parquet"
+    write_parquet(conform(frame.rechunk(), table).combine_chunks(), target, lake_root / "staging")
+    return target
+
+
+def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
+    for index, rows in enumerate(_rebatched(lake.parts(table, key), table)):
+        write_parquet(conform(rows, table).combine_chunks(), staged / part_name(index), lake.root / "staging")
+
+
+def _rebatched(paths: list[Path], table: Table) -> Iterator[pa.Table]:
+    """The rows of all parts in order, N_ROWS_PER_FILE at a time; one empty table where there are none."""
+    waiting: list[pa.Table] = [table.schema().empty_table()]
+    n_waiting, has_any = 0, False
+    for path in paths:
+        rows = pq.read_table(path, columns=table.columns, partitioning=None).cast(table.schema())
+        while n_waiting + rows.num_rows > N_ROWS_PER_FILE:
+            n_more = N_ROWS_PER_FILE - n_waiting
+            yield pa.concat_tables([*waiting, rows.slice(0, n_more)])
+            rows, waiting, n_waiting, has_any = rows.slice(n_more), [], 0, True
+        waiting.append(rows)
+        n_waiting += rows.num_rows
+    if n_waiting or not has_any:
+        yield pa.concat_tables(waiting)
+
+
+def _settle(staged: Path, target: Path) -> None:
+    """Rename the staged folder to its place, whole; where the same files stand there already, touch nothing."""
+    with store_error(f"writing {target}"):
+        if _contents(staged) == _contents(target):
+            return
+        fsync_folder(staged)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            target.rename(staged.with_name(f"{staged.name}.leftover"))
+        staged.rename(target)
+        fsync_folder(target.parent)
+    shutil.rmtree(staged.with_name(f"{staged.name}.leftover"), ignore_errors=True)
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    return {path.name: sha256_of_file(path) for path in sorted(folder.glob("*"))}
+
+
+def _describe(lake_root: Path, table: Table, path: Path) -> PlacedFile:
+    relative = path.relative_to(tables_folder(lake_root).parent).as_posix()
+    return PlacedFile(table.name, relative, pq.read_metadata(path).num_rows, path.stat().st_size, sha256_of_file(path))
+
+
+def changed_tables(lake_root: Path, folder: Path) -> list[str]:
+    """The paths below `publish/v1/` whose bytes are not those that the publication in `folder` lists; empty where all are."""
+    root = tables_folder(lake_root).parent
+    files = json.loads((folder / LISTING).read_bytes())["files"]
+    named = [(root / file["path"], file) for file in files]
+    return [file["path"] for path, file in named if not path.is_file() or sha256_of_file(path) != file["sha256"]]

@@ -1,0 +1,143 @@
+"""What the page shows of the cells: a board for each rubric, judge and dimension, best first. How it looks: templates."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+
+from schemas.statuses import CellReason, ComparisonKind, HealthMeasure, Total
+from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
+from tasks.publish.headline import means_for_prompts_like_these
+from tasks.publish.leaderboard import HEADLINE
+from tasks.publish.report.formats import natural_key
+
+Row = dict[str, Any]
+TOTALS = (Total.MACRO.value, Total.MICRO.value)
+NO_TOTAL = (CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value)
+_BOARD = ("rubric_id", "judge_model", "dimension")
+_CONTESTANT = ("model", "checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One ranking. `rows`: `__macro__` cells beside rank range and deltas, best first; `cells`: (model, checkpoint, category).
+
+    `deltas` are its comparisons to predecessor and baseline over all categories, `shares` its distribution over all
+    categories. `has_total` is false where no total exists: the categories are then all there is.
+    """
+
+    anchor: str
+    rubric_id: str
+    judge_model: str
+    dimension: str
+    scale_low: float
+    scale_high: float
+    is_headline: bool
+    has_total: bool
+    rows: list[Row]
+    categories: list[str]
+    cells: dict[tuple[str, str, str], Row]
+    deltas: list[Row]
+    shares: list[Row]
+
+    @property
+    def names(self) -> dict[tuple[str, str], str]:
+        """How each contestant is called in a chart: its checkpoint, and its model where there are several."""
+        n_models = len({row["model"] for row in self.rows})
+        keys = [(row["model"], row["checkpoint"]) for row in self.rows]
+        return {key: key[1] if n_models == 1 else f"{key[0]} / {key[1]}" for key in keys}
+
+
+def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:
+    """Every ranking of the publication, the headline dimension of a rubric first."""
+    means = means_for_prompts_like_these(tables[BENCHMARK_LONG])
+    beside = {row["cell_id"]: row for row in rows_of(tables, BENCHMARK_WIDE)}
+    costs = _costs(rows_of(tables, HEALTH))
+    compared, shares = (_by_board(rows_of(tables, table)) for table in (COMPARISONS, DISTRIBUTIONS))
+    has_headline = {row["rubric_id"] for row in means.filter(dimension=HEADLINE).iter_rows(named=True)}
+    found = []
+    for index, (key, cells) in enumerate(sorted(_by_board(means.to_dicts()).items())):
+        macro = [_standing(row, beside.get(row["cell_id"], {}), costs) for row in cells if row["category"] == Total.MACRO]
+        is_headline = key[2] == HEADLINE or key[0] not in has_headline
+        found.append(_board(f"board-{index + 1}", key, cells, macro, is_headline, compared[key], shares[key]))
+    return sorted(found, key=lambda board: (board.rubric_id, board.judge_model, not board.is_headline, board.anchor))
+
+
+def by_judge(found: list[Board]) -> list[tuple[tuple[str, str], list[Board]]]:
+    """The boards under each rubric and judge, in their order."""
+    grouped = groupby(found, key=lambda board: (board.rubric_id, board.judge_model))
+    return [(key, list(mine)) for key, mine in grouped]
+
+
+def glance(headlines: list[Board]) -> list[tuple[tuple[str, str], list[Row | None]]]:
+    """For each (model, checkpoint), newest of each model first, its row in each of the rankings."""
+    keys = {(row["model"], row["checkpoint"]) for board in headlines for row in board.rows}
+    newest_first = sorted(keys, key=lambda key: (natural_key(key[1]), key[1]), reverse=True)
+    standing = [{(row["model"], row["checkpoint"]): row for row in board.rows} for board in headlines]
+    return [(key, [rows.get(key) for rows in standing]) for key in sorted(newest_first, key=lambda key: key[0])]
+
+
+def rows_of(tables: Mapping[Table, pl.DataFrame], table: Table) -> list[Row]:
+    """A table's rows in the order of its key; none where the publication lacks it."""
+    return tables[table].sort(list(table.key)).to_dicts() if table in tables else []
+
+
+def _board(
+    anchor: str,
+    key: tuple[str, ...],
+    cells: list[Row],
+    macro: list[Row],
+    is_headline: bool,
+    compared: list[Row],
+    shares: list[Row],
+) -> Board:
+    kinds = (ComparisonKind.PREDECESSOR, ComparisonKind.BASELINE)
+    return Board(
+        anchor=anchor,
+        rubric_id=key[0],
+        judge_model=key[1],
+        dimension=key[2],
+        scale_low=cells[0]["scale_low"],
+        scale_high=cells[0]["scale_high"],
+        is_headline=is_headline,
+        has_total=any(row["reason"] not in NO_TOTAL for row in macro),
+        rows=sorted(macro, key=_best_first),
+        categories=sorted({row["category"] for row in cells} - set(TOTALS)),
+        cells={(row["model"], row["checkpoint"], row["category"]): row for row in cells},
+        deltas=[row for row in compared if row["category"] == Total.MACRO and row["comparison"] in kinds],
+        shares=[row for row in shares if row["category"] == Total.MACRO],
+    )
+
+
+def _standing(cell: Row, wide: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
+    """The macro cell with what benchmark_wide and health know of it."""
+    further = ("rank_low", "rank_high", "n_ranked", "delta_predecessor", "p_predecessor", "delta_baseline", "p_baseline")
+    failures = sorted(json.loads(cell["failures_json"]).items(), key=lambda item: (-item[1], item[0]))
+    key = tuple(cell[name] for name in ("rubric_id", "judge_model", *_CONTESTANT))
+    return cell | {name: wide.get(name) for name in (*further, "has_unequal_failures")} | {
+        "failures": failures, "cost_usd": costs.get(key),
+    }  # fmt: skip
+
+
+def _best_first(row: Row) -> tuple[object, ...]:
+    estimate = row["estimate"]
+    return estimate is None, -(estimate or 0.0), row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
+
+
+def _by_board(rows: list[Row]) -> defaultdict[tuple[str, ...], list[Row]]:
+    grouped: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[tuple(row[name] for name in _BOARD)].append(row)
+    return grouped
+
+
+def _costs(health: list[Row]) -> dict[tuple[str, ...], float | None]:
+    return {
+        tuple(row[name] for name in ("rubric_id", "judge_model", *_CONTESTANT)): row["value"]
+        for row in health
+        if row["measure"] == HealthMeasure.COST_USD
+    }

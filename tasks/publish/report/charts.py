@@ -1,0 +1,127 @@
+"""The charts, as Altair charts of named data: what is on which axis. Colours and the drawing to SVG are drawing.py."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from tasks.publish.report.drawing import ACCENT, ALARM, INK, LINE, QUIET, ROWS, SERIES, WIDTH_PX
+
+Row = Mapping[str, Any]
+_ROW_PX = 26
+_FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
+
+
+def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
+    """Mean and interval over the checkpoints of each model. Rows: model, checkpoint, order, estimate, ci_low, ci_high."""
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    scale = alt.Scale(domain=models, range=[SERIES[index % len(SERIES)] for index in range(len(models))])
+    colour = alt.Color("model:N", scale=scale, legend=alt.Legend() if len(models) > 1 else None)
+    plain = alt.Fill("model:N", scale=scale, legend=None)
+    base = _chart().encode(x=alt.X("checkpoint:N", sort=alt.EncodingSortField("order", op="min"), axis=_slanted(rows)))
+    score = alt.Scale(zero=False, nice=True)
+    y = alt.Y("estimate:Q", title=scale_title, scale=score, axis=alt.Axis(tickCount=5))
+    band = base.mark_area(opacity=0.14).encode(
+        y=alt.Y("ci_low:Q", title=scale_title, scale=score), y2=alt.Y2("ci_high"), fill=plain
+    )
+    line = base.mark_line(strokeWidth=2).encode(y=y, color=colour)
+    rule = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("ci_low:Q"), y2=alt.Y2("ci_high"), color=colour)
+    point = base.mark_point(filled=True, size=55, opacity=1, shape="circle").encode(y=y, color=colour)
+    return _sized((band + rule + line + point), 210)
+
+
+def intervals(rows: Sequence[Row], title: str, *, has_zero: bool = False) -> alt.TopLevelMixin:
+    """A point and its interval for each name, in the rows' order. Rows: name, order, value, low, high, is_marked.
+
+    With `has_zero` a line stands at 0: no difference.
+    """
+    base = _chart().encode(
+        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")),
+        color=alt.Color("is_marked:N", scale=alt.Scale(domain=[True, False], range=[ACCENT, QUIET]), legend=None),
+    )
+    scale = alt.Scale(zero=False, nice=True)
+    rule = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelFlush=False)), x2=alt.X2("high")
+    )
+    point = base.mark_point(filled=True, size=60, opacity=1, shape="circle").encode(x=alt.X("value:Q"))
+    zero = [_chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))]
+    layers = [*(zero if has_zero else []), rule, point]
+    return _sized(alt.layer(*layers), _height(rows, "name"))
+
+
+def heatmap(rows: Sequence[Row], low: float, high: float) -> alt.TopLevelMixin:
+    """A cell for each checkpoint and category, the fuller the higher. Rows: name, order, category, estimate (or null), text."""
+    names = {row["category"] for row in rows}
+    shade = alt.FillOpacity("estimate:Q", scale=alt.Scale(domain=[low, high], range=[0.03, 0.5]), legend=None)
+    axis = alt.Axis(orient="top", labelAngle=-40 if len(names) > 3 else 0, labelLimit=110)
+    base = _chart().encode(
+        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")), x=alt.X("category:N", title=None, axis=axis)
+    )
+    boxes = base.mark_rect(fill=ACCENT, stroke="var(--page)", strokeWidth=2).encode(fillOpacity=shade)
+    numbers = base.mark_text(fontSize=11 if len(names) <= 7 else 9).encode(text=alt.Text("text:N"))
+    return _sized((boxes + numbers), _height(rows, "name", 30))
+
+
+def distributions(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
+    """How the scores of each checkpoint spread over the scale. Rows: name, order, score_from, share, text (or empty)."""
+    shade = alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.02, 0.75]), legend=None)
+    base = _chart().encode(
+        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")),
+        x=alt.X(
+            "score:N",
+            title=title,
+            sort=alt.EncodingSortField("score_from", op="min"),
+            axis=alt.Axis(labelAngle=0, labelOverlap=True),
+        ),
+    )
+    boxes = base.mark_rect(fill=ACCENT, stroke="var(--page)", strokeWidth=1).encode(fillOpacity=shade)
+    numbers = base.mark_text(fontSize=10).encode(text=alt.Text("text:N"))
+    return _sized((boxes + numbers), _height(rows, "name", 30))
+
+
+def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """Judgements without a score, stacked by reason. Rows: name, order, reason, n."""
+    reasons = sorted({row["reason"] for row in rows})
+    colour = alt.Color("reason:N", scale=alt.Scale(domain=reasons, range=[SERIES[i % len(SERIES)] for i in range(len(reasons))]))
+    chart = _chart().mark_bar(height=14).encode(
+        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")),
+        x=alt.X("n:Q", title="judgements without a score", axis=alt.Axis(tickCount=5, tickMinStep=1, format="d")),
+        color=colour,
+    )  # fmt: skip
+    return _sized(chart, _height(rows, "name"))
+
+
+def nights(title: str) -> alt.TopLevelMixin:
+    """A series over nights. Rows: run_date (ISO), estimate, ewma, limit_low, limit_high, is_alarm; null where there is none."""
+    base = _chart().encode(
+        x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, format="%d %b", grid=False))
+    )
+    score = alt.Scale(zero=False, nice=True)
+    limits = base.mark_area(fill=LINE, opacity=0.8).encode(
+        y=alt.Y("limit_low:Q", title=title, scale=score), y2=alt.Y2("limit_high")
+    )
+    point = base.mark_point(filled=True, size=14, color=QUIET, opacity=0.9).encode(
+        y=alt.Y("estimate:Q", axis=alt.Axis(tickCount=4))
+    )
+    mean = base.mark_line(color=ACCENT, strokeWidth=2).encode(y=alt.Y("ewma:Q"))
+    alarm = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=75, color=ALARM, opacity=1)
+    return _sized((limits + point + mean + alarm.encode(y=alt.Y("estimate:Q"))), 150)
+
+
+def _sized(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height_px: int) -> alt.TopLevelMixin:
+    made: alt.TopLevelMixin = chart.properties(width=WIDTH_PX, height=height_px, autosize=_FIT)
+    return made
+
+
+def _chart() -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=ROWS))
+
+
+def _height(rows: Sequence[Row], name: str, row_px: int = _ROW_PX) -> int:
+    return max(2, len({row[name] for row in rows})) * row_px
+
+
+def _slanted(rows: Sequence[Row]) -> alt.Axis:
+    """Labels of the checkpoints: level while there is room."""
+    n_letters = sum(len(name) + 3 for name in {row["checkpoint"] for row in rows})
+    return alt.Axis(title=None, grid=False, labelAngle=0 if n_letters < 60 else -40, labelOverlap=n_letters > 300)

@@ -1,0 +1,74 @@
+"""Jinja2 as the pages use it: every value escaped, a missing one an error; style and script inlined under a strict policy.
+
+What a page shows is page.py and index.py, how it looks templates/ and style.css.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from schemas.tables import Table
+from tasks.publish.report import formats
+from tasks.publish.report.gallery import Card
+
+_HERE = Path(__file__).parent
+
+
+def render(template: str, **values: object) -> bytes:
+    """The page of this template, with the content security policy that lets in its own style and script alone."""
+    style, script = (_HERE / "style.css").read_text(), (_HERE / "page.js").read_text()
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    own = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704  files of this package
+    return _environment().get_template(template).render(own | values).encode(errors="replace")  # JSON may hold half a character
+
+
+def key_of(row: Mapping[str, Any], table: Table) -> str:
+    """The row's key as JSON: where a number of the page stands in its Parquet file."""
+    return as_key(*(str(row[name]) for name in table.key))
+
+
+def as_key(*values: str) -> str:
+    """As JSON, and a plain text: Jinja's own tojson says it is safe, and in a quoted attribute it is not."""
+    return json.dumps(values, ensure_ascii=False)
+
+
+def asks_of(card: Card) -> str:
+    """What the filters look at, as JSON: of each ask its statuses, and its scores by dimension."""
+    asks = [
+        {
+            "statuses": sorted({score.reason or score.status for score in ask.scores} or {ask.reason or ask.status}),
+            "scores": {score.dimension: score.score for score in ask.scores if score.score is not None},
+        }
+        for ask in card.asks
+    ]
+    return json.dumps(asks, ensure_ascii=False, separators=(",", ":"))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
+    environment.filters |= {name: getattr(formats, name) for name in names}
+    environment.globals |= {"ranks": formats.ranks, "key_of": key_of, "as_key": as_key, "asks_of": asks_of}
+    return environment
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,120 @@
+"""The charts of one board as drawings, with the sentence a screen reader hears. What is on their axes is charts.py."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from tasks.publish.report.boards import Board
+from tasks.publish.report.drawing import draw
+from tasks.publish.report.formats import natural_key, number, percent, words
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Row = dict[str, Any]
+Made = tuple[str, "alt.TopLevelMixin", list[Row]]
+N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all
+N_TREND = 200  # points of a trend
+MAX_CATEGORIES = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing and its caption; `is_cut` says that it shows fewer than the table."""
+
+    title: str
+    svg: Markup
+    is_cut: bool
+
+
+def figures(board: Board) -> list[Figure]:
+    """The drawings of a board that its numbers allow."""
+    makers: list[Callable[[Board], Made | None]] = [_standing, _heatmap, _distribution, _deltas]
+    made = [one for maker in makers for one in [maker(board)] if one is not None]
+    whose = f"{words(board.dimension)} under {board.rubric_id}, judged by {board.judge_model}"
+    is_cut = len(board.rows) > N_DRAWN
+    says = "The numbers are in the table below."
+    return [Figure(title, draw(chart, rows, f"{title}: {whose}. {says}"), is_cut) for title, chart, rows in made]
+
+
+def _standing(board: Board) -> Made | None:
+    """Over checkpoints where a model has several, else model beside model."""
+    from tasks.publish.report import charts  # Altair takes half a second to load: whoever draws nothing does not wait for it
+
+    shown = [row for row in board.rows if row["estimate"] is not None]
+    if not shown:
+        return None
+    scale = f"mean, scale {board.scale_low:g} to {board.scale_high:g}"
+    ordered = sorted(shown, key=lambda row: (natural_key(row["checkpoint"]), row["checkpoint"]))
+    if len({row["model"] for row in shown}) < len(shown) <= N_TREND:
+        rows = [
+            {name: row[name] for name in ("model", "checkpoint", "estimate", "ci_low", "ci_high")} | {"order": index}
+            for index, row in enumerate(ordered)
+        ]
+        return "Trend over checkpoints, 95 % intervals", charts.trend(rows, scale), rows
+    names = board.names
+    rows = [
+        {
+            "name": names[row["model"], row["checkpoint"]], "order": index, "value": row["estimate"], "is_marked": index == 0,
+            "low": row["ci_low"], "high": row["ci_high"],
+        }
+        for index, row in enumerate(shown[:N_DRAWN])
+    ]  # fmt: skip
+    return "Means, 95 % intervals", charts.intervals(rows, scale), rows
+
+
+def _deltas(board: Board) -> Made | None:
+    from tasks.publish.report import charts
+
+    names = board.names
+    known = [row for row in board.deltas if row["delta"] is not None]
+    rows = [
+        {
+            "name": f"{names[row['model_a'], row['checkpoint_a']]} vs {_other(row)}", "order": index, "value": row["delta"],
+            "low": row["ci_low"], "high": row["ci_high"], "is_marked": (row["p_adjusted"] or 1.0) < 0.05,
+        }
+        for index, row in enumerate(known[:N_DRAWN])
+    ]  # fmt: skip
+    return (
+        ("Differences, uncorrected 95 % intervals", charts.intervals(rows, "difference of means", has_zero=True), rows)
+        if rows
+        else None
+    )
+
+
+def _heatmap(board: Board) -> Made | None:
+    from tasks.publish.report import charts
+
+    if not 2 <= len(board.categories) <= MAX_CATEGORIES:
+        return None
+    rows = []
+    for index, ((model, checkpoint), name) in enumerate(list(board.names.items())[:N_DRAWN]):
+        for category in board.categories:
+            estimate = board.cells.get((model, checkpoint, category), {}).get("estimate")
+            value = {"estimate": estimate, "text": number(estimate, 1)}
+            rows.append({"name": name, "order": index, "category": words(category)} | value)
+    return "Mean by category", charts.heatmap(rows, board.scale_low, board.scale_high), rows
+
+
+def _distribution(board: Board) -> Made | None:
+    from tasks.publish.report import charts
+
+    names = board.names
+    order = {key: index for index, key in enumerate(names) if index < N_DRAWN}
+    n_steps = len({row["score_from"] for row in board.shares})
+    rows = [
+        {
+            "name": names[row["model"], row["checkpoint"]], "order": order[row["model"], row["checkpoint"]],
+            "score": f"{row['score_from']:g}", "score_from": row["score_from"], "share": row["share"],
+            "text": percent(row["share"], 0) if row["share"] >= 0.005 and n_steps <= 11 else "",
+        }
+        for row in board.shares
+        if (row["model"], row["checkpoint"]) in order
+    ]  # fmt: skip
+    return ("Share of the scores, by score", charts.distributions(rows, "score"), rows) if rows else None
+
+
+def _other(row: Row) -> str:
+    return str(row["checkpoint_b"] if row["model_a"] == row["model_b"] else f"{row['model_b']} / {row['checkpoint_b']}")

@@ -1,0 +1,72 @@
+"""How figures are written on the pages: rounded, never computed again. Which stand where is boards.py and sections.py."""
+
+import re
+
+DASH = "–"
+MINUS = "\u2212"
+
+
+def number(value: float | None, n_digits: int = 2) -> str:
+    """Such as 7.42; a dash for null. A negative number has the typographic minus; there is no "-0.00"."""
+    if value is None:
+        return DASH
+    return f"{round(value, n_digits) + 0.0:.{n_digits}f}".replace("-", MINUS)
+
+
+def signed(value: float | None, n_digits: int = 2) -> str:
+    """Such as +0.43 or −0.20; nothing that rounds to 0 gets a sign."""
+    if value is None:
+        return DASH
+    text = number(value, n_digits)
+    return f"+{text}" if round(value, n_digits) > 0 else text
+
+
+def count(value: float | None) -> str:
+    """A whole number with thin thousands; a dash for null."""
+    return DASH if value is None else f"{round(value):,}".replace(",", "\u202f")
+
+
+def percent(share: float | None, n_digits: int = 1) -> str:
+    """A share of 0 to 1 as per cent; a dash for null."""
+    return DASH if share is None else f"{number(100 * share, n_digits)}\u202f%"
+
+
+def p_value(p: float | None) -> str:
+    """Three digits; under the half of the last one "< 0.001"."""
+    if p is None:
+        return DASH
+    return "<\u202f0.001" if p < 0.0005 else number(p, 3)
+
+
+def usd(value: float | None) -> str:
+    """US dollars: cents from a dollar on, four digits below; a dash for null."""
+    if value is None:
+        return DASH
+    return f"${number(value, 2 if abs(value) >= 1 else 4)}"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with two digits."""
+    return DASH if value is None else f"{number(value)}\u202fs"
+
+
+def ranks(low: int | None, high: int | None) -> str:
+    """Such as 1, or 1–3 where the corrected comparisons leave more than one rank."""
+    if low is None or high is None:
+        return DASH
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def words(key: str | None) -> str:
+    """A dimension's or reason's key as words: overall_score is "overall score"; the totals get their names."""
+    if not key:
+        return DASH
+    return {"__macro__": "all categories", "__micro__": "all images", "__unnamed__": "no category"}.get(
+        key, key.replace("_", " ")
+    )
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers inside names as numbers: step-900 before step-1000."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]

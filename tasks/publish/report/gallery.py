@@ -1,0 +1,166 @@
+"""The gallery: what stands on its cards, read from the lake for the picked samples alone. Which are picked is picking.py."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from schemas.statuses import Total
+from schemas.tables import REPLIES, SAMPLES, SCORES
+from tasks.publish.headline import means_for_prompts_like_these
+from tasks.publish.leaderboard import HEADLINE
+from tasks.publish.report.picking import judged_samples, picked
+from tasks.publish.report.pictures import thumbnails_of
+from tasks.store import Lake
+
+N_CARDS = 200
+"""Cards, and so thumbnails, of one page: with the limits of a thumbnail and of the texts the page stays under 3 MB."""
+
+MAX_PROMPT, MAX_WORDS = 400, 900  # letters
+_TEXTS = ("prompt", "question", "text", "reference", "output", "caption_type")
+_ADDRESS = ("rubric_id", "judge_model", "model", "checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One dimension of one ask. `reason` says why there is no score that counts."""
+
+    dimension: str
+    score: float | None
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one judge said on one repeat. `words` is the reply or its beginning, `n_letters` its whole length."""
+
+    judge_model: str
+    repeat: int
+    status: str
+    reason: str | None
+    words: str | None
+    n_letters: int
+    scores: tuple[Scored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One sample under one rubric. `texts`: what it was asked for, by column; `cell_id`: the cell `salon explain` takes."""
+
+    rubric_id: str
+    sample_id: str
+    model: str
+    checkpoint: str
+    category: str | None
+    source_key: str
+    shelves: tuple[str, ...]
+    texts: Mapping[str, str]
+    picture: str | None
+    cell_id: str | None
+    asks: tuple[Ask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The cards, the extremes of every rubric and checkpoint first, and of how many judgements they are a choice."""
+
+    cards: tuple[Card, ...]
+    n_judgements: int
+
+
+def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:
+    """The cards of a publication; `ids` are its identities, `cells` its benchmark_long. Pictures are read for the cards alone.
+
+    Raises StoreError where the lake does not hold the plan, the reading, the snapshot or the dataset.
+    """
+    cards = picked(lake, ids, cells, n_cards)
+    judgements = judged_samples(lake, ids)
+    n_judgements = int(judgements.select(pl.len()).collect().item())
+    rows = judgements.join(cards.lazy(), on=["rubric_id", "sample_id"]).sort("judge_model", "repeat").collect()
+    scores, replies = _scores(lake, ids, rows), _replies(lake, ids, rows)
+    asked: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.iter_rows(named=True):
+        asked[row["rubric_id"], row["sample_id"]].append(row)
+    asks = {
+        card: [_ask(row, scores[row["request_key"]], replies[row["request_key"]], len(mine)) for row in mine]
+        for card, mine in asked.items()
+    }
+    texts = _texts(lake, ids, cards["sample_id"])
+    pictures = thumbnails_of(lake, ids["dataset_id"], set(texts))
+    cell_ids = _cell_ids(cells)
+    order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
+    shown = rows.unique(["rubric_id", "sample_id"], keep="first", maintain_order=True).sort(order)
+    found = (
+        _card(row, texts, pictures, cell_ids, asks[row["rubric_id"], row["sample_id"]]) for row in shown.iter_rows(named=True)
+    )
+    return Gallery(tuple(found), n_judgements)
+
+
+def cut(text: str, n_letters: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= n_letters else f"{text[:n_letters].rstrip()} …"
+
+
+def _card(
+    row: Mapping[str, Any],
+    texts: Mapping[str, Mapping[str, str | None]],
+    pictures: Mapping[str, str],
+    cell_ids: Mapping[tuple[str, ...], str],
+    asks: list[Ask],
+) -> Card:
+    said = texts.get(row["sample_id"], {})
+    address = tuple(row[name] for name in _ADDRESS)
+    cells = [cell_ids.get((*address, category)) for category in (row["category"] or Total.UNNAMED.value, Total.MACRO.value)]
+    return Card(
+        **{name: row[name] for name in ("rubric_id", "sample_id", "model", "checkpoint", "category")},
+        source_key=cut(said.get("source_key") or "", MAX_PROMPT),
+        shelves=tuple(row["shelves"]),
+        texts={name: cut(said[name] or "", MAX_PROMPT) for name in _TEXTS if said.get(name)},
+        picture=pictures.get(row["sample_id"]),
+        cell_id=next((cell for cell in cells if cell), None),
+        asks=tuple(asks),
+    )
+
+
+def _ask(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_asks: int) -> Ask:
+    """The reply the scores were read from, else the last. Where a sample was asked often, each answer gets less room."""
+    read = scores[0]["ask_index"] if scores else None
+    words = replies.get(read if read in replies else max(replies, default=0))
+    told = tuple(Scored(one["dimension"], one["score"], one["status"], one["reason"]) for one in scores)
+    shown = None if words is None else cut(words, min(MAX_WORDS, 2 * MAX_WORDS // n_asks))
+    return Ask(row["judge_model"], row["repeat"], row["status"], row["reason"], shown, len(words or ""), told)
+
+
+def _scores(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
+    found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+    wanted = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
+    for row in wanted.sort("request_key", "dimension").collect().iter_rows(named=True):
+        found[row["request_key"]].append(row)
+    return found
+
+
+def _replies(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
+    found: dict[str | None, dict[int, str | None]] = defaultdict(dict)
+    wanted = lake.scan(REPLIES, ids["snapshot_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
+    for row in wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect().iter_rows(named=True):
+        found[row["request_key"]][row["ask_index"]] = row["reply_text"] or row["refusal_text"]
+    return found
+
+
+def _texts(lake: Lake, ids: Mapping[str, str], sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+    wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
+    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(wanted).select("sample_id", "source_key", *_TEXTS).collect()
+    return {row.pop("sample_id"): row for row in samples.to_dicts()}
+
+
+def _keys(rows: pl.DataFrame) -> list[str]:
+    return rows["request_key"].drop_nulls().unique().to_list()
+
+
+def _cell_ids(cells: pl.DataFrame) -> dict[tuple[str, ...], str]:
+    """The cell of a judge, checkpoint and category, in the rubric's leading dimension: the last in this order stays."""
+    means = means_for_prompts_like_these(cells).sort(pl.col("dimension") == HEADLINE, "dimension", descending=[False, True])
+    return {(*(row[name] for name in _ADDRESS), row["category"]): row["cell_id"] for row in means.iter_rows(named=True)}

@@ -1,0 +1,125 @@
+"""The index over a lake's publications, publish/v1/index.html, made anew after each. It may change; publications may not.
+
+Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from schemas.statuses import Against, AgreementMetric, Assessor, Total
+from schemas.tables import AGREEMENT, BENCHMARK_LONG, BENCHMARK_WIDE, RUNS, Table
+from tasks.durable import locked, write_bytes
+from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
+from tasks.publish.agreement_page import ALL
+from tasks.publish.folders import INDEX, LAYOUT, REPORT
+from tasks.publish.publication import read_pointer
+from tasks.publish.reading import Publication, publications
+from tasks.publish.report.boards import Board, boards, glance
+from tasks.publish.report.environment import render
+from tasks.publish.report.nights import Nights, nights
+
+N_RUNS = 40  # the newest; the table `runs` holds all
+N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A publication in the list; `link` to its page is None where it was published without one."""
+
+    publication_id: str
+    run_date: str
+    link: str | None
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark: its publications, newest first, the current one's headline rankings, its nights, people's agreement."""
+
+    name: str
+    entries: list[Entry]
+    headlines: list[Board]
+    glance: list[tuple[tuple[str, str], list[Row | None]]]
+    nights: Nights | None
+    agreement: list[Row]
+
+    @property
+    def current(self) -> Entry | None:
+        """The publication the pointer names."""
+        return next((entry for entry in self.entries if entry.is_current), None)
+
+
+def write_index(lake_root: Path) -> Path:
+    """Write the index atomically and return its path. Opens one publication of each benchmark, however many there are.
+
+    Raises CorruptLakeError where a manifest or pointer is not whole, StoreError where the disk refuses.
+    """
+    home = lake_root / "publish" / LAYOUT
+    with locked(lake_root, "index"):  # of two runs that end together the later one lists both
+        write_bytes(index_page(lake_root), home / INDEX, lake_root / "staging")
+    return home / INDEX
+
+
+def index_page(lake_root: Path) -> bytes:
+    """The index as UTF-8 HTML."""
+    home = lake_root / "publish" / LAYOUT
+    by_name: dict[str, list[Publication]] = {}
+    for publication in publications(lake_root):
+        by_name.setdefault(publication.benchmark, []).append(publication)
+    newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
+    found, n_left = [], N_CHARTED
+    for name in newest_first:
+        made = _benchmark(home, name, by_name[name], n_left)
+        n_left -= len(made.nights.figures) if made.nights else 0
+        found.append(made)
+    tables = {table.name: table for table in (RUNS, AGREEMENT)}
+    return render("index.html.j2", benchmarks=found, runs=_last_runs(lake_root), tables=tables)
+
+
+def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -> Benchmark:
+    entries = [
+        Entry(one.publication_id, one.run_date, _link(one), one.is_current)
+        for one in sorted(mine, key=lambda one: (one.run_date, one.is_current, one.publication_id), reverse=True)
+    ]
+    current = next((one for one in mine if one.is_current), None)
+    headlines = [board for board in boards(_small_tables(current.folder)) if board.is_headline] if current else []
+    return Benchmark(name, entries, headlines, glance(headlines), nights(home / name, n_charted), _agreement(home / name))
+
+
+def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
+    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, BENCHMARK_WIDE)}
+    return {table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()}
+
+
+def _link(publication: Publication) -> str | None:
+    path = f"{publication.folder.parent.name}/{publication.folder.name}/{REPORT}"
+    return f"./{quote(path)}" if (publication.folder / REPORT).is_file() else None
+
+
+def _agreement(home: Path) -> list[Row]:
+    """The judges' rank correlation with the raters' mean over all samples, from the current agreement."""
+    pointer = read_pointer(home / AGREEMENT_FOLDER)
+    path = home / AGREEMENT_FOLDER / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
+    if path is None or not path.is_file():
+        return []
+    rows = pl.read_parquet(path).filter(
+        metric=AgreementMetric.SPEARMAN.value,
+        against=Against.RATERS_MEAN.value,
+        model=ALL,
+        category=Total.MICRO.value,
+        subject_kind=Assessor.JUDGE.value,
+    )
+    return rows.sort("rubric_id", "dimension", "subject").to_dicts()
+
+
+def _last_runs(lake_root: Path) -> list[Row]:
+    """The newest runs, newest first: their files are named by their start."""
+    paths = sorted((lake_root / RUNS.name).glob("*.parquet"), reverse=True)[:N_RUNS]
+    found = pl.concat([pl.read_parquet(path, columns=RUNS.columns) for path in paths]) if paths else None
+    return [] if found is None else found.sort("started_at", "benchmark", descending=True).to_dicts()

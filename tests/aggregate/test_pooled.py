@@ -1,0 +1,127 @@
+"""Several judges as one: which samples count, with what value, and what stands beside the figure."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.tables import POOLED, conform
+from tasks.aggregate.pooled import pooled
+from tasks.aggregate.published import Run
+
+Make = Callable[..., Any]
+KEYS = {None: ("score",)}
+
+
+def run(min_coverage: float = 0.0) -> Run:
+    return Run("nightly", "d" * 64, "e" * 64, date(2026, 11, 3), min_coverage)
+
+
+@pytest.fixture
+def pool(make_rubric: Make, make_frames: Make) -> Callable[..., pl.DataFrame]:
+    def made(rows: list[dict[str, Any]], variants: Any = None, floor: float = 0.0, **more: Any) -> pl.DataFrame:
+        asked = make_rubric(variants or KEYS, **more)
+        judgements, scores = make_frames(rows, asked)
+        return pooled(judgements.lazy(), scores.lazy(), {asked.id: asked}, run(floor))
+
+    return made
+
+
+def row(judge: str, sample: str, score: Any, prompt: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"judge": judge, "sample": sample, "prompt": prompt or sample, "scores": {"score": score}} | more
+
+
+def cell(table: pl.DataFrame, category: str = "__macro__", **more: Any) -> dict[str, Any]:
+    return table.row(by_predicate=_is(category=category, estimand="prompts_like_these", **more), named=True)
+
+
+def _is(**values: Any) -> pl.Expr:
+    return pl.all_horizontal(pl.col(name) == value for name, value in values.items())
+
+
+JURY = [("a", 2), ("b", 6), ("c", 9)]
+
+
+def test_one_judge_is_no_jury(pool: Make) -> None:
+    assert pool([row("one", "s", 5)]).is_empty()
+
+
+def test_the_mean_is_over_judges_and_then_over_samples_that_all_scored(pool: Make) -> None:
+    rows = [row("one", name, score) for name, score in JURY] + [row("two", name, score - 2) for name, score in JURY[:2]]
+    table = pool([*rows, row("two", "c", "refusal")])
+    conform(table, POOLED)
+    found = cell(table)
+    assert found["estimate"] == (1 + 5) / 2  # c is left out, though one judge gave it 9
+    assert (found["n_judges"], found["n_images"], found["n_samples"], found["coverage"]) == (2, 2, 3, 2 / 3)
+    assert json.loads(found["judges_json"]) == {"one": 4.0, "two": 2.0}
+    assert found["judge_spread"] == 2.0
+    assert found["failures_json"] == '{"refusal":1}'
+    # c: the one judge gave 9, the other can have given 0 to 10
+    assert (found["bound_low"], found["bound_high"]) == ((1 + 5 + 4.5) / 3, (1 + 5 + 9.5) / 3)
+
+
+def test_under_the_floor_it_is_blocked_and_no_judge_is_shown(pool: Make) -> None:
+    rows = [row(judge, name, score) for judge in ("one", "two") for name, score in JURY[:2]]
+    found = cell(pool([*rows, row("one", "c", 9), row("two", "c", "refusal")], floor=0.99))
+    assert (found["status"], found["reason"], found["estimate"], found["judge_spread"]) == ("blocked", "refusal", None, None)
+    assert json.loads(found["judges_json"]) == {"one": None, "two": None}
+
+
+def test_repeats_are_averaged_before_judges(pool: Make) -> None:
+    rows = [row("one", "a", score, repeat=n) for n, score in enumerate((0, 2, 4))] + [row("two", "a", 10)]
+    assert cell(pool(rows))["estimate"] == 6.0  # (2 + 10) / 2, not the mean of four scores
+
+
+def test_a_repeat_that_failed_does_not_fail_the_sample(pool: Make) -> None:
+    rows = [row("one", "a", 4), row("one", "a", "refusal", repeat=1), row("two", "a", 8)]
+    found = cell(pool(rows))
+    assert (found["estimate"], found["n_images"]) == (6.0, 1)
+
+
+def test_a_sample_one_judge_could_not_be_asked_about_is_a_failure(pool: Make) -> None:
+    lost = {"judge": "two", "sample": "b", "prompt": "b", "status": "unusable_sample", "reason": "broken_image"}
+    found = cell(pool([row("one", "a", 4), row("two", "a", 6), row("one", "b", 9), lost]))
+    assert (found["estimate"], found["n_samples"], found["failures_json"]) == (5.0, 2, '{"broken_image":1}')
+
+
+def test_the_interval_is_the_one_of_a_judge_who_gave_the_means(pool: Make, make_rubric: Make, make_frames: Make) -> None:
+    from tasks.aggregate.published import long_table
+
+    gave = [(f"p{n}", f"s{n}{m}", (n * 7 + m * 3) % 10) for n in range(6) for m in range(2)]
+    table = pool([row(judge, s, score + shift, prompt=p) for judge, shift in (("one", 0), ("two", 1)) for p, s, score in gave])
+    asked = make_rubric(KEYS)
+    judgements, scores = make_frames([row("mean", s, score + 0.5, prompt=p) for p, s, score in gave], asked)
+    alone = long_table(judgements.lazy(), scores.lazy(), {asked.id: asked}, run()).filter(category="__macro__")
+    same = ["estimate", "se", "ci_low", "ci_high", "ci_method", "df", "n_prompts", "n_images", "estimand"]
+    assert table.filter(category="__macro__").select(same).sort("estimand").rows() == alone.select(same).sort("estimand").rows()
+
+
+def test_categories_and_checkpoints_are_cells_of_their_own(pool: Make) -> None:
+    variants = {"colors": ("score",), "counting": ("score",)}
+    rows = [
+        row(judge, f"{category}{checkpoint}", score + shift, category=category, checkpoint=checkpoint)
+        for judge, shift in (("one", 0), ("two", 2))
+        for category, checkpoint, score in (("colors", "1", 1), ("counting", "1", 5), ("colors", "2", 3), ("counting", "2", 7))
+    ]
+    table = pool(rows, variants)
+    assert cell(table, "colors", checkpoint="1")["estimate"] == 2.0
+    assert cell(table, "__macro__", checkpoint="2")["estimate"] == 6.0
+    assert json.loads(cell(table, "__macro__", checkpoint="2")["judges_json"]) == {"one": 5.0, "two": 7.0}
+
+
+def test_the_order_of_rows_changes_nothing(make_rubric: Make, make_frames: Make) -> None:
+    asked = make_rubric(KEYS)
+    rows = [row(judge, f"s{n}", (n * k) % 11 / 3) for k, judge in enumerate(("one", "two", "three"), 3) for n in range(40)]
+    tables = []
+    for shuffled in (rows, rows[::-1]):
+        judgements, scores = make_frames(shuffled, asked)
+        tables.append(pooled(judgements.lazy(), scores.sort("request_key").lazy(), {asked.id: asked}, run()))
+    assert tables[0].equals(tables[1])
+
+
+def test_anchors_are_not_pooled(pool: Make) -> None:
+    rows = [row(judge, "a", 5) for judge in ("one", "two")] + [row("one", "b", 9, occasion="2026-11-03")]
+    assert cell(pool(rows))["n_samples"] == 1

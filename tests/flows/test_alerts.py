@@ -1,0 +1,170 @@
+"""Which events a run gives occasion for, by tables of cases; and that one arrives at a Prefect server with payload and run."""
+
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.events.schemas.automations import AutomationCore
+
+from flows import alerting
+from flows.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
+from flows.events import send
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
+
+ROOT = Path(__file__).parents[2]
+NIGHT = date(2026, 11, 5)
+
+
+def frame(table: Table, rows: list[dict[str, Any]], **common: Any) -> pl.DataFrame:
+    """Rows of a table, with a value for every column that is not named."""
+    schema = pl.DataFrame(table.schema().empty_table()).schema
+    filled = [dict.fromkeys(table.columns) | common | row for row in rows]
+    return pl.DataFrame(filled, schema=schema)
+
+
+def compared(*rows: dict[str, Any]) -> pl.DataFrame:
+    common = {
+        "comparison": "predecessor", "rubric_id": "r", "judge_model": "eye", "dimension": "score", "category": "__macro__",
+        "model_a": "m", "model_b": "m", "checkpoint_a": "2", "checkpoint_b": "1", "delta": -0.3, "p_adjusted": 0.01,
+    }  # fmt: skip
+    return frame(COMPARISONS, list(rows), **common)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n"),
+    [
+        ([{}], 1),
+        ([{"delta": 0.3}], 0),
+        ([{"p_adjusted": 0.05}], 0),
+        ([{"p_adjusted": None, "delta": None}], 0),
+        ([{"comparison": "baseline"}], 1),
+        ([{"comparison": "each_other"}], 0),
+        ([{"category": "colors"}], 0),
+        ([{}, {"checkpoint_a": "3", "checkpoint_b": "2", "delta": 0.5}], 0),
+        ([{}, {"checkpoint_a": "3", "checkpoint_b": "2", "delta": -0.5}], 1),
+        ([{}, {"dimension": "other"}], 2),
+        ([], 0),
+    ],
+    ids=[
+        "lower", "higher", "not significant", "not known", "than the baseline", "each other", "one category", "of an older one",
+        "of the newest of two", "two dimensions", "nothing",
+    ],
+)  # fmt: skip
+def test_regressions(rows: list[dict[str, Any]], n: int) -> None:
+    found = regressions(compared(*rows))
+    assert [alert.payload["n_all"] for alert in found] == ([n] if n else [])
+    assert all(alert.name == "salon.score.regression" for alert in found)
+
+
+def test_a_payload_lists_the_worst_and_counts_all() -> None:
+    (found,) = regressions(compared(*({"dimension": f"d{n:02}", "delta": -n / 10} for n in range(1, 31))))
+    assert found.payload["n_all"] == 30
+    assert len(found.payload["rows"]) == 20
+    assert found.payload["rows"][0]["dimension"] == "d30"
+    assert found.payload["says"].startswith("30 means")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "name"),
+    [
+        ("judge", alerting.JUDGE_DRIFT), ("both", alerting.JUDGE_DRIFT), ("unknown", alerting.JUDGE_DRIFT),
+        ("model", alerting.SCORE_DRIFT),
+    ],
+)  # fmt: skip
+def test_a_drift_alarm_is_named_by_whom_it_blames(verdict: str, name: str) -> None:
+    rows = [
+        {"is_alarm": True, "verdict": verdict, "changed_on": date(2026, 11, 1)},
+        {"is_alarm": False, "verdict": "none"},
+        {"is_alarm": True, "verdict": verdict, "run_date": date(2026, 11, 4)},
+    ]
+    (found,) = drifts(frame(DRIFT, rows, run_date=NIGHT, rubric_id="r", model="m", dimension="d"), NIGHT)
+    assert (found.name, found.payload["n_all"]) == (name, 1)
+    assert found.payload["rows"][0]["changed_on"] == "2026-11-01"
+
+
+def test_blocked_cells() -> None:
+    rows = [{"status": "blocked", "reason": "refusal", "cell_id": "a"}, {"status": "ok"}, {"status": "null"}]
+    (found,) = blocked_cells(frame(BENCHMARK_LONG, rows))
+    assert (found.name, [row["reason"] for row in found.payload["rows"]]) == ("salon.table.blocked", ["refusal"])
+    assert blocked_cells(frame(BENCHMARK_LONG, rows[1:])) == []
+
+
+def _days(*days: int) -> list[date]:
+    return [date(2026, 11, day) for day in days]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "timezone", "nights", "run", "expected"),
+    [
+        ("0 2 * * *", "UTC", (3, 4), 5, ()),
+        ("0 2 * * *", "UTC", (2,), 5, (3, 4)),
+        ("0 2 * * *", "UTC", (), 5, ()),
+        ("0 2 * * *", "UTC", (5,), 5, ()),
+        ("0 2 * * *", "UTC", (1, 9), 5, ()),
+        ("0 2 * * 1", "UTC", (2,), 9, ()),
+        ("0 2 * * 1", "UTC", (2,), 16, (9,)),
+        ("0 */6 * * *", "UTC", (3,), 5, (4,)),
+        ("0 0 * * *", "Pacific/Auckland", (3,), 5, (4,)),
+        ("30 1 * * *", "America/New_York", (1,), 3, (2,)),
+    ],
+    ids=["none", "two", "first", "again", "backfill", "weekly", "weekly, one", "several a day", "far east", "clocks change"],
+)  # fmt: skip
+def test_missed_nights(schedule: str, timezone: str, nights: tuple[int, ...], run: int, expected: tuple[int, ...]) -> None:
+    (day,) = _days(run)
+    assert missed_nights(schedule, timezone, _days(*nights), day) == _days(*expected)
+
+
+def test_missed_nights_are_one_event() -> None:
+    assert missed([]) == []
+    (found,) = missed(_days(3, 4))
+    assert found.payload["dates"] == ["2026-11-03", "2026-11-04"]
+
+
+def test_an_event_arrives_with_its_payload_and_its_run() -> None:
+    @flow(name="sends an alert")
+    def sends() -> list[str]:
+        return send("nightly", NIGHT, [Alert(alerting.REGRESSION, {"says": "lower <b>&</b>", "n_all": 1, "rows": []})])
+
+    assert sends() == [alerting.REGRESSION]
+    arrived = _first_event(alerting.REGRESSION)
+    assert arrived["payload"] == {
+        "says": "lower <b>&</b>",
+        "n_all": 1,
+        "rows": [],
+        "benchmark": "nightly",
+        "run_date": "2026-11-05",
+    }
+    assert arrived["resource"]["prefect.resource.id"] == "salon.benchmark.nightly"
+    assert "flow-run" in {related["prefect.resource.role"] for related in arrived["related"]}
+
+
+def _first_event(name: str) -> dict[str, Any]:
+    """The event about the benchmark `nightly`, as the server gives it back: some seconds after it arrived there."""
+    query = {"filter": {"event": {"name": [name]}, "resource": {"id": ["salon.benchmark.nightly"]}}, "limit": 1}
+    with get_client(sync_client=True) as client:
+        for _ in range(240):
+            events: list[dict[str, Any]] = client.request("POST", "/events/filter", json=query).json()["events"]
+            if events:
+                return events[0]
+            time.sleep(0.25)
+    raise AssertionError(f"{name} did not arrive")
+
+
+def test_every_event_is_documented_and_no_automation_waits_for_another() -> None:
+    page = (ROOT / "docs/alerts.md").read_text("utf-8")
+    for name in alerting.EVENTS:
+        assert f"`{name}`" in page, name
+    waited = set()
+    for path in sorted((ROOT / "infra/automations").glob("*.yaml")):
+        text = path.read_text("utf-8").replace("BLOCK_ID", "00000000-0000-4000-8000-000000000000")
+        for automation in yaml.safe_load(text)["automations"]:
+            AutomationCore.model_validate(automation)
+            assert automation["enabled"] is True
+            waited |= set(automation["trigger"]["expect"])
+    assert waited == set(alerting.EVENTS)

@@ -1,0 +1,173 @@
+"""What a run shows in Prefect: its artifacts as the server gives them back, the trend's images, and where the report is found."""
+
+import asyncio
+import base64
+import re
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.runtime import flow_run
+
+from flows import alerting
+from flows.artifacts import page_address, show_in_prefect
+from flows.events import emit_after_run
+from flows.trend_images import trend_markdown
+from schemas.tables import BENCHMARK_LONG, DRIFT, Table
+from tasks.publish.publication import Published
+
+DAY = date(2026, 11, 3)
+
+
+def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    schema = pl.DataFrame(table.schema().empty_table()).schema
+    return pl.DataFrame([dict.fromkeys(table.columns) | row for row in rows], schema=schema)
+
+
+def cells(*checkpoints: str, model: str = "north") -> pl.DataFrame:
+    common = {
+        "rubric_id": "small", "judge_model": "eye", "model": model, "dimension": "score", "category": "__macro__",
+        "metric": "mean", "estimand": "prompts_like_these", "failures_json": "{}", "status": "ok", "coverage": 1.0,
+        "n_prompts": 9, "n_images": 9, "n_judgements": 9, "n_failed": 0,
+    }  # fmt: skip
+    rows = [
+        common | {"checkpoint": name, "estimate": 5.0 + n, "ci_low": 4.0 + n, "ci_high": 6.0 + n, "cell_id": f"{n:012}"}
+        for n, name in enumerate(checkpoints)
+    ]
+    return table_of(BENCHMARK_LONG, rows)
+
+
+def drift(*estimates: float | None) -> pl.DataFrame:
+    common = {"rubric_id": "small", "judge_model": "eye", "model": "north", "dimension": "score"}
+    rows = [
+        common
+        | {"run_date": date(2026, 11, n), "estimate": e, "ewma": e, "limit_low": 4.0, "limit_high": 6.0, "is_alarm": e == 9.0}
+        for n, e in enumerate(estimates, start=1)
+    ]
+    return table_of(DRIFT, rows)
+
+
+def images(page: str) -> list[str]:
+    return [base64.b64decode(found).decode() for found in re.findall(r"\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", page)]
+
+
+@pytest.mark.parametrize(
+    ("board", "series", "n_images"),
+    [
+        (cells("step-2", "step-10"), None, 1),
+        (cells("step-2"), None, 0),
+        (pl.concat([cells("a"), cells("b", model="south")]), None, 0),
+        (cells("a"), drift(5.0, 5.1, 9.0), 1),
+        (cells("a"), drift(5.0, None), 0),
+        (cells("a", "b"), drift(5.0, 5.1), 2),
+        (cells(), None, 0),
+    ],
+    ids=["two checkpoints", "one", "one of each of two", "three nights", "one night", "both", "nothing"],
+)
+def test_the_trend_has_an_image_for_each_series_there_is(board: pl.DataFrame, series: pl.DataFrame | None, n_images: int) -> None:
+    found = images(trend_markdown(board, series))
+    assert len(found) == n_images
+    for svg in found:
+        assert ET.fromstring(svg).get("width")
+
+
+def test_checkpoints_stand_in_their_natural_order() -> None:
+    (svg,) = images(trend_markdown(cells("step-10", "step-2"), None))
+    assert svg.index(">step-2<") < svg.index(">step-10<")
+
+
+def test_a_hostile_name_stays_text() -> None:
+    page = trend_markdown(cells("</text><script>alert(1)</script>", "](javascript:x) <img>"), None)
+    assert "<img>" not in page
+    assert "javascript" not in page
+    assert not [element for element in ET.fromstring(images(page)[0]).iter() if element.tag.endswith("script")]
+
+
+def summary_of(folder: Path, board: pl.DataFrame, **changes: Any) -> Any:
+    published = Published(folder, "f" * 64, **({"is_new": True, "is_current": True} | changes))
+    return SimpleNamespace(
+        published=published, outcome="published", n_cells=board.height, n_blocked=0, n_requests=9, cells=board,
+        dataset=SimpleNamespace(n_samples=9, n_ok=9), asked=SimpleNamespace(n_cached=0, n_asked=9),
+    )  # fmt: skip
+
+
+def run_of(lake_root: Path) -> Any:
+    nightly = SimpleNamespace(model_fields_set=frozenset())
+    return SimpleNamespace(
+        benchmark=SimpleNamespace(name="Nightly_1", nightly=nightly), lake=SimpleNamespace(root=lake_root), run_date=DAY
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A published folder with a report."""
+    made = tmp_path / "publish/v1/Nightly_1" / ("f" * 64)
+    made.mkdir(parents=True)
+    (made / "report.html").write_text("<p>page</p>")
+    return made
+
+
+def _artifacts_of(shown: Callable[[], None]) -> dict[str, Any]:
+    @flow(name="shows")
+    def shows() -> str:
+        shown()
+        return str(flow_run.get_id())
+
+    run_id = shows()
+
+    async def ask() -> dict[str, Any]:
+        async with get_client() as client:
+            mine = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+            return {str(found.key): found.data for found in await client.read_artifacts(flow_run_filter=mine)}
+
+    return asyncio.run(ask())
+
+
+def test_a_run_shows_leaderboard_summary_report_and_trend(tmp_path: Path, folder: Path) -> None:
+    board = cells("step-1", "step-2")
+    found = _artifacts_of(lambda: show_in_prefect(run_of(tmp_path), summary_of(folder, board), board))
+    assert set(found) == {f"salon-{word}-nightly-1" for word in ("leaderboard", "summary", "report", "trend")}
+    assert '"score": "6.00 [5.00, 7.00]"' in found["salon-leaderboard-nightly-1"]
+    assert (folder / "report.html").as_uri() in found["salon-report-nightly-1"]
+    assert "# Nightly\\_1, 2026-11-03" in found["salon-summary-nightly-1"]
+    assert len(images(found["salon-trend-nightly-1"])) == 1
+
+
+def test_a_run_that_published_nothing_new_draws_nothing(tmp_path: Path, folder: Path) -> None:
+    board = cells("step-1", "step-2")
+    found = _artifacts_of(lambda: show_in_prefect(run_of(tmp_path), summary_of(folder, board, is_new=False), board))
+    assert "salon-trend-nightly-1" not in found
+
+
+def test_the_report_is_found_as_a_file_or_where_it_is_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page_address(folder) == (folder / "report.html").as_uri()
+    monkeypatch.setenv("SALON_PUBLISH_URL", "https://pages.example.org/salon/")
+    assert page_address(folder) == f"https://pages.example.org/salon/Nightly_1/{'f' * 64}/report.html"
+    (folder / "report.html").unlink()
+    assert page_address(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("is_new", "is_current", "names"),
+    [
+        (True, True, [alerting.SCORE_DRIFT, alerting.BLOCKED, alerting.PUBLISHED]),
+        (True, False, [alerting.BLOCKED, alerting.PUBLISHED]),
+        (False, True, [alerting.PUBLISHED]),
+    ],
+    ids=["new", "backfill", "again"],
+)
+def test_events_are_sent_once_and_of_the_current_night(
+    tmp_path: Path, folder: Path, is_new: bool, is_current: bool, names: list[str]
+) -> None:
+    drift(5.0, 5.0, 9.0).with_columns(verdict=pl.lit("model")).write_parquet(folder.parent / "drift.parquet")
+    board = cells("step-1").with_columns(status=pl.lit("blocked"))
+    summary = summary_of(folder, board, is_new=is_new, is_current=is_current)
+    assert emit_after_run(run_of(tmp_path), summary, board) == names

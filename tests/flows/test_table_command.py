@@ -1,0 +1,138 @@
+"""`salon table` and `salon open`: what a person sees on 80 columns, what a program is given, what is said when it is wrong."""
+
+import csv
+import io
+import json
+import webbrowser
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from flow_support import Said
+from typer import Typer
+from typer.testing import CliRunner
+
+from flows.commands.opening_page import open_page
+from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table
+from tasks.publish.publication import publish
+
+DAY = date(2026, 11, 3)
+ESC = "\x1b"
+
+
+def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    schema = pl.DataFrame(table.schema().empty_table()).schema
+    return pl.DataFrame([dict.fromkeys(table.columns) | row for row in rows], schema=schema)
+
+
+def cell(model: str, estimate: float | None, **changes: Any) -> dict[str, Any]:
+    is_there = estimate is not None
+    return {
+        "cell_id": f"{model:0<12.12}", "run_id": "r" * 64, "run_date": DAY, "benchmark": "nightly", "dataset_id": "d" * 64,
+        "rubric_id": "small", "rubric_version": "1", "judge_model": "eye", "model": model, "checkpoint": "step-1",
+        "dimension": "score",
+        "category": "__macro__", "metric": "mean", "estimand": "prompts_like_these", "estimate": estimate, "ci_level": 0.95,
+        "ci_low": estimate - 0.51 if is_there else None, "ci_high": estimate + 0.49 if is_there else None, "scale_low": 0.0,
+        "scale_high": 10.0, "n_prompts": 60, "n_images": 120, "n_judgements": 120, "n_scored": 120, "n_failed": 0,
+        "n_rule_violations": 0, "failures_json": "{}", "fail_rate": 0.0, "coverage": 1.0, "coverage_floor": 0.99,
+        "bound_low": 0.0, "bound_high": 10.0,
+        "status": "ok" if is_there else "blocked", "reason": None if is_there else "refusal",
+    } | changes  # fmt: skip
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """A lake with one publication: two models, one of them blocked, and a third with failures."""
+    rows = [
+        cell("north", 7.123456789), cell("south", None, n_failed=60, coverage=0.5, failures_json='{"refusal": 60}'),
+        cell("a [red]hostile[/] name", 6.5, cell_id="abcdef012345", n_failed=1, coverage=0.992, failures_json='{"truncated": 1}'),
+    ]  # fmt: skip
+    done = publish(
+        tmp_path / "lake", publication_id="f" * 64, benchmark="nightly", run_date=DAY, cells=table_of(BENCHMARK_LONG, rows),
+        checks=table_of(CHECKS, []), quarantine=table_of(QUARANTINE, []), provenance={}, pages={"report.html": b"<p>page</p>"},
+    )  # fmt: skip
+    return done.folder
+
+
+def test_it_fits_80_columns_without_colour_when_piped(published: Path, salon: Callable[..., Said], monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = salon("table")
+    assert said.code == 0
+    assert ESC not in said.out
+    assert max(len(line) for line in said.out.splitlines()) <= 80
+    assert "7.12 [6.61, 7.61]" in said.out
+    assert "– (blocked:" in said.out
+    assert "   south / step-1, without a score: refusal 60\n" in said.out
+    assert "a [red]hostile[/]" in said.out
+    assert said.out.count(" cell ") == 1
+    assert [line.split()[-1] for line in said.out.splitlines() if "60     120" in line] == ["north0", "abcdef", "south0"]
+
+
+def test_colours_where_they_are_wanted_and_intervals_where_there_is_room(
+    published: Path, salon: Callable[..., Said], monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    assert "───●───" in salon("table", "--model", "north").out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert ESC in salon("table").out
+    assert ESC not in salon("table", "--format", "csv").out
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [("mean", "north"), ("model", "a [red]"), ("coverage", "south"), ("failures", "south")],
+)
+def test_sorting(published: Path, salon: Callable[..., Said], sort: str, first: str) -> None:
+    rows = json.loads(salon("table", "--sort", sort, "--format", "json").out)
+    assert rows[0]["model"].startswith(first)
+    assert len(rows) == 3
+
+
+def test_formats_hold_every_digit(published: Path, salon: Callable[..., Said]) -> None:
+    (row, *_) = csv.DictReader(io.StringIO(salon("table", "--format", "csv").out))
+    assert (row["model"], row["estimate"]) == ("north", "7.123456789")
+    assert json.loads(salon("table", "--format", "json").out)[0]["estimate"] == 7.123456789
+    assert "| north | step-1 | 7.12 \\[6.61, 7.61] |" in salon("table", "--format", "markdown").out
+    assert "{}north & step-1 & 7.12 [6.61, 7.61] & 60 & 120" in salon("table", "--format", "latex").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--model", "nobody"), "no cell has model 'nobody'; there are: "),
+        (("--judge", "nobody"), "no cell has judge_model 'nobody'; there are: eye"),
+        (("--format", "xml"), "csv"),
+        (("--sort", "luck"), "coverage"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_is_allowed(
+    published: Path, salon: Callable[..., Said], arguments: tuple[str, ...], says: str
+) -> None:
+    said = salon("table", *arguments)
+    assert said.code == 2
+    assert says in said.err
+
+
+@pytest.fixture
+def opening() -> Callable[..., Any]:
+    app = Typer()
+    app.command()(open_page)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_open_prints_the_page_and_opens_it_on_request(published: Path, opening: Callable[..., Any], monkeypatch: Any) -> None:
+    lake, opened = published.parents[3], []
+    monkeypatch.setattr(webbrowser, "open", lambda address: bool(opened.append(address)) or True)
+    assert opening("--lake", lake).stdout == f"{published}/report.html\n"
+    assert opened == []
+    assert opening("--lake", lake, "--publication", "ffff", "--browser").stdout == f"{published}/report.html\n"
+    assert opened == [(published / "report.html").as_uri()]
+
+
+def test_open_says_what_to_do_where_there_is_no_page(published: Path, opening: Callable[..., Any]) -> None:
+    result = opening("--lake", published.parents[3], "--index")
+    assert "run the benchmark again" in str(result.exception)
+    assert "there is no publication" in str(opening("--lake", published.parents[3], "--benchmark", "weekly").exception)

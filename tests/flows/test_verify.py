@@ -1,0 +1,361 @@
+"""`salon verify`: an untouched publication is verified; whatever is changed, in the lake or in the folder, is found and named."""
+
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from demo import paint
+from flows.cli import run
+from flows.commands.verifying import verify as command
+from flows.progress import Reporter
+from flows.verifying import Verdict, verify
+from flows.verifying_tables import SETTINGS, adopt, open_published
+from schemas.benchmark import load_benchmark
+from schemas.errors import InputError
+from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.durable import sha256_of_file
+from tasks.publish.identity import _WHERE_AND_HOW_FAST
+from tasks.publish.verifying import check_manifest, check_pointer, find_folder
+from tasks.publish.verifying_rows import Difference
+from tasks.store import PARTITION_KEYS, Lake
+
+BENCHMARK = """\
+name = "audited"
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+where = {{ tag = "counting" }}
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+[statistics]
+at_least = {{ score = 4 }}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> Path:
+    """A folder with a benchmark that was published."""
+    folder = tmp_path_factory.mktemp("audited")
+    paint(folder)
+    (folder / "b.toml").write_text(BENCHMARK.format(url=judge_url))
+    assert run(["run", str(folder / "b.toml"), "--run-date", "2026-01-02"]) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(home: Path, tmp_path: Path) -> Path:
+    """A copy to change: its lake and its file; no ledger."""
+    shutil.copytree(home / "lake", tmp_path / "lake", ignore=shutil.ignore_patterns("ledger*", "data_docs", "staging"))
+    shutil.copyfile(home / "b.toml", tmp_path / "b.toml")
+    return tmp_path
+
+
+def _folder(home: Path) -> Path:
+    return next(path for path in (home / "lake" / "publish" / "v1" / "audited").iterdir() if path.is_dir())
+
+
+def _verdict(home: Path) -> Verdict:
+    return verify(_folder(home), Lake(home / "lake"), Reporter(), home / "b.toml")
+
+
+def _tree(folder: Path) -> dict[str, tuple[int, str]]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, sha256_of_file(path)) for path in files}
+
+
+def test_an_untouched_publication_is_verified_and_nothing_in_its_lake_is_written(copied: Path) -> None:
+    before = _tree(copied / "lake")
+    verdict = _verdict(copied)
+    assert verdict.differences == []
+    assert verdict.notes == []
+    assert verdict.is_verified
+    assert [name for name, _ in verdict.steps] == ["manifest", "lake", "samples", "plan", "replies", "scores", "tables"]
+    assert _tree(copied / "lake") == before
+
+
+def _parts(home: Path, table: Table) -> list[Path]:
+    return sorted((home / "lake" / table.name).glob(f"{PARTITION_KEYS[table.name]}=*/part-*.parquet"))
+
+
+def _change(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Change the rows of a Parquet file and keep its schema, as somebody would who knows what he is doing."""
+    schema = pq.read_schema(path)
+    frame = change(pl.read_parquet(path, hive_partitioning=False))
+    pq.write_table(frame.to_arrow().cast(schema), path, compression="zstd")
+
+
+def _at(column: str, row: int, value: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    def change(frame: pl.DataFrame) -> pl.DataFrame:
+        values = frame[column].to_list()
+        values[row] = value
+        return frame.with_columns(pl.Series(column, values, dtype=frame.schema[column]))
+
+    return change
+
+
+def _forge_marker(home: Path, table: Table) -> None:
+    """Make the completion marker agree with the changed files."""
+    marker = next((home / "lake" / "complete" / table.name).iterdir())
+    entries = json.loads(marker.read_text())["parts"]
+    for entry in entries:
+        path = next((home / "lake" / table.name).rglob(entry["name"]))
+        entry |= {"n_rows": pq.read_metadata(path).num_rows, "n_bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
+    marker.write_text(json.dumps({"parts": entries}))
+
+
+def _forge_manifest(home: Path) -> None:
+    """Make manifest and pointer agree with the changed files."""
+    folder = _folder(home)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name, entry in manifest["files"].items():
+        entry |= {"n_bytes": (folder / name).stat().st_size, "sha256": sha256_of_file(folder / name)}
+    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
+    pointer = folder.parent / "latest.json"
+    pointer.write_text(
+        json.dumps(json.loads(pointer.read_text()) | {"manifest_sha256": sha256_of_file(folder / "manifest.json")})
+    )
+
+
+def _one_digit(home: Path) -> None:
+    path = _folder(home) / "benchmark_long.parquet"
+    estimate = pl.read_parquet(path)["estimate"][0]
+    _change(path, _at("estimate", 0, estimate + 0.01))
+
+
+def _one_digit_and_every_checksum(home: Path) -> None:
+    _one_digit(home)
+    _forge_manifest(home)
+
+
+def _reply_text(home: Path) -> None:
+    path = _parts(home, REPLIES)[0]
+    text = pl.read_parquet(path)["reply_text"][0]
+    score = text[text.rindex("Score: ") + 7]
+    _change(path, _at("reply_text", 0, text.replace(f"Score: {score}", f"Score: {'1' if score != '1' else '5'}")))
+
+
+def _reply_removed(home: Path) -> None:
+    _change(_parts(home, REPLIES)[0], lambda frame: frame.slice(1))
+    _forge_marker(home, REPLIES)
+
+
+def _reply_reworded(home: Path) -> None:
+    """The score stays: no number changes, and what stands behind it does."""
+    _change(_parts(home, REPLIES)[0], lambda frame: _at("reply_text", 0, "Better. " + frame["reply_text"][0])(frame))
+    _forge_marker(home, REPLIES)
+
+
+def _picture(home: Path) -> None:
+    """Other pixels under the digest of the old ones."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (64, 64), "red").save(buffer, "PNG")
+    path = _parts(home, SAMPLES)[0]
+    table = pq.read_table(path, partitioning=None)
+    images = table["image"].to_pylist()
+    images[0]["bytes"] = buffer.getvalue()
+    field = table.schema.field("image")
+    table = table.set_column(table.schema.get_field_index("image"), field, pa.array(images, type=field.type))
+    pq.write_table(table, path)
+    _forge_marker(home, SAMPLES)
+
+
+def _prompt(home: Path) -> None:
+    _change(_parts(home, SAMPLES)[0], lambda frame: _at("prompt", 0, frame["prompt"][0] + "!")(frame))
+    _forge_marker(home, SAMPLES)
+
+
+def _sample_of_another_model(home: Path) -> None:
+    _change(_parts(home, SAMPLES)[0], _at("checkpoint", 1, "step-9999"))
+    _forge_marker(home, SAMPLES)
+
+
+def _request(home: Path) -> None:
+    _change(_parts(home, REQUESTS)[0], lambda f: _at("messages_json", 0, f["messages_json"][0].replace("1", "2", 1))(f))
+    _forge_marker(home, REQUESTS)
+
+
+def _score(home: Path) -> None:
+    path = _parts(home, SCORES)[0]
+    score = pl.read_parquet(path)["score"][1]
+    _change(path, _at("score", 1, 1.0 if score != 1.0 else 5.0))
+    _forge_marker(home, SCORES)
+
+
+def _edit(name: str, before: str, after: str) -> Callable[[Path], None]:
+    def change(home: Path) -> None:
+        path = _folder(home) / name if name != "latest.json" else _folder(home).parent / name
+        text = path.read_text()
+        assert before in text
+        path.write_text(text.replace(before, after, 1))
+
+    return change
+
+
+def _csv(home: Path) -> None:
+    path = _folder(home) / "benchmark_long.csv"
+    estimate = str(pl.read_csv(path)["estimate"][2])
+    lines = path.read_text().splitlines(keepends=True)
+    lines[3] = lines[3].replace(estimate, str(float(estimate) + 1))
+    path.write_text("".join(lines))
+    _forge_manifest(home)
+
+
+def _garbage_pointer(home: Path) -> None:
+    (_folder(home).parent / "latest.json").write_bytes(b"\xff{")
+
+
+def _garbage_table(home: Path) -> None:
+    (_folder(home) / "health.parquet").write_bytes(b"PAR1 not at all")
+
+
+def _more_files(home: Path) -> None:
+    (_folder(home) / "extra.csv").write_text("a\n1\n")
+
+
+def _fewer_files(home: Path) -> None:
+    (_folder(home) / "health.csv").unlink()
+
+
+def _fewer_parts(home: Path) -> None:
+    _parts(home, REPLIES)[0].unlink()
+
+
+def _no_marker(home: Path) -> None:
+    next((home / "lake" / "complete" / "replies").iterdir()).unlink()
+
+
+def _tree_of_tables(home: Path) -> None:
+    path = next((home / "lake" / "publish" / "v1" / "tables" / "benchmark_long").rglob("*.parquet"))
+    _change(path, _at("estimate", 1, 4.5))
+
+
+Named = set[tuple[str, str]]
+
+# Changes made together, each with places and columns that no other of the row changes; "" stands for any column.
+TAMPERED: dict[str, list[tuple[Callable[[Path], None], Named]]] = {
+    "files of the folder, every checksum forged": [
+        (_one_digit, {("benchmark_long", "estimate")}),
+        (_garbage_table, {("health.parquet", "")}),
+        (_edit("leaderboard.md", "| 1", "| 2"), {("leaderboard.md", "")}),
+        (_edit("provenance.json", '"repeats": 1', '"repeats": 2'), {("provenance.json", "judges")}),
+        (_csv, {("benchmark_long.csv", "estimate")}),  # and forges
+        (_more_files, {("extra.csv", "")}),
+        (_fewer_files, {("health.csv", "")}),
+    ],
+    "a reply's text": [
+        (_reply_text, {("replies", ""), ("provenance.json", "snapshot_id"), ("scores", "score"), ("benchmark_long", "estimate")}),
+    ],
+    "a reply removed, its marker forged": [
+        (_reply_removed, {("provenance.json", "snapshot_id"), ("scores", "status"), ("benchmark_long", "n_failed")}),
+    ],
+    "a reply's words, a score, a request, a picture, every marker forged": [
+        (_reply_reworded, {("provenance.json", "snapshot_id")}),
+        (_score, {("scores", "score")}),
+        (_request, {("requests", "messages_json")}),
+        (_picture, {("samples", "image")}),
+    ],
+    "a sample's prompt and another's checkpoint, their marker forged": [
+        (_prompt, {("samples", "sample_id"), ("provenance.json", "plan_id"), ("requests", "")}),
+        (_sample_of_another_model, {("judgements", "checkpoint")}),
+    ],
+    "a table for machines": [(_tree_of_tables, {("benchmark_long", "estimate")})],
+}
+
+
+@pytest.mark.parametrize("changes", TAMPERED.values(), ids=TAMPERED.keys())
+def test_what_is_changed_is_found_and_named(copied: Path, changes: list[tuple[Callable[[Path], None], Named]]) -> None:
+    for change, _ in changes:
+        change(copied)
+    found = _found(_verdict(copied).differences)
+    for _, named in changes:
+        assert named <= found
+
+
+def _found(differences: Iterable[Difference]) -> Named:
+    listed = list(differences)
+    return {(one.place, one.column) for one in listed} | {(one.place, "") for one in listed}
+
+
+# What checksums alone find, without anything being made again.
+RESEALED: dict[str, tuple[Callable[[Path], None], Named]] = {
+    "one digit of a table": (_one_digit, {("manifest.json", "benchmark_long.parquet")}),
+    "a page": (_edit("leaderboard.md", "| 1", "| 2"), {("manifest.json", "leaderboard.md")}),
+    "a file more": (_more_files, {("manifest.json", "extra.csv")}),
+    "a file less": (_fewer_files, {("manifest.json", "health.csv")}),
+    "the manifest": (_edit("manifest.json", '"n_bytes": ', '"n_bytes": 1'), {("latest.json", "manifest_sha256")}),
+    "the pointer's checksum": (_edit("latest.json", '"manifest_sha256": "', '"manifest_sha256": "0'), {("latest.json", "")}),
+    "the pointer's name": (_edit("latest.json", '"publication_id": "', '"publication_id": "../'), {("latest.json", "")}),
+    "the pointer, not JSON": (_garbage_pointer, {("latest.json", "")}),
+}
+
+
+@pytest.mark.parametrize(("change", "named"), RESEALED.values(), ids=RESEALED.keys())
+def test_a_folder_that_is_not_as_its_manifest_and_pointer_say(copied: Path, change: Callable[[Path], None], named: Named) -> None:
+    assert _found([*check_manifest(_folder(copied)), *check_pointer(_folder(copied))]) == set()
+    change(copied)
+    assert named <= _found([*check_manifest(_folder(copied)), *check_pointer(_folder(copied))])
+
+
+@pytest.mark.parametrize("change", [_fewer_parts, _no_marker, _reply_text])
+def test_a_partition_that_is_not_as_its_marker_says(copied: Path, change: Callable[[Path], None]) -> None:
+    key = json.loads((_folder(copied) / "provenance.json").read_text())["identities"]["snapshot_id"]
+    change(copied)
+    found, _ = adopt(Lake(copied / "lake"), Lake(copied / "own"), REPLIES, key)
+    assert [one.place for one in found] == ["replies"]
+
+
+def test_without_replies_nothing_is_derived_and_that_is_a_difference(copied: Path) -> None:
+    _fewer_parts(copied)
+    found = _verdict(copied).differences
+    assert any(one.place == "scores" and "cannot be made again" in one.derived for one in found)
+
+
+def test_an_identity_that_is_not_what_the_folder_is_named_by(copied: Path) -> None:
+    _edit("provenance.json", '"reading_id": "', '"reading_id": "0')(copied)
+    said = json.loads((_folder(copied) / "provenance.json").read_text())
+    opened = open_published(_folder(copied), said, copied / "own", copied / "b.toml", [])
+    assert ("provenance.json", "publication_id") in _found(opened.differences)
+
+
+def test_the_settings_in_the_provenance_stand_for_the_file(copied: Path) -> None:
+    """`sources.path`, judges' addresses and the like are not in them: they cannot change a number."""
+    said = json.loads((_folder(copied) / "provenance.json").read_text())
+    benchmark = load_benchmark(copied / "b.toml")
+    said[SETTINGS] = benchmark.model_dump(mode="json", exclude=_WHERE_AND_HOW_FAST)
+    assert open_published(_folder(copied), said, copied / "own", None, []).differences == ()
+    said[SETTINGS]["gate"]["min_coverage"] = 0.5
+    assert ("provenance.json", "publication_id") in _found(
+        open_published(_folder(copied), said, copied / "own", None, []).differences
+    )
+
+
+def test_the_command_says_both_values_and_exits_with_1(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, lake = _folder(copied), copied / "lake"
+    before = pl.read_parquet(folder / "benchmark_long.parquet").row(0, named=True)
+    _one_digit_and_every_checksum(copied)
+    after = pl.read_parquet(folder / "benchmark_long.parquet")["estimate"][0]
+    assert command(folder.name[:8], lake=lake, file=copied / "b.toml") == 1
+    said = capsys.readouterr().out
+    assert "benchmark_long: 1 differences" in said
+    assert f"{before['cell_id']} estimate: published {after}, derived {before['estimate']}" in said
+
+
+def test_the_command_takes_an_id_or_a_folder_and_the_file_it_was_published_from(copied: Path) -> None:
+    folder, lake = _folder(copied), copied / "lake"
+    assert find_folder(lake, folder.name[:4]) == find_folder(lake, str(folder)) == folder
+    with pytest.raises(InputError, match=folder.name[:12]):
+        command("0000", lake=lake, file=copied / "b.toml")
+    (copied / "b.toml").write_text((copied / "b.toml").read_text().replace("score = 4", "score = 3"))
+    with pytest.raises(InputError, match="is not what"):
+        command(folder.name, lake=lake, file=copied / "b.toml")

@@ -1,0 +1,763 @@
+"""Judging through the difficult provider's Batch API: what is bought, how often, and what is told, whatever goes wrong."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from itertools import islice
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import polars as pl
+import pytest
+from aiohttp import web
+from sqlalchemy import create_engine, text
+
+from demo.drawing import draw_png
+from demo.painter import painted_scenes
+from demo.scenario import Scenario
+from demo.serving import serving
+from demo.world import JUDGE
+from rubrics.loading import SHIPPED, load_rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import AccountError, InputError, ProviderError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.tables import REQUESTS, SAMPLES
+from tasks.judge.batch_judging import is_by_batch, judge_by_batch
+from tasks.judge.batch_rules import BatchRules
+from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
+from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric
+from tasks.judge.shard import judge_shard
+from tasks.judge.snapshot import snapshot_part
+from tasks.store import Lake
+
+RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
+N_SAMPLES, N_REQUESTS = 16, 32
+RULES = {"poll_s": 0.02, "poll_at_most_s": 0.05, "settle_s": 0.3, "patience_s": 2.0, "first_patience_s": 0.5}
+RULES_DEFAULT = BatchRules()
+QUICK = {"validating_s": 0.02, "in_progress_s": 0.1, "finalizing_s": 0.02}
+DATASET, PLAN = "1" * 64, "2" * 64
+
+
+@dataclass
+class Wire:
+    """The difficult provider behind a relay that sees each call, and may end a process, or change what comes back."""
+
+    scenario: dict[str, Any]
+    seen: list[str] = field(default_factory=list)
+    on_call: Callable[[str, str], object] = lambda _moment, _call: None
+    change: Callable[[str, bytes], bytes] = lambda _call, body: body
+    answer: Callable[[str], tuple[int, bytes] | None] = lambda _call: None
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        self._loop, self._ready = asyncio.new_event_loop(), threading.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+        self._thread.start()
+        assert self._ready.wait(20)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(10)
+        self._loop.close()
+
+    def stats(self, path: str = "/stats") -> Any:
+        async def get() -> Any:
+            async with aiohttp.ClientSession() as session, session.get(f"{self._origin}{path}") as response:
+                return await response.json()
+
+        return asyncio.run_coroutine_threadsafe(get(), self._loop).result(10)
+
+    async def post(self, path: str) -> None:
+        async with aiohttp.ClientSession() as session, session.post(f"{self._origin}/v1{path}"):
+            pass
+
+    def bills(self) -> Counter[int]:
+        """How many items were billed how often."""
+        return Counter(item["n_billed"] for item in self.stats("/stats/items").values())
+
+    def n(self, call: str) -> int:
+        return sum(seen.startswith(call) for seen in self.seen)
+
+    async def _serve(self) -> None:
+        self._over = asyncio.Event()
+        async with (
+            serving(Scenario.model_validate(self.scenario)) as port,
+            aiohttp.ClientSession(auto_decompress=False) as session,
+        ):
+            self._origin, self._session = f"http://127.0.0.1:{port}", session
+            app = web.Application(client_max_size=2**30)
+            app.router.add_route("*", "/{path:.*}", self._relay)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+            self._ready.set()
+            await self._over.wait()
+            await runner.cleanup()
+
+    async def _relay(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        call = f"{request.method} {request.path.removeprefix('/v1')}"
+        self.seen.append(call)
+        if self.on_call("before", call) == "drop":
+            assert request.transport is not None
+            request.transport.abort()
+        played = (500, b"") if request.transport is None or request.transport.is_closing() else self.answer(call)
+        if played is not None:
+            return web.Response(status=played[0], body=played[1], content_type="application/json")
+        headers = {name: value for name, value in request.headers.items() if name in ("Content-Type", "Authorization")}
+        try:
+            async with self._session.request(
+                request.method, f"{self._origin}{request.rel_url}", data=body, headers=headers
+            ) as response:
+                said = self.change(call, await response.read())
+                self.on_call("after", call)
+                return web.Response(status=response.status, body=said, content_type=response.content_type)
+        except aiohttp.ClientError:  # the provider broke the connection: so do we
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+
+
+@dataclass
+class Bench:
+    """A planned dataset, and the call that judges it: in this process or in one of its own."""
+
+    lake: Lake
+    parts: list[PlannedPart]
+    ledger_url: str
+    wire: Wire
+
+    def judge(self, **changes: Any) -> Judge:
+        fields = {"model": JUDGE, "base_url": self.wire.url, "parameters": {"temperature": 0}, "api_key_env": "SALON_TEST_KEY"}
+        return Judge(**(fields | changes))
+
+    def run(self, *, judge: Judge | None = None, rules: dict[str, Any] | None = None, **more: Any) -> Outcome:
+        return judge_by_batch(
+            self.lake, DATASET, more.pop("parts", self.parts), PLAN, RUBRICS, judge or self.judge(), Limits(), self.ledger_url,
+            rules=BatchRules(**(RULES | (rules or {}))), **more,
+        )  # fmt: skip
+
+    def start(self, n_replies_to_live: int = 0) -> "Child":
+        """The same call in a process of its own, which may kill itself after so many replies."""
+        told = json.dumps({"root": str(self.lake.root), "parts": [asdict(part) for part in self.parts], "rules": RULES})
+        path = self.lake.root.parent / f"told-{os.urandom(8).hex()}"
+        process = FORKS.Process(
+            target=exec, args=(CHILD, {"argv": (told, self.wire.url, self.ledger_url, n_replies_to_live, path)})
+        )
+        process.start()
+        return Child(process, path)
+
+    def online(self, ledger_url: str) -> None:
+        for part in self.parts:
+            requests = self.lake.read_part(REQUESTS, PLAN, part.index)
+            judge_shard(
+                self.lake, DATASET, part.samples_part, requests, RUBRICS[part.rubric_id], self.judge(), Limits(), ledger_url
+            )  # fmt: skip
+
+    def replies(self, ledger_url: str | None = None) -> pl.DataFrame:
+        with Ledger(ledger_url or self.ledger_url) as ledger:
+            parts = [snapshot_part(ledger, self.lake.read_part(REQUESTS, PLAN, part.index)) for part in self.parts]
+        return pl.concat(parts).sort("request_key", "ask_index")
+
+    def rows(self, statement: str) -> list[Any]:
+        engine = create_engine(self.ledger_url)
+        try:
+            with engine.connect() as connection:
+                return list(connection.execute(text(statement)))
+        finally:
+            engine.dispose()
+
+    def check_all_is_settled(self) -> None:
+        assert self.rows("SELECT * FROM batch_lines") == self.rows("SELECT * FROM claims") == []
+        assert self.rows("SELECT * FROM owners JOIN batches ON owner_id = token") == []
+        assert self.rows("SELECT * FROM batches WHERE state != 'ended'") == []
+        assert self.rows("SELECT * FROM attempts WHERE ended_at_us IS NULL") == []
+
+
+FORKS = multiprocessing.get_context("forkserver")
+"""Processes that have imported everything already: starting one costs nothing."""
+FORKS.set_forkserver_preload(["tasks.judge.batch_judging", "rubrics.loading", "demo.world"])
+
+CHILD = """
+import json, os, signal, threading
+from pathlib import Path
+from rubrics.loading import SHIPPED, load_rubric
+from schemas.benchmark import Judge, Limits
+from demo.world import JUDGE
+from tasks.judge.batch_judging import judge_by_batch
+from tasks.judge.batch_rules import BatchRules
+from tasks.judge.planning import PlannedPart
+from tasks.store import Lake
+
+told, url, ledger_url, n_replies_to_live, path = argv
+told, stop, seen = json.loads(told), threading.Event(), []
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+def on_reply(reply):
+    seen.append(reply)
+    if len(seen) == n_replies_to_live:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+parts = [PlannedPart(**part) for part in told["parts"]]
+rubrics = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
+judge = Judge(model=JUDGE, base_url=url, parameters={"temperature": 0}, api_key_env="SALON_TEST_KEY")
+outcome = judge_by_batch(Lake(Path(told["root"])), "1" * 64, parts, "2" * 64, rubrics, judge, Limits(), ledger_url,
+                         rules=BatchRules(**told["rules"]), stop=stop, on_reply=on_reply)
+path.write_text(json.dumps([outcome.n_answered, outcome.n_in_flight, outcome.is_stopped]))
+"""
+
+
+@dataclass
+class Child:
+    process: Any
+    path: Path
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join(30)
+
+    def told(self, within_s: float = 30) -> list[Any]:
+        """(n_answered, n_in_flight, is_stopped) of its outcome, once it has ended."""
+        self.process.join(within_s)
+        assert self.process.exitcode == 0
+        return list(json.loads(self.path.read_text()))
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[PlannedPart]]:
+    """Two parts of drawn scenes, each asked about under two rubrics."""
+    forkserver.ensure_running()
+    lake = Lake(tmp_path_factory.mktemp("batch") / "lake")
+    scenes = list(islice(painted_scenes(seed=3), 0, N_SAMPLES * 7, 7))
+    staging = lake.stage(SAMPLES)
+    for index in range(2):
+        staging.write_part(index, samples(scenes[index::2], first=index))
+    staging.commit(DATASET)
+    stagings, parts = new_stagings(lake), []
+    for rubric in RUBRICS.values():
+        parts += plan_rubric(
+            lake, DATASET, rubric, Judge(model=JUDGE, parameters={"temperature": 0}), ["s"], stagings, len(parts)
+        )
+    for each in stagings:
+        each.commit(PLAN)
+    assert sum(part.n_requests for part in parts) == N_REQUESTS
+    return lake, parts
+
+
+def samples(scenes: list[Any], first: int) -> pl.DataFrame:
+    images = [draw_png(painted.scene) for painted in scenes]
+    n = len(scenes)
+    data: dict[str, Any] = {name: [None] * n for name in SAMPLES.columns}
+    data |= {
+        "sample_id": [sha256(f"{first} {index}".encode()).hexdigest() for index in range(n)], "source": ["s"] * n,
+        "source_key": [f"{index}.png" for index in range(n)], "model": ["painter"] * n, "checkpoint": ["c"] * n,
+        "prompt": [painted.prompt for painted in scenes], "category": [painted.category for painted in scenes],
+        "image": [{"bytes": image, "path": f"{index}.png"} for index, image in enumerate(images)],
+        "image_sha256": [sha256(image).hexdigest() for image in images], "image_format": ["PNG"] * n, "status": ["ok"] * n,
+    }  # fmt: skip
+    empty = pl.DataFrame(SAMPLES.schema().empty_table())
+    return pl.DataFrame(data, schema=empty.schema)
+
+
+@pytest.fixture
+def make_bench(planned: tuple[Lake, list[PlannedPart]], tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    wires: list[Wire] = []
+
+    def make(batch: dict[str, Any] | None = None, **scenario: Any) -> Bench:
+        wires.append(Wire({"batch": QUICK | (batch or {}), **scenario}))
+        return Bench(planned[0], planned[1], f"sqlite:///{tmp_path}/ledger-{len(wires)}.db", wires[-1])
+
+    yield make
+    for wire in wires:
+        wire.close()
+
+
+def test_a_batch_gets_the_replies_that_asking_online_gets(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+    bench = make_bench(batch={"line_faults": {"malformed": 0.0}})
+    told: list[str] = []
+    outcome = bench.run(on_progress=told.append, cost_of=lambda answer: answer.n_input_tokens / 1e6)
+    assert (outcome.n_requests, outcome.n_asked, outcome.n_answered, outcome.n_cached) == (N_REQUESTS, N_REQUESTS, N_REQUESTS, 0)
+    assert bench.wire.n("POST /files") == bench.wire.n("POST /batches") == 1  # both rubrics, all parts
+    assert told[-1] == f"batch 1 of 1: completed, {N_REQUESTS} of {N_REQUESTS}"
+    got = bench.replies()
+    assert set(got["origin"]) == {ReplyOrigin.BATCH.value}
+    assert outcome.cost_usd == pytest.approx(got["cost_usd"].sum()) == pytest.approx(got["n_input_tokens"].sum() / 1e6)
+    other = f"sqlite:///{tmp_path}/online.db"
+    bench.online(other)
+    apart = ["origin", "cost_usd", "latency_s", "received_at"]
+    assert got["reply_text"].n_unique() > 5
+    assert got.drop(apart).equals(bench.replies(other).drop(apart))
+    bench.check_all_is_settled()
+    assert not list((bench.lake.root / "staging").glob("batch-*"))
+
+
+def test_what_was_bought_online_is_not_asked_in_a_batch_nor_the_other_way_round(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    half = Bench(bench.lake, bench.parts[:2], bench.ledger_url, bench.wire)
+    half.online(bench.ledger_url)
+    outcome = bench.run()
+    assert (outcome.n_cached, outcome.n_asked, outcome.n_answered) == (N_REQUESTS // 2, N_REQUESTS // 2, N_REQUESTS // 2)
+    assert set(bench.replies()["origin"]) == {ReplyOrigin.ASKED.value, ReplyOrigin.BATCH.value}
+    n_calls = len(bench.wire.seen)
+    again = bench.run()
+    bench.online(bench.ledger_url)
+    assert (again.n_cached, again.n_asked, len(bench.wire.seen)) == (N_REQUESTS, 0, n_calls)
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_what_expired_goes_into_the_next_batch(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 0.4, "window_s": 0.25})  # in which a batch of one line is never answered
+    outcome = bench.run()
+    assert bench.wire.n("POST /batches") == 7
+    assert dict(outcome.n_by_status) == {"answered": N_REQUESTS - 1, "not_asked": 1}
+    assert bench.wire.bills() == {1: N_REQUESTS - 1}
+    replies = bench.replies()
+    answered, left = replies.filter(status="answered"), replies.filter(status="not_asked")
+    assert set(answered["n_attempts"]) == {1}  # to wait in a queue is no attempt at an answer
+    assert left["error_detail"][0].startswith("batch_expired: ")
+    assert bench.rows("SELECT count(*) FROM attempts WHERE status = 'not_asked'") == [(outcome.n_asked - N_REQUESTS + 1,)]
+    bench.check_all_is_settled()
+
+
+def test_a_line_that_fails_means_what_it_means_online(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"line_faults": {"error_500": 0.3, "malformed": 0.2, "policy_400": 0.1, "object_200": 0.1}})
+    outcome = bench.run()
+    replies = bench.replies()
+    first, second = replies.filter(ask_index=0), replies.filter(ask_index=1)
+    n_filtered = first.filter(status=ReplyStatus.FILTERED.value).height
+    ended = Counter(replies.group_by("request_key").agg(pl.col("status").sort_by("ask_index").last())["status"].to_list())
+    assert outcome.n_by_status[ReplyStatus.FILTERED.value] == ended["filtered"] >= n_filtered > 0
+    assert outcome.n_answered == ended["answered"] == N_REQUESTS - ended["filtered"]
+    assert outcome.n_reasked == second.height > 0
+    failed = dict(bench.rows("SELECT status, count(*) FROM attempts GROUP BY status"))
+    assert failed["server_error"] > 0 < failed["bad_response"]
+    assert outcome.n_asked == sum(failed.values()) - failed.get("not_asked", 0)
+    assert replies["n_attempts"].sum() == outcome.n_asked
+    with Ledger(bench.ledger_url) as ledger:
+        assert not ledger.reasks_due(second["request_key"])
+    again = bench.run()
+    assert (again.n_asked, again.n_cached) == (0, N_REQUESTS)
+    bench.check_all_is_settled()
+
+
+def test_batches_that_were_too_much_at_once_are_made_smaller(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"n_failing": 2})
+    told: list[str] = []
+    assert bench.run(on_progress=told.append).n_answered == N_REQUESTS
+    assert f"batch 1 of 1: failed, 0 of {N_REQUESTS}" in told
+    sizes = [n for (n,) in bench.rows("SELECT n_lines FROM batches ORDER BY intended_at_us")]
+    assert sizes[:2] == [N_REQUESTS, N_REQUESTS // 2]
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_batches_that_keep_failing_stop_the_run_and_say_why(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"max_lines": 5})  # of the provider; ours believes in more
+    with pytest.raises(ProviderError, match=r"failed batch batch_\w+: too_many_requests: the file has more than 5 requests"):
+        bench.run()
+    assert bench.wire.n("POST /batches") == RULES_DEFAULT.n_fruitless
+    bench.check_all_is_settled()
+    assert set(bench.replies()["status"]) == {"not_asked"}
+    assert bench.run(rules={"max_lines": 5}).n_answered == N_REQUESTS
+
+
+def test_a_batch_whose_creation_was_never_heard_of_is_found_not_made_again(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"n_lost_creations": 1})
+    assert bench.run().n_answered == N_REQUESTS
+    assert bench.wire.n("POST /batches") == 1
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_creation_that_never_arrived_is_made_again_after_a_while(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda call: (502, b"bad gateway") if call == "POST /batches" and bench.wire.n(call) < 2 else None
+    assert bench.run().n_answered == N_REQUESTS
+    assert (bench.wire.n("POST /batches"), bench.wire.n("POST /files")) == (2, 1)
+
+
+KILLS = {  # moment, call, replies until then; how often files are sent and batches created in all
+    "before the upload": ("before", "POST /files", 0, 2, 1),
+    "after the upload": ("after", "POST /files", 0, 1, 1),
+    "before the creation": ("before", "POST /batches", 0, 1, 2),
+    "after the creation": ("after", "POST /batches", 0, 1, 1),
+    "while it is polled": ("after", "GET /batches/", 0, 1, 1),
+    "before the results are read": ("after", "GET /files/file-", 0, 1, 1),
+    "in the middle of the results": ("", "", 10, 1, 1),
+}
+
+
+@pytest.mark.parametrize(("moment", "call", "n_replies", "n_uploads", "n_creations"), KILLS.values(), ids=KILLS)
+def test_a_killed_run_goes_on_and_pays_nothing_twice(
+    make_bench: Callable[..., Bench], moment: str, call: str, n_replies: int, n_uploads: int, n_creations: int
+) -> None:
+    bench = make_bench()
+    child: list[Child] = []
+
+    def kill(at: str, seen: str) -> object:
+        if at == moment and seen.startswith(call) and child[0].process.exitcode is None:
+            child[0].kill()
+            return "drop"
+        return None
+
+    bench.wire.on_call = kill
+    child.append(bench.start(n_replies))
+    child[0].process.join(60)
+    assert child[0].process.exitcode == -signal.SIGKILL
+    outcome = bench.run()
+    assert outcome.n_cached + outcome.n_answered == N_REQUESTS
+    assert bench.replies().filter(status="answered").height == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    assert len(bench.wire.stats("/stats/items")) == N_REQUESTS
+    assert (bench.wire.n("POST /files"), bench.wire.n("POST /batches")) == (n_uploads, n_creations)
+    bench.check_all_is_settled()
+
+
+def test_a_run_beside_another_waits_for_its_batch(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 0.6})
+    other = bench.start()
+    begun = threading.Event()
+    bench.wire.on_call = lambda _moment, call: begun.set() if call == "POST /batches" else None
+    assert begun.wait(60)
+    told: list[str] = []
+    outcome = bench.run(on_progress=told.append)
+    assert other.told() == [N_REQUESTS, 0, False]
+    assert (outcome.n_cached, outcome.n_asked) == (N_REQUESTS, 0)
+    assert told == [f"batch 1 of 1: another process looks after it, {N_REQUESTS} lines"]
+    assert bench.wire.n("POST /batches") == 1
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_run_takes_over_the_batch_of_one_that_is_killed_beside_it(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 0.6})
+    other = bench.start()
+    begun = threading.Event()
+    bench.wire.on_call = lambda _moment, call: begun.set() if call == "POST /batches" else None
+    assert begun.wait(60)
+    threading.Timer(0.15, other.kill).start()
+    outcome = bench.run(parts=bench.parts[:1])  # of a plan that shares some requests alone
+    assert (outcome.n_answered, outcome.n_asked) == (bench.parts[0].n_requests, 0)
+    assert len(bench.rows("SELECT * FROM batch_lines")) == N_REQUESTS - outcome.n_answered  # left to who knows them
+    assert bench.run().n_answered == N_REQUESTS - outcome.n_answered
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    bench.check_all_is_settled()
+
+
+def test_runs_that_begin_at_once_share_the_requests(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    with ThreadPoolExecutor(3) as pool:
+        outcomes = list(pool.map(lambda _: bench.run(), range(3)))
+    assert sum(outcome.n_asked for outcome in outcomes) == N_REQUESTS
+    assert [outcome.n_cached + outcome.n_answered for outcome in outcomes] == [N_REQUESTS] * 3
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    bench.check_all_is_settled()
+
+
+def test_files_are_cut_by_lines_and_by_bytes(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"max_lines": 10, "max_file_bytes": 60_000})
+    told: list[str] = []
+    outcome = bench.run(rules={"max_lines": 10, "max_file_bytes": 60_000}, on_progress=told.append)
+    sizes = bench.rows("SELECT n_lines, n_bytes FROM batches ORDER BY intended_at_us")
+    assert outcome.n_answered == sum(n for n, _ in sizes) == N_REQUESTS
+    assert all(n <= 10 and n_bytes <= 60_000 for n, n_bytes in sizes)
+    assert {n for n, _ in sizes[:-1]} != {10}  # bytes were the limit at least once
+    assert any(said.startswith(f"batch {len(sizes)} of {len(sizes)}: ") for said in told)
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_request_that_fits_no_file_is_left_out_and_says_so(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    outcome = bench.run(rules={"max_file_bytes": 7_000})
+    left = bench.replies().filter(status="not_asked")
+    assert 0 < left.height == outcome.n_by_status["not_asked"] < N_REQUESTS
+    assert "do not fit into a batch file of 7000; ask it online" in left["error_detail"][0]
+    assert outcome.n_answered == N_REQUESTS - left.height
+
+
+def test_a_stopped_run_leaves_its_batch_and_the_next_collects_it(make_bench: Callable[..., Bench]) -> None:
+    bench, stop = make_bench({"in_progress_s": 0.8}), threading.Event()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    outcome = bench.run(stop=stop)
+    assert (outcome.is_stopped, outcome.n_in_flight, outcome.n_answered) == (True, N_REQUESTS, 0)
+    online = bench.judge(mode="online")
+    outcome = bench.run(judge=online, is_asking=False)  # the mode may be another by then
+    assert (outcome.n_answered, outcome.n_asked, outcome.n_in_flight, outcome.is_stopped) == (N_REQUESTS, 0, 0, False)
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_process_that_is_told_to_end_leaves_its_batch(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 30})
+    child = bench.start()
+    polled = threading.Event()
+    bench.wire.on_call = lambda _moment, call: polled.set() if call.startswith("GET /batches/") else None
+    assert polled.wait(60)
+    child.process.terminate()
+    assert child.told(within_s=5) == [0, N_REQUESTS, True]
+
+
+def test_only_fetching_asks_nothing(make_bench: Callable[..., Bench]) -> None:
+    bench, stop = make_bench({"in_progress_s": 0.8, "window_s": 0.5}), threading.Event()
+    outcome = bench.run(is_asking=False)
+    assert (outcome.n_asked, outcome.n_cached, bench.wire.seen) == (0, 0, [])
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    bench.run(stop=stop)
+    outcome = bench.run(is_asking=False)
+    assert 0 < outcome.n_answered < N_REQUESTS == outcome.n_by_status.total()  # the rest expired
+    assert bench.wire.n("POST /batches") == 1
+
+
+def test_an_endpoint_without_a_batch_api_is_told_apart(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda call: (
+        (404, b'{"error": {"message": "no such path"}}') if "/files" in call or "/batches" in call else None
+    )
+    with pytest.raises(InputError, match=r'has no Batch API \(HTTP 404: no such path\); set mode = "online", or "auto"'):
+        bench.run()
+    assert not is_by_batch(bench.judge(mode="auto"), 1_000)
+    bench.check_all_is_settled()
+    bench.wire.answer = lambda _call: None
+    modes = [("auto", 1_000), ("auto", 10), ("online", 1_000), ("batch", 1)]
+    assert [is_by_batch(bench.judge(mode=mode), n) for mode, n in modes] == [True, False, False, True]
+    assert is_by_batch(bench.judge(mode="auto"), 10, at_least=10)
+
+
+def test_a_key_that_is_not_accepted_stops_the_run_and_is_never_shown(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a-key-of-our-own-0815"
+    monkeypatch.setenv("SALON_TEST_KEY", key)
+    bench = make_bench()
+    said = b'{"error": {"message": "%s is not known", "code": "invalid_api_key"}}' % key.encode()
+    bench.wire.answer = lambda call: (401, said) if call.startswith("POST /batches") else None
+    with pytest.raises(AccountError, match="check the key in the environment variable SALON_TEST_KEY") as stopped:
+        bench.run()
+    assert key not in str(stopped.value)
+    bench.wire.answer = lambda _call: None
+    bench.wire.change = lambda call, body: (
+        body.replace(b'"content":"', b'"content":"%s ' % key.encode()) if "content" in call else body
+    )
+    assert bench.run().n_answered == N_REQUESTS
+    assert bench.wire.n("POST /files") == 1  # what the first run had uploaded
+    texts = bench.replies()["reply_text"].to_list()
+    assert all(text.startswith("[key removed] ") for text in texts)
+
+
+def test_a_provider_that_is_away_for_a_while_is_waited_for(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    calls = ("POST /files", "GET /batches/", "GET /files/")
+    bench.wire.answer = lambda call: (503, b"busy") if call.startswith(calls) and bench.wire.n(call) < 2 else None
+    assert bench.run(rules={"patience_s": 30, "first_patience_s": 30}).n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_provider_that_stays_away_leaves_the_batch_for_later(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda call: (503, b"busy") if call.startswith("GET /batches/") else None
+    with pytest.raises(ProviderError, match="HTTP 503: busy"):
+        bench.run(rules={"patience_s": 0.2})
+    bench.wire.answer = lambda _call: None
+    assert bench.run().n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_batch_of_another_account_is_not_given_up(make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, stop = make_bench(), threading.Event()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    bench.run(stop=stop)
+    monkeypatch.setenv("SALON_OTHER_KEY", "k")
+    with pytest.raises(InputError, match=r"32 requests of .* with the key of SALON_TEST_KEY.*set base_url and api_key_env back"):
+        bench.run(judge=bench.judge(api_key_env="SALON_OTHER_KEY"))
+    monkeypatch.setenv("SALON_TEST_KEY", "k")
+    with pytest.raises(InputError, match=r"the benchmark asks https://judge.example/v1 .*set base_url and api_key_env back"):
+        bench.run(judge=bench.judge(base_url="https://judge.example/v1"))
+    assert bench.run().n_answered == N_REQUESTS
+
+
+def test_a_batch_the_provider_has_forgotten_is_asked_again_and_counted_as_possibly_billed(
+    make_bench: Callable[..., Bench],
+) -> None:
+    bench, stop = make_bench(), threading.Event()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    bench.run(stop=stop)
+    other = make_bench()
+    here = Bench(bench.lake, bench.parts, bench.ledger_url, other.wire)
+    assert here.run().n_answered == N_REQUESTS
+    assert set(here.replies()["n_attempts"]) == {2}
+    detail = here.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
+    assert len(detail) == N_REQUESTS
+    assert detail[0][0].endswith(b"any more; it may have been billed")
+
+
+def test_results_that_are_not_there_yet_are_not_bought_again(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+
+    def without_files(call: str, body: bytes) -> bytes:
+        return body.replace(b'"output_file_id":"file-', b'"output":"file-') if call.startswith("GET /batches/") else body
+
+    bench.wire.change = without_files
+    with pytest.raises(ProviderError, match=f"has {N_REQUESTS} replies and names no file of them"):
+        bench.run()
+    bench.wire.change = lambda _call, body: body
+    assert bench.run().n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_batch_cancelled_at_the_provider_is_not_begun_again_by_the_same_run(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 1.0})
+    cancelled = threading.Event()
+
+    def cancel(moment: str, call: str) -> None:
+        if moment == "after" and call.startswith("GET /batches/") and not cancelled.is_set():
+            cancelled.set()
+            asyncio.run_coroutine_threadsafe(bench.wire.post(f"{call.removeprefix('GET ')}/cancel"), bench.wire._loop)
+
+    bench.wire.on_call = cancel
+    with pytest.raises(ProviderError, match="was cancelled at the provider"):
+        bench.run()
+    assert bench.wire.n("POST /batches") == 1
+    assert bench.run().n_answered + bench.replies().filter(status="answered").height >= N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def hostile(call: str, body: bytes) -> bytes:
+    """A file of results with every wrong line there is, and without three of the right ones."""
+    if not call.endswith("/content"):
+        return body
+    lines = body.splitlines()
+    unknown = lines[0].replace(b'"custom_id":"', b'"custom_id":"nobody-')
+    answered_twice = lines[5].replace(b'"content":"', b'"content":"another answer')
+    long = b'{"custom_id":"%s","response":"%s"}' % (b"x", b"y" * 10 * 2**20)
+    wrong = [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"7",
+        b'"a"',
+        b"\xff\xfe",
+        b'{"custom_id":7}',
+        b'{"custom_id":null}',
+        b'{"custom_id":[]}',
+        b"[" * 5000,
+    ]
+    return b"\n".join([*wrong, unknown, *lines[3:], answered_twice, long, *wrong, unknown]) + b"\n"
+
+
+def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+    bench = make_bench()
+    n_downloads = []
+
+    def change(call: str, body: bytes) -> bytes:
+        n_downloads.append(call) if call.endswith("/content") else None
+        return hostile(call, body) if len(n_downloads) == 1 else body
+
+    bench.wire.change = change
+    outcome = bench.run()
+    assert (outcome.n_answered, outcome.n_asked) == (N_REQUESTS, N_REQUESTS + 3)
+    assert bench.wire.bills() == {1: N_REQUESTS - 3, 2: 3}
+    lost = bench.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
+    assert [row[0] for row in lost] == [b"the batch ended and no reply to this request came; it may have been billed"] * 3
+    assert not any("another answer" in text for text in bench.replies()["reply_text"])
+    bench.check_all_is_settled()
+
+
+def test_a_budget_lets_so_many_through(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    left = [10]
+
+    def reserve(asks: Any) -> int:
+        n = min(left[0], len(asks))
+        left[0] -= n
+        return n
+
+    outcome = bench.run(reserve=reserve)
+    assert dict(outcome.n_by_status) == {"answered": 10, "not_asked": N_REQUESTS - 10}
+    assert bench.wire.bills() == {1: 10}
+    assert bench.run().n_answered == N_REQUESTS - 10
+
+
+NASTY = {
+    "an empty reply to the upload": ("POST /files", b""),
+    "null for a file": ("POST /files", b"null"),
+    "a file whose id is no text": ("POST /files", b'{"id": 7}'),
+    "a page for a batch": ("POST /batches", b"<html>"),
+    "a batch without id": ("POST /batches", b'{"status": "completed"}'),
+    "nesting without end": ("GET /batches/", b"[" * 100_000),
+    "another batch, failed": (
+        "GET /batches/",
+        b'{"id": "b", "status": "failed", "errors": [1], "request_counts": 3, "metadata": []}',
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "body"), NASTY.values(), ids=NASTY)
+def test_no_reply_of_a_broken_provider_gets_past_the_client(make_bench: Callable[..., Bench], call: str, body: bytes) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda seen: (200, body) if seen.startswith(call) else None
+    with pytest.raises(ProviderError) as stopped:
+        bench.run(rules={"patience_s": 0.05, "first_patience_s": 0.05, "settle_s": 0.0})
+    assert len(str(stopped.value)) < 1000
+    bench.wire.answer = lambda _call: None
+    outcome = bench.run()
+    assert outcome.n_cached + outcome.n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_an_online_run_waits_for_what_is_in_a_batch(make_bench: Callable[..., Bench]) -> None:
+    bench, stop = make_bench({"in_progress_s": 0.5}), threading.Event()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    bench.run(stop=stop)
+    with ThreadPoolExecutor(1) as pool:
+        online = pool.submit(bench.online, bench.ledger_url)
+        assert bench.run().n_answered == N_REQUESTS
+        online.result(30)
+    assert bench.wire.n("POST /chat") == 0
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_another_model_under_the_judges_name_stops_the_run_after_its_replies_are_stored(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"line_faults": {"wrong_model": 0.5, "error_500": 0.2}})
+    with pytest.raises(ProviderError, match="nothing more is asked"):
+        bench.run()
+    assert bench.wire.n("POST /batches") == 1  # the lines that failed are not asked again
+    stored = bench.replies().filter(status="answered")
+    assert stored.height == bench.wire.stats()["n_answers_billed"]
+
+
+def test_a_creation_is_not_repeated_while_the_provider_may_still_be_at_it(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"n_lost_creations": 1})
+    hidden = b'{"object": "list", "data": [], "has_more": false}'
+    bench.wire.change = lambda call, body: hidden if call == "GET /batches" and bench.wire.n("GET /batches") <= 3 else body
+    assert bench.run(rules={"settle_s": 30.0}).n_answered == N_REQUESTS
+    assert bench.wire.n("POST /batches") == 1
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_reply_that_was_stored_meanwhile_stays(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    keys = bench.lake.read_part(REQUESTS, PLAN, bench.parts[0].index)["request_key"][:5]
+
+    def store(_moment: str, call: str) -> None:
+        if call.startswith("GET /batches/"):
+            with Ledger(bench.ledger_url) as ledger:
+                ledger.store(
+                    [JudgeReply(key, 0, ReplyStatus.ANSWERED, JUDGE, ReplyOrigin.RECORDED, text="Score: 2") for key in keys]
+                )
+
+    bench.wire.on_call = store
+    told: list[JudgeReply] = []
+    outcome = bench.run(on_reply=told.append)
+    assert (outcome.n_answered, outcome.n_cached, len(told)) == (N_REQUESTS - 5, 5, N_REQUESTS - 5)
+    assert bench.replies().filter(origin="recorded").height == 5
+    assert bench.rows("SELECT * FROM batch_lines") == []

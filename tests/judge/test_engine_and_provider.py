@@ -1,0 +1,136 @@
+"""The engine against the difficult provider in a process of its own: storms, limits, money. Long runs are benchmarks."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import polars as pl
+import pytest
+
+from demo.running import running_judge
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.statuses import ReplyStatus
+from tasks.judge.bodies import Picture
+from tasks.judge.client import JudgeClient
+from tasks.judge.engine import judge_requests
+from tasks.judge.gates import open_gates
+from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
+from tasks.judge.plan import plan_part
+
+CANNED = 'seed = 7\n[answer]\nmode = "canned"\ntext = \'{"score": 3}\'\n'
+PRICED = '[[models]]\nid = "gpt-4o"\n'
+STORM = (
+    CANNED
+    + PRICED
+    + """
+[faults]
+retry_after = ["seconds", "milliseconds", "both", "date", "none"]
+retry_after_s = [0.0, 0.2]
+first_attempts = 2
+drip_every_s = 0.2
+[faults.shares]
+rate_limited = 0.40
+error_500 = 0.05
+error_529 = 0.05
+reset = 0.05
+drip = 0.05
+html_200 = 0.02
+"""
+)
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """Starts the provider with a scenario; gives its address."""
+    running: list[Any] = []
+
+    def start(scenario: str) -> str:
+        path = tmp_path / "scenario.toml"
+        path.write_text(scenario)
+        running.append(running_judge(path))
+        return str(running[-1].__enter__())
+
+    yield start
+    for one in running:
+        one.__exit__(None, None, None)
+
+
+def stats(url: str) -> dict[str, Any]:
+    with urlopen(Request(url.removesuffix("/v1") + "/stats")) as response:
+        return dict(json.loads(response.read()))
+
+
+@pytest.fixture
+def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Path) -> Callable[..., tuple[Outcome, float]]:
+    """Ask n requests at an address; gives the outcome and the seconds it took."""
+
+    def ask(url: str, n: int, limits: Limits, **judge: Any) -> tuple[Outcome, float]:
+        asked = Judge(model="gpt-4o", base_url=url, **({"parameters": {"max_tokens": 50}} | judge))
+        requests = plan_part(make_samples(n), rubric, asked)[1]
+
+        async def run() -> Outcome:
+            client = JudgeClient(asked, limits.concurrency, limits.deadline_s)
+            try:
+                with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+                    async with open_gates(ledger, client, rubric, limits, "a run") as gates:
+                        return await judge_requests(requests, _picture, ledger, client, limits=limits, rubric=rubric, gates=gates)
+            finally:
+                await client.close()
+
+        started_s = time.monotonic()
+        return asyncio.run(run()), time.monotonic() - started_s
+
+    return ask
+
+
+def _picture(_: str) -> Picture:
+    return Picture(b"png", "PNG", 512, 512)
+
+
+def test_in_a_storm_every_item_ends_answered_or_typed_and_no_pause_is_broken(
+    play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]]
+) -> None:
+    url = play(STORM)
+    outcome, _ = ask(url, 24, Limits(concurrency=24, deadline_s=1.5, attempts_per_request=30))
+    assert sum(outcome.n_by_status.values()) == 24
+    assert outcome.n_answered >= 22  # the faults end after two attempts of an item; timed out twice is an end of its own
+    assert set(outcome.n_by_status) <= {status.value for status in ReplyStatus}
+    seen = stats(url)
+    assert seen["n_to_paused_key"] == 0
+    assert seen["n_429"] > 5  # there was a storm
+    assert outcome.n_asked == seen["n_requests"]
+
+
+def test_a_stated_limit_is_kept_and_used(play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]]) -> None:
+    url = play(CANNED + PRICED + "[limits]\nrequests_per_minute = 1200\nburst_requests = 20\n")
+    outcome, took_s = ask(url, 100, Limits(concurrency=32, requests_per_minute=1200))
+    assert (outcome.n_answered, stats(url)["n_429"]) == (100, 0)
+    assert took_s >= 80 / 20 * 0.9  # a hundred at 20/s, less a burst of 20 at most
+
+
+def test_money_is_never_overspent_and_what_it_bought_is_kept(
+    play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]], rubric: Rubric
+) -> None:
+    url = play(CANNED + PRICED)
+    outcome, _ = ask(url, 100, Limits(concurrency=16, max_usd=0.004))
+    bill_usd = sum(account["usd"] for account in stats(url)["accounts"])
+    assert outcome.is_spent
+    assert 0 < outcome.n_answered < 100
+    assert bill_usd <= 0.004
+    assert bill_usd > 0.002  # and the money was used
+    assert outcome.cost_usd == pytest.approx(bill_usd, rel=1e-6)
+
+
+def test_a_request_is_attempted_no_more_often_than_stated(
+    play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]]
+) -> None:
+    url = play(CANNED + PRICED + "[faults]\nretry_after_s = [0.0, 0.01]\n[faults.shares]\nrate_limited = 0.5\nerror_500 = 0.5\n")
+    outcome, _ = ask(url, 3, Limits(concurrency=3, attempts_per_request=4))
+    assert outcome.n_asked == stats(url)["n_requests"] == 12
+    assert sum(outcome.n_by_status.values()) == 3

@@ -1,0 +1,178 @@
+"""What must hold in a real Chromium: no request, no complaint, quick, usable by keyboard, on a phone, without JavaScript."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.publish.report.index import write_index
+
+pytestmark = pytest.mark.browser
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser can be driven")
+axe = pytest.importorskip(
+    "axe_playwright_python", reason="axe-playwright-python is not installed: accessibility cannot be checked"
+)
+
+CHROMIUM = (
+    os.environ.get("SALON_CHROMIUM")
+    or shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+MAX_READY_MS, MAX_FILTER_MS = 2000, 100
+N_TRIES = 5  # a machine under load is given several; the page has to make it once
+
+FILTER = """() => {
+  const form = document.getElementById("filters");
+  form.elements.shelf.value = form.elements.shelf.value === "worst" ? "" : "worst";
+  const start = performance.now();
+  form.dispatchEvent(new Event("input", { bubbles: true }));
+  document.body.getBoundingClientRect();
+  return performance.now() - start;
+}"""
+SERIOUS = """async () => (await axe.run()).violations.filter((v) => ["serious", "critical"].includes(v.impact))
+  .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`)"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Closed at the end of this module: while it is open, no other test of this thread can start an event loop."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium was found; install it, or name one in SALON_CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, small, hostile, large, publish_one) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, made in {"small": small, "hostile": hostile, "large": large}.items():
+        (folder / f"{name}.html").write_bytes(made.kept_page())
+    for index in range(3):
+        publish_one(folder / "lake", hostile if index == 1 else small, index, benchmark="'><b>" if index == 1 else "nightly")
+    return {path.stem: path for path in folder.glob("*.html")} | {"index": write_index(folder / "lake")}
+
+
+@pytest.fixture
+def opened(chromium, pages):
+    """Opens a page and says what it requested and what stood in the console."""
+    contexts = []
+
+    def open_one(name, **options):
+        context = chromium.new_context(**{"viewport": WIDE} | options)
+        contexts.append(context)
+        page = context.new_page()
+        heard: list[str] = []
+        page.on("console", lambda message: heard.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: heard.append(f"error: {error}"))
+        own = pages[name].as_uri()
+        page.on(
+            "request", lambda one: None if one.url == own or one.url.startswith("data:") else heard.append(f"request: {one.url}")
+        )
+        page.on("dialog", lambda dialog: heard.append(f"dialog: {dialog.message}"))
+        page.goto(own)
+        return page, heard
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("name", ["small", "hostile", "large", "index"])
+def test_it_opens_from_disk_without_a_request_or_a_complaint(opened, name):
+    page, heard = opened(name)
+    assert page.evaluate("performance.getEntriesByType('resource').filter((one) => !one.name.startsWith('data:')).length") == 0
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("#runs" if name == "index" else "#cards > .card:visible").count() > 0
+    assert heard == []
+
+
+def test_ten_thousand_judgements_are_ready_in_two_seconds_and_filter_in_a_tenth(opened):
+    page, _ = opened("large")
+    ready_ms = []
+    for _ in range(N_TRIES):
+        page.reload()
+        ready_ms.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
+        if ready_ms[-1] < MAX_READY_MS:
+            break
+    assert min(ready_ms) < MAX_READY_MS
+    assert min(page.evaluate(FILTER) for _ in range(N_TRIES)) < MAX_FILTER_MS
+
+
+@pytest.mark.parametrize(
+    ("name", "viewport", "scheme"), [("small", WIDE, "light"), ("small", PHONE, "dark"), ("index", PHONE, "light")]
+)
+def test_axe_finds_nothing_serious(opened, name, viewport, scheme):
+    page, _ = opened(name, viewport=viewport, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
+    assert page.evaluate(SERIOUS) == []
+
+
+@pytest.mark.parametrize("name", ["hostile", "large", "index"])
+def test_a_phone_never_scrolls_sideways(opened, name):
+    page, _ = opened(name, viewport=PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate("document.querySelector('#more button')?.click()")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_without_javascript_everything_but_filtering_is_there(opened):
+    page, heard = opened("small", java_script_enabled=False)
+    assert page.locator("#standings td b").first.is_visible()
+    assert page.locator("figure svg").count() > 3
+    assert page.locator("#cards > .card").count() == page.locator("#cards > .card:visible").count() > 24
+    assert not page.locator("#filters").is_visible()
+    assert heard == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_right"),
+    [
+        ("shelf", "worst", "card => card.dataset.shelf.split(' ').includes('worst')"),
+        ("model", "north / step-900", "card => card.dataset.model === 'north / step-900'"),
+        ("category", "colors", "card => card.dataset.category === 'colors'"),
+        ("status", "scored", "card => card.dataset.asks.includes('scored')"),
+        ("dimension", "accuracy", "card => JSON.parse(card.dataset.asks).some((ask) => 'accuracy' in ask.scores)"),
+    ],
+)
+def test_a_filter_shows_what_was_chosen_and_nothing_else(opened, field, value, is_right):
+    page, _ = opened("small")
+    page.select_option(f"#filters [name={field}]", value)
+    shown = f"[...document.querySelectorAll('#cards > .card')].filter((card) => !card.hidden).map({is_right})"
+    assert set(page.evaluate(shown)) == {True}
+    right = page.evaluate(f"[...document.querySelectorAll('#cards > .card')].filter({is_right}).length")
+    assert page.locator("#filters output").inner_text().startswith(f"{right} of ")
+
+
+def test_the_score_filter_looks_at_one_dimension_and_clears(opened):
+    page, _ = opened("small")
+    n_all = page.locator("#filters output").inner_text()
+    page.select_option("#filters [name=dimension]", "overall_score")
+    page.fill("#filters [name=low]", "9")
+    page.fill("#filters [name=high]", "10")
+    scores = page.evaluate("""[...document.querySelectorAll('#cards > .card')].filter((card) => !card.hidden)
+      .map((card) => JSON.parse(card.dataset.asks)[0].scores.overall_score)""")
+    assert scores
+    assert all(9 <= score <= 10 for score in scores)
+    page.fill("#filters [name=low]", "11")
+    assert page.locator("#filters output").inner_text().startswith("0 of ")
+    page.click("#filters button[type=reset]")
+    page.wait_for_function("n => document.querySelector('#filters output').value === n", arg=n_all)
+
+
+def test_the_keyboard_reaches_everything(opened):
+    page, _ = opened("small")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the leaderboard"
+    reached = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate("document.activeElement.closest('[name]')?.getAttribute('name') || document.activeElement.tagName")
+        )
+    assert {"A", "SUMMARY", "shelf", "rubric", "model", "category", "status", "dimension", "low", "high", "BUTTON"} <= reached

@@ -1,0 +1,97 @@
+"""Drawings are shapes and text, the same bytes each time, with colours that follow the page."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tasks.publish.report import charts
+from tasks.publish.report.drawing import draw, plain_svg
+
+NASTY = "<script>alert(1)</script>\"'&]]>\u0000\u001b{{ }}datum.x"
+
+
+def trend_rows(name="step-1"):
+    return [
+        {"model": model, "checkpoint": f"{name}{index}", "order": index, "estimate": 5.0 + index, "ci_low": 4.0, "ci_high": 8.0}
+        for model in ("north", name)
+        for index in range(3)
+    ]
+
+
+def interval_rows(name):
+    return [{"name": f"{name}{i}", "order": i, "value": i, "low": i - 1, "high": None, "is_marked": i == 1} for i in range(3)]
+
+
+def heat_rows(name):
+    return [
+        {"name": name, "order": 0, "category": name * 3, "estimate": None, "text": "–"},
+        {
+            "name": "b",
+            "order": 1,
+            "category": "c",
+            "estimate": 3.0,
+            "text": "3.0",
+        },
+    ]
+
+
+def night_rows():
+    common = {"ewma": 5.0, "limit_low": 4.5, "limit_high": 5.5}
+    return [common | {"run_date": f"2026-01-0{day}", "estimate": 5.0 + day, "is_alarm": day == 3} for day in range(1, 5)]
+
+
+DRAWN = {
+    "trend": lambda name: (charts.trend(trend_rows(name), name), trend_rows(name)),
+    "intervals": lambda name: (charts.intervals(interval_rows(name), name, has_zero=True), interval_rows(name)),
+    "heatmap": lambda name: (charts.heatmap(heat_rows(name), 0, 10), heat_rows(name)),
+    "distributions": lambda name: (
+        charts.distributions(
+            rows := [{"name": name, "order": 0, "score": "7", "score_from": 7.0, "share": 1.0, "text": name}], name
+        ),
+        rows,
+    ),
+    "failures": lambda name: (charts.failures(rows := [{"name": name, "order": 0, "reason": name, "n": 3}]), rows),
+    "nights": lambda name: (charts.nights(name), night_rows()),
+}
+
+
+@pytest.mark.parametrize("which", DRAWN)
+def test_a_chart_is_drawn_the_same_twice_with_colours_of_the_page(which):
+    one, two = (draw(*DRAWN[which]("plain"), "what it shows") for _ in range(2))
+    assert one == two
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', one))
+    assert colours
+    assert all(colour in {"none", "transparent"} or colour.startswith("var(--") for colour in colours), colours
+    assert ET.fromstring(one).get("aria-label") == "what it shows"
+
+
+@pytest.mark.parametrize("which", DRAWN)
+def test_hostile_names_are_text_in_a_chart(which):
+    root = ET.fromstring(draw(*DRAWN[which](NASTY), NASTY))
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {"svg", "g", "path", "line", "rect", "text"}
+    assert root.get("aria-label").startswith("<script>")
+
+
+def test_a_chart_shows_its_names_and_numbers():
+    texts = [element.text for element in ET.fromstring(draw(*DRAWN["heatmap"]("plain"), "")).iter() if element.text]
+    assert {"plain", "plainplainplain", "3.0", "–"} <= set(texts)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<script>1</script>",
+        '<a href="http://x"/>',
+        '<image href="http://x"/>',
+        '<g style="x"/>',
+        '<g onload="x"/>',
+        "<foreignObject/>",
+        '<use href="#a"/>',
+        '<g id="a"/>',
+        "<style>a{}</style>",
+    ],
+)
+def test_a_drawing_with_more_than_shapes_is_refused(inside):
+    with pytest.raises(ValueError, match="a chart"):
+        plain_svg(f'<svg xmlns="http://www.w3.org/2000/svg"><g>{inside}<path d="M0,0L1,1"/></g></svg>', "")

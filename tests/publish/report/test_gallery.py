@@ -1,0 +1,113 @@
+"""The gallery shows the extremes, says why, and traces each to its cell; it shows the same whenever it is asked."""
+
+import json
+
+import polars as pl
+import pytest
+
+from schemas.tables import BENCHMARK_LONG, SCORES, conform
+from tasks.durable import write_parquet
+from tasks.publish.members import members_of
+from tasks.publish.report.gallery import MAX_WORDS
+
+ONE = [("north", "step-1")]
+
+
+def shelf(gallery, name):
+    return [card for card in gallery.cards if name in card.shelves]
+
+
+def number(card):
+    """The sample's index in the world: its source key says it."""
+    return int(card.source_key.removeprefix("set/").removesuffix(".png"))
+
+
+def test_the_worst_and_the_best_of_every_checkpoint_are_there(made_of):
+    made = made_of(became=lambda at: at.sample / 3, n_prompts=15)
+    cards = made.gallery().cards
+    assert {card.checkpoint for card in cards} == {"step-900", "step-1000", "base"}
+    for checkpoint in ("step-900", "base"):
+        mine = [card for card in cards if card.checkpoint == checkpoint]
+        assert {number(card) for card in mine if "worst" in card.shelves} == set(range(12))
+        assert {number(card) for card in mine if "best" in card.shelves} == set(range(18, 30))
+    assert not [card for card in cards if {"disputed", "no_score"} & set(card.shelves)]
+
+
+def test_the_most_disputed_come_first_and_a_forbidden_score_is_one(made_of):
+    def became(at):
+        apart = {3: 4, 8: 7}.get(at.sample, 0)
+        return ("rule", 9.0) if at.sample == 11 and at.repeat == 0 else 2.0 + apart * at.repeat
+
+    made = made_of(made_by=ONE, n_repeats=2, became=became)
+    disputed = shelf(made.gallery(), "disputed")
+    assert {number(card) for card in disputed} == {3, 8, 11}
+    first = made.gallery(n_cards=3)
+    assert 11 in {number(card) for card in shelf(first, "disputed")}
+    forbidden = next(card for card in disputed if number(card) == 11)
+    assert [score.status for score in forbidden.asks[0].scores] == ["rule_violation"] * 2
+    assert "no_score" in forbidden.shelves
+
+
+def test_judges_who_differ_make_a_sample_disputed(made_of):
+    made = made_of(made_by=ONE, judges=["eye", "lens"], became=lambda at: 5.0 + (at.judge * 4 if at.sample == 6 else 0))
+    [card] = shelf(made.gallery(), "disputed")
+    assert number(card) == 6
+    assert [(ask.judge_model, ask.scores[1].score) for ask in card.asks] == [("eye", 5.0), ("lens", 9.0)]
+
+
+def test_a_judgement_without_a_score_is_shown_with_its_reason(made_of):
+    made = made_of(made_by=ONE, became=lambda at: "refusal" if at.sample == 4 else 5.0)
+    [card] = shelf(made.gallery(), "no_score")
+    assert number(card) == 4
+    assert {(score.score, score.reason) for score in card.asks[0].scores} == {(None, "refusal")}
+    assert card.shelves == ("no_score",)
+
+
+def test_anchors_are_left_out(made_of):
+    gallery = made_of(made_by=ONE, occasion=lambda index: "2026-11-03" if index < 10 else "").gallery()
+    assert gallery.n_judgements == 14
+    assert min(number(card) for card in gallery.cards) == 10
+
+
+@pytest.mark.parametrize(("n_cards", "n_checkpoints"), [(1, 1), (6, 3), (7, 3), (30, 3)])
+def test_few_cards_are_spread_over_the_checkpoints(made_of, n_cards, n_checkpoints):
+    cards = made_of().gallery(n_cards=n_cards).cards
+    assert len(cards) == n_cards
+    assert len({card.checkpoint for card in cards}) == n_checkpoints
+
+
+@pytest.mark.parametrize("categories", [("colors", "counting"), (None,), ("colors", None)], ids=str)
+def test_the_cell_of_a_card_holds_its_sample(made_of, categories):
+    made = made_of(categories=categories)
+    cells = made.tables[BENCHMARK_LONG]
+    for card in made.gallery().cards:
+        [cell] = cells.filter(cell_id=card.cell_id).to_dicts()
+        members = members_of(made.lake, made.provenance["identities"], cell, cells)
+        assert card.sample_id in members["sample_id"].to_list()
+        assert cell["dimension"] == "overall_score"
+
+
+def test_long_words_are_cut_and_say_how_long_they_were(made_of):
+    made = made_of(made_by=ONE, n_repeats=3, words=lambda _index: "ab " * 1000, prompt=lambda index: f"{index} " + "long " * 500)
+    card = made.gallery().cards[0]
+    assert [ask.n_letters for ask in card.asks] == [3000] * 3
+    assert all(len(ask.words) <= 2 * MAX_WORDS // 3 + 2 for ask in card.asks)
+    assert len(card.texts["prompt"]) < 410
+
+
+def test_it_is_the_same_gallery_in_any_order_of_the_rows(made_of):
+    """Levels that are equal on paper must not differ by the order in which their parts were added."""
+    thirds = [0.1, 0.2, 0.3, 0.7, 1.1, 2.3]
+    made = made_of(made_by=ONE, n_prompts=60, n_repeats=6, became=lambda at: thirds[(at.repeat * 5 + at.sample) % 6])
+    first = made.gallery()
+    assert [card.shelves for card in first.cards] == [("best", "disputed", "worst")] * 12
+    folder = made.lake.partition(SCORES, made.provenance["identities"]["reading_id"])
+    part = folder / "part-00000.parquet"
+    for seed in range(5):
+        rows = pl.read_parquet(part).sample(fraction=1, shuffle=True, seed=seed)
+        write_parquet(conform(rows, SCORES), part, made.lake.root / "staging")
+        marker = made.lake.marker(SCORES, made.provenance["identities"]["reading_id"])
+        said = json.loads(marker.read_bytes())
+        said["parts"][0]["n_bytes"] = part.stat().st_size
+        marker.write_text(json.dumps(said))
+        assert made.gallery() == first

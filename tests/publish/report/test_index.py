@@ -1,0 +1,233 @@
+"""The index lists what stands in the lake, quickly, and shows what no publication may hold: runs, nights, people."""
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from datetime import UTC, date, datetime, timedelta
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from schemas.errors import CorruptLakeError
+from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
+from tasks.durable import write_parquet
+from tasks.publish.report.index import N_RUNS, write_index
+from tasks.publish.runs import record_run
+from tasks.store import Lake
+
+DAY = date(2026, 1, 1)
+
+
+def empty(table):
+    return pl.DataFrame(table.schema().empty_table())
+
+
+class Names(HTMLParser):
+    """The names of the elements and attributes of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements, self.attributes = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def copies(root, published, n):
+    """The same publication under other names: what 200 nights leave behind."""
+    said = json.loads((published.folder / "manifest.json").read_bytes())
+    for index in range(n):
+        key = hashlib.sha256(f"copy {index}".encode()).hexdigest()
+        folder = published.folder.parent / key
+        shutil.copytree(published.folder, folder)
+        named = said | {"publication_id": key, "run_date": (DAY - timedelta(days=index + 1)).isoformat()}
+        (folder / "manifest.json").write_text(json.dumps(named))
+
+
+def run_of(lake, index, **said):
+    started = datetime(2026, 1, 1, 2, tzinfo=UTC) + timedelta(days=index)
+    record_run(
+        lake,
+        {
+            "started_at": started,
+            "finished_at": started + timedelta(minutes=9),
+            "benchmark": "nightly",
+            "run_date": started.date(),
+            "publication_id": "a" * 64,
+            "outcome": "published",
+            "dataset_id": "d" * 64,
+            "n_samples": 100,
+            "n_samples_ok": 99,
+            "n_requests": 1234,
+            "n_cached": 1000,
+            "n_asked": 234,
+            "n_input_tokens": 5,
+            "n_output_tokens": 6,
+            "cost_usd": 1.5,
+            "code_version": "c" * 64,
+        }
+        | said,
+    )
+
+
+def drift_row(index, **said):
+    return {
+        "benchmark": "nightly",
+        "run_date": DAY + timedelta(days=index),
+        "rubric_id": "small",
+        "rubric_version": "1",
+        "judge_model": "eye",
+        "measured_by": "eye",
+        "model": "north",
+        "checkpoint": "1",
+        "dimension": "overall_score",
+        "category": "__macro__",
+        "n_judgements": 9,
+        "estimate": 7.0,
+        "bridge_se": 0.0,
+        "n_baseline": 30,
+        "ewma": 7.0,
+        "limit_low": 6.9,
+        "limit_high": 7.1,
+        "n_family": 1,
+        "is_alarm": False,
+        "verdict": "quiet",
+    } | said
+
+
+def test_two_hundred_publications_are_listed_within_a_second(tmp_path, small, publish_one):
+    first = publish_one(tmp_path, small, 0)
+    copies(tmp_path, first, 199)
+    write_index(tmp_path)  # the libraries are loaded, as they are after a publication
+    started_s = time.process_time()
+    path = write_index(tmp_path)
+    assert time.process_time() - started_s < 1.0
+    page = path.read_text()
+    assert "All 200 publications" in page
+    links = re.findall(r'href="(\./[^"]+)"', page)
+    assert len(links) == 201  # each, and the current one once more
+    assert all((path.parent / link).is_file() for link in links)
+    assert "not to be opened" not in page
+    assert len(page) < 200_000
+
+
+def test_the_current_publication_and_its_figures_stand_first(tmp_path, small, publish_one):
+    old, new = publish_one(tmp_path, small, 0), publish_one(tmp_path, small, 5)
+    publish_one(tmp_path, small, 3, benchmark="weekly")
+    page = write_index(tmp_path).read_text()
+    assert page.index("2026-01-06") < page.index("2026-01-01")
+    assert f"./nightly/{new.folder.name}/report.html" in page
+    assert f"./nightly/{old.folder.name}/report.html" in page
+    macro = small.tables[BENCHMARK_LONG].filter(category="__macro__", dimension="overall_score", estimand="prompts_like_these")
+    for estimate in macro["estimate"]:
+        assert f">{estimate:.2f}<" in page
+
+
+def test_a_publication_without_a_page_has_no_link(tmp_path, small, publish_one):
+    published = publish_one(tmp_path, small, 0)
+    (published.folder / "report.html").unlink()
+    page = write_index(tmp_path).read_text()
+    assert published.folder.name[:16] in page
+    assert "report.html" not in page
+
+
+def test_an_empty_lake_says_so(tmp_path):
+    assert "Nothing has been published yet." in write_index(tmp_path).read_text()
+
+
+def test_it_is_replaced_whole_and_is_the_same_bytes_for_the_same_lake(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    first = write_index(tmp_path).read_bytes()
+    assert write_index(tmp_path).read_bytes() == first
+    publish_one(tmp_path, small, 1)
+    assert write_index(tmp_path).read_bytes() != first
+    assert [path.name for path in (tmp_path / "publish" / "v1").iterdir() if path.is_file()] == ["index.html"]
+
+
+def test_a_broken_manifest_is_named(tmp_path, small, publish_one):
+    published = publish_one(tmp_path, small, 0)
+    (published.folder / "manifest.json").write_text("{")
+    with pytest.raises(CorruptLakeError, match=published.folder.name[:12]):
+        write_index(tmp_path)
+
+
+def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    lake = Lake(tmp_path)
+    for index in range(N_RUNS + 3):
+        run_of(lake, index)
+    run_of(lake, N_RUNS + 3, outcome="blocked", publication_id=None, cost_usd=None)
+    page = write_index(tmp_path).read_text()
+    started = re.findall(r">(2026-\d\d-\d\d) 02:00<", page)
+    assert started == sorted(started, reverse=True)
+    assert len(started) == N_RUNS
+    for text in (">blocked<", ">1\u202f000<", ">234<", ">$1.50<", ">9.0<"):
+        assert text in page, text
+
+
+def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    late = {"is_alarm": True, "verdict": "judge", "changed_on": DAY, "shift": -0.25, "ewma": 6.7, "estimate": 6.6}
+    rows = [
+        *(drift_row(index) for index in range(40)),
+        drift_row(40, **late),
+        drift_row(41, estimate=None, ewma=None, limit_low=None),
+    ]
+    schema = empty(DRIFT).schema
+    target = tmp_path / "publish" / "v1" / "nightly" / "drift.parquet"
+    write_parquet(conform(pl.DataFrame(rows, schema=schema), DRIFT), target, tmp_path / "staging")
+    page = write_index(tmp_path).read_text()
+    for text in (">1 alarm<", ">judge<", ">−0.25<", "2026-02-10", "<svg"):
+        assert text in page, text
+
+
+def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    home = tmp_path / "publish" / "v1" / "nightly" / "agreement"
+    row = {
+        "run_id": "a" * 64,
+        "run_date": DAY,
+        "benchmark": "nightly",
+        "dataset_id": "d" * 64,
+        "rubric_id": "small",
+        "rubric_version": "1",
+        "dimension": "overall_score",
+        "subject_kind": "judge",
+        "subject": "eye",
+        "against": "__raters_mean__",
+        "model": "__all__",
+        "checkpoint": "__all__",
+        "category": "__micro__",
+        "metric": "spearman",
+        "estimate": 0.7149,
+        "ci_low": 0.6,
+        "ci_high": 0.8,
+        "ci_level": 0.95,
+        "n_items": 40,
+        "n_prompts": 20,
+        "n_raters": 3,
+        "status": "ok",
+    }
+    frame = pl.DataFrame([row, row | {"metric": "pearson", "estimate": 0.99}], schema=empty(AGREEMENT).schema)
+    write_parquet(conform(frame, AGREEMENT), home / ("b" * 64) / "agreement.parquet", tmp_path / "staging")
+    (home / "latest.json").write_text(
+        json.dumps({"publication_id": "b" * 64, "run_date": DAY.isoformat(), "manifest_sha256": "c" * 64})
+    )
+    page = write_index(tmp_path).read_text()
+    assert ">0.71<" in page
+    assert ">0.99<" not in page
+
+
+def test_hostile_names_are_texts(tmp_path, hostile, publish_one):
+    publish_one(tmp_path, hostile, 0, benchmark="<b>&\"'")
+    run_of(Lake(tmp_path), 0, benchmark="<script>window.pwned=1</script>")
+    page = write_index(tmp_path).read_text()
+    names = Names()
+    names.feed(page)
+    assert "script" not in names.elements
+    assert not {name for name in names.attributes if name.startswith("on") or name == "style"}
+    assert "./%3Cb%3E%26%22%27/" in page

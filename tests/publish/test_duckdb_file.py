@@ -1,0 +1,87 @@
+"""salon.duckdb and views.sql: the same numbers as the Parquet files, from any working directory, and descriptions inside."""
+
+import os
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from schemas.tables import BENCHMARK_LONG
+from tasks.publish.duckdb_file import NAME, write_duckdb
+from tasks.publish.leaderboard import leaderboard_rows
+from tasks.publish.members import mean_again
+
+IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
+
+
+@pytest.fixture
+def lake_root(small_lake, put, name_digest):
+    """The small lake, published twice: a night and the next."""
+    identities = {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}
+    said = {"provenance": {"identities": identities}}
+    put(small_lake.lake.root, small_lake.cells, **said)
+    put(small_lake.lake.root, small_lake.cells, publication_id=name_digest("next"), run_date=date(2026, 11, 4), **said)
+    return small_lake.lake.root
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory):
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("elsewhere"))
+    yield
+    os.chdir(before)
+
+
+def test_the_file_holds_the_small_tables_of_every_publication(lake_root, small_cells, name_digest, elsewhere):
+    path = write_duckdb(lake_root, "nightly")
+    assert path == lake_root / "publish/v1/nightly" / NAME
+    with duckdb.connect(str(path), read_only=True) as database:
+        rows = database.execute("SELECT publication, count(*), sum(estimate) FROM benchmark_long GROUP BY ALL ORDER BY ALL")
+        total = pytest.approx(small_cells["estimate"].sum())
+        names = sorted([name_digest("publication"), name_digest("next")])
+        assert rows.fetchall() == [(name, small_cells.height, total) for name in names]
+        current = database.execute("SELECT publication, run_date::VARCHAR FROM current_publication").fetchall()
+        assert current == [(name_digest("next"), "2026-11-04")]
+        board = database.execute("SELECT model, dimension, estimate FROM leaderboard").fetchall()
+        expected = [(row.model, row.dimension, row.estimate) for row in leaderboard_rows(small_cells, is_headline_only=False)]
+        assert board == expected
+        said = database.execute("SELECT comment FROM duckdb_columns() WHERE table_name = 'benchmark_long'").fetchall()
+        assert [text for (text,) in said][: len(BENCHMARK_LONG.fields)] == [
+            field.about + (f" [{field.unit}]" if field.unit else "") for field in BENCHMARK_LONG.fields
+        ]
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+    assert not list((lake_root / "staging").iterdir())
+
+
+def test_the_macros_give_the_published_mean_from_any_folder(lake_root, small_lake, name_digest, elsewhere):
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        both = database.execute("SELECT publication, count(*) FROM salon_judged(?) GROUP BY ALL", [str(lake_root)]).fetchall()
+    assert {name for name, _ in both} == {name_digest("publication"), name_digest("next")}
+    script = (lake_root / "publish/v1/nightly" / name_digest("publication") / "views.sql").read_text()
+    with duckdb.connect() as database:
+        database.execute(script)
+        found = database.sql(f"SELECT * FROM salon_judged('{lake_root}') WHERE occasion = ''")
+        rows = pl.DataFrame(found.to_arrow_table())
+    assert rows["publication"].unique().to_list() == [name_digest("publication")]
+    scored = rows.filter(pl.col("dimension") == "overall_score").with_columns(is_failure=pl.col("score").is_null())
+    cell = small_lake.cells.filter(dimension="overall_score", category="__macro__", metric="mean").row(0, named=True)
+    assert mean_again(scored, "__macro__") == pytest.approx(cell["estimate"])
+    never_planned = rows.filter(pl.col("dimension").is_null())
+    assert never_planned.select("status", "reason").rows() == [("unusable_sample", "broken_image")]
+    assert rows.filter(pl.col("prompt").is_null()).is_empty()
+
+
+def test_without_tables_there_is_no_file(tmp_path):
+    assert write_duckdb(tmp_path, "nightly") is None
+    assert not (tmp_path / "publish").exists()
+
+
+def test_a_reader_keeps_its_file_while_a_new_one_is_written(lake_root):
+    path = write_duckdb(lake_root, "nightly")
+    with duckdb.connect(str(path), read_only=True) as reading:
+        write_duckdb(lake_root, "nightly")
+        assert reading.execute("SELECT count(*) FROM publications").fetchone() == (2,)
+    with duckdb.connect(str(path), read_only=True) as database:
+        assert database.execute("SELECT count(*) FROM publications").fetchone() == (2,)
