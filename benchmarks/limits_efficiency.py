@@ -26,10 +26,10 @@ from rich.table import Table
 from demo.running import running_judge
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.allowance import Allowance, allowance_id
 from tasks.judge.client import JudgeClient
-from tasks.judge.concurrency import AdaptiveConcurrency
 from tasks.judge.ledger import Ledger
+from tasks.judge.limits.allowance import Allowance, allowance_id
+from tasks.judge.limits.concurrency import AdaptiveConcurrency
 
 MODEL = "gpt-4.1-2025-04-14"
 N_INPUT, N_OUTPUT = 900, 100

@@ -7,7 +7,7 @@ from typing import Any
 from flows.fan_out import FanOut, one
 from flows.opening import OpenedRun
 from flows.progress import Reporter
-from tasks.judge.batch_judging import is_by_batch, is_under_way
+from tasks.judge.batch.judging import is_by_batch, is_under_way
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart

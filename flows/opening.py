@@ -10,8 +10,8 @@ from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark, Judge, load_benchmark, source_name
 from schemas.errors import RubricError
-from tasks.judge.budget import check_max_usd
 from tasks.judge.client import api_key
+from tasks.judge.money.budget import check_max_usd
 from tasks.store import Lake
 
 

@@ -93,8 +93,8 @@ def run_pipeline(
 def _say_what_is_missing(run: OpenedRun, asked: Outcome, reporter: Reporter) -> None:
     if asked.is_spent:
         reporter.say(
-            f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, "
-            "and cells without enough of them are blocked; run again with more to go on from here"
+            f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no "
+            "reply, and cells without enough of them are blocked; run again with more to go on from here"
         )
 
 

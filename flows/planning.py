@@ -12,9 +12,9 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.ingest.samples import IngestResult
-from tasks.judge.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.ledger import Ledger
-from tasks.judge.observed import load_observed
+from tasks.judge.money.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
+from tasks.judge.money.observed import load_observed
 from tasks.judge.planning import PlannedPart
 
 

@@ -7,8 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tasks.judge.forecast import total_usd
-from tasks.judge.prices import ModelPrice, why_no_price
+from tasks.judge.money.forecast import total_usd
+from tasks.judge.money.prices import ModelPrice, why_no_price
 
 if TYPE_CHECKING:
     from flows.planning import PlannedRubric, Preview

@@ -25,10 +25,10 @@ from tasks.judge.answers import Answer
 from tasks.judge.bodies import Picture, request_body
 from tasks.judge.claims import Claims
 from tasks.judge.client import JudgeClient
-from tasks.judge.cost import Estimate
 from tasks.judge.feed import LEAST_BLOCK, Ask, Feed
 from tasks.judge.gates import Gates
 from tasks.judge.ledger import Ledger
+from tasks.judge.money.cost import Estimate
 from tasks.judge.outage import outage
 from tasks.judge.outcome import Outcome
 from tasks.judge.reasking import is_reask_due

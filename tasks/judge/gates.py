@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from rubrics.model import Rubric
 from schemas.benchmark import Limits
 from schemas.statuses import ReplyStatus
-from tasks.judge.allowance import Allowance, allowance_id
 from tasks.judge.answers import Answer
 from tasks.judge.bodies import Picture
-from tasks.judge.budget import Budget
 from tasks.judge.client import JudgeClient
-from tasks.judge.concurrency import AdaptiveConcurrency
-from tasks.judge.cost import Costs, Estimate, stated_output_bound
 from tasks.judge.feed import Ask
 from tasks.judge.ledger import Ledger
-from tasks.judge.observed import load_observed, store_observed
+from tasks.judge.limits.allowance import Allowance, allowance_id
+from tasks.judge.limits.concurrency import AdaptiveConcurrency
+from tasks.judge.money.budget import Budget
+from tasks.judge.money.cost import Costs, Estimate, stated_output_bound
+from tasks.judge.money.observed import load_observed, store_observed
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 
 _COMPLETIONS = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED})

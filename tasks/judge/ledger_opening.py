@@ -8,8 +8,11 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, Ope
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
-from tasks.judge import allowance_tables, batch_tables, budget_tables, sharing_tables  # noqa: F401 - their tables are made with the ledger's
+from tasks.judge import sharing_tables  # noqa: F401 - its tables are made with the ledger's, and those of the next three
+from tasks.judge.batch import tables as _batches  # noqa: F401
 from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin_alone, insert_where_absent, make_durable
+from tasks.judge.limits import tables as _limits  # noqa: F401
+from tasks.judge.money import tables as _money  # noqa: F401
 
 
 def open_engine(url: URL, busy_timeout_ms: int) -> Engine:

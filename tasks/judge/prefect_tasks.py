@@ -8,9 +8,9 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.tables import REQUESTS
-from tasks.judge.batch_judging import judge_by_batch
-from tasks.judge.batch_money import BatchMoney
-from tasks.judge.batch_rounds import OnProgress
+from tasks.judge.batch.judging import judge_by_batch
+from tasks.judge.batch.money import BatchMoney
+from tasks.judge.batch.rounds import OnProgress
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart, plan_rubric
 from tasks.judge.shard import judge_shard

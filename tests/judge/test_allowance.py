@@ -23,10 +23,12 @@ from sqlalchemy.pool import StaticPool
 from demo.scenario import Limits
 from demo.windows import KeyLimits
 from schemas.errors import StoreError
-from tasks.judge import allowance_tables as tables
-from tasks.judge.allowance import POLL_S, Allowance, allowance_id
-from tasks.judge.allowance_headers import N_TO_BELIEVE, Heard, Listener, span_s
-from tasks.judge.allowance_leases import (
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import METADATA
+from tasks.judge.limits import tables
+from tasks.judge.limits.allowance import POLL_S, Allowance, allowance_id
+from tasks.judge.limits.headers import N_TO_BELIEVE, Heard, Listener, span_s
+from tasks.judge.limits.leases import (
     BLOCK_US,
     HORIZON_US,
     JITTER_US,
@@ -38,8 +40,6 @@ from tasks.judge.allowance_leases import (
     Slot,
     grant,
 )
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import METADATA
 
 _Found = TypeVar("_Found")
 

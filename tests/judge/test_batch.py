@@ -33,8 +33,8 @@ from schemas.errors import AccountError, InputError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REQUESTS, SAMPLES
-from tasks.judge.batch_judging import is_by_batch, judge_by_batch
-from tasks.judge.batch_rules import BatchRules
+from tasks.judge.batch.judging import is_by_batch, judge_by_batch
+from tasks.judge.batch.rules import BatchRules
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric
@@ -189,7 +189,7 @@ class Bench:
 
 FORKS = multiprocessing.get_context("forkserver")
 """Processes that have imported everything already: starting one costs nothing."""
-FORKS.set_forkserver_preload(["tasks.judge.batch_judging", "rubrics.loading", "demo.world"])
+FORKS.set_forkserver_preload(["tasks.judge.batch.judging", "rubrics.loading", "demo.world"])
 
 CHILD = """
 import json, os, signal, threading
@@ -197,8 +197,8 @@ from pathlib import Path
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits
 from demo.world import JUDGE
-from tasks.judge.batch_judging import judge_by_batch
-from tasks.judge.batch_rules import BatchRules
+from tasks.judge.batch.judging import judge_by_batch
+from tasks.judge.batch.rules import BatchRules
 from tasks.judge.planning import PlannedPart
 from tasks.store import Lake
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer, read_answer
-from tasks.judge.batch_files import MAX_RESULT_LINE_BYTES, RequestFile, read_results
-from tasks.judge.batch_seen import read_seen
+from tasks.judge.batch.files import MAX_RESULT_LINE_BYTES, RequestFile, read_results
+from tasks.judge.batch.seen import read_seen
 
 COMPLETION = {"model": "m", "choices": [{"message": {"content": "4"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
 JSON = st.recursive(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from schemas.benchmark import Judge, Price
 from schemas.errors import InputError
-from tasks.judge.budget import BLOCKS, Budget, Pool, check_max_usd, leased_usd
 from tasks.judge.ledger import Ledger
+from tasks.judge.money.budget import BLOCKS, Budget, Pool, check_max_usd, leased_usd
 
 
 @pytest.fixture

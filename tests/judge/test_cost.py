@@ -23,10 +23,10 @@ from schemas.benchmark import Judge, Price
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer
 from tasks.judge.bodies import Picture, request_body
-from tasks.judge.cost import Costs, Estimate, output_bound, stated_output_bound
 from tasks.judge.keys import DIGEST_SLOT, canonical_messages
 from tasks.judge.ledger import Ledger
-from tasks.judge.observed import Observed, load_observed, store_observed
+from tasks.judge.money.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.money.observed import Observed, load_observed, store_observed
 
 RUBRICS = ("composition", "image_aspects", "alignment", "interleaved", "caption")
 MODELS = ("gpt-4.1", "gpt-4o-mini", "gpt-4.1-mini")

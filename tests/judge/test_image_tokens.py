@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo import prices as double
-from tasks.judge.image_tokens import NO_RULE_BOUND, NO_RULE_KNOWN, ImageRule, Patches, Tiles, image_tokens
-from tasks.judge.prices import _prices, known_price
+from tasks.judge.money.image_tokens import NO_RULE_BOUND, NO_RULE_KNOWN, ImageRule, Patches, Tiles, image_tokens
+from tasks.judge.money.prices import _prices, known_price
 
 TILES = Tiles(85, 170)
 MINI = Patches(162)

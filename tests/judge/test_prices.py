@@ -6,7 +6,7 @@ import pytest
 
 from demo import prices as double
 from schemas.benchmark import Judge, Price
-from tasks.judge.prices import _prices, known_price, price_of, why_no_price
+from tasks.judge.money.prices import _prices, known_price, price_of, why_no_price
 
 
 @pytest.mark.parametrize("name", sorted(set(_prices()) - {"salon-demo-judge"}))

@@ -1,4 +1,4 @@
-"""Rounds of batches: open ones are driven to their end, then what is missing goes into the next. One step is batch_steps.py."""
+"""Rounds of batches: open ones are driven to their end, then what is missing goes into the next. One step is steps.py."""
 
 import asyncio
 import random
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from schemas.errors import ProviderError
-from tasks.judge.batch_asks import PlannedAsks
-from tasks.judge.batch_collect import Collector
-from tasks.judge.batch_results import LostHoldError
-from tasks.judge.batch_rules import BatchRules
-from tasks.judge.batch_sending import Sender
-from tasks.judge.batch_steps import Steps
-from tasks.judge.batch_store import hold, keys_of, open_batches
-from tasks.judge.batch_tables import Batch, BatchState
+from tasks.judge.batch.asks import PlannedAsks
+from tasks.judge.batch.collect import Collector
+from tasks.judge.batch.results import LostHoldError
+from tasks.judge.batch.rules import BatchRules
+from tasks.judge.batch.sending import Sender
+from tasks.judge.batch.steps import Steps
+from tasks.judge.batch.store import hold, keys_of, open_batches
+from tasks.judge.batch.tables import Batch, BatchState
 from tasks.judge.claims import Claims
 from tasks.judge.ledger import Ledger
 from tasks.judge.outage import outage

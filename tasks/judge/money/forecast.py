@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from schemas.benchmark import Judge
-from tasks.judge.cost import Costs, Estimate, output_bound, stated_output_bound
-from tasks.judge.observed import Observed
-from tasks.judge.prices import ModelPrice, price_of
+from tasks.judge.money.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.money.observed import Observed
+from tasks.judge.money.prices import ModelPrice, price_of
 
 FORECAST_COLUMNS = ["request_key", "messages_json", "image_sha256"]
 """The columns of `requests` a forecast reads."""

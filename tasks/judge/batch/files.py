@@ -10,9 +10,9 @@ import orjson
 from schemas.statuses import ReplyStatus
 from tasks.durable import store_error
 from tasks.judge.answers import Answer, one_line, read_answer
-from tasks.judge.batch_client import ASKED_PATH
-from tasks.judge.batch_seen import mapping, text
-from tasks.judge.batch_tables import custom_id
+from tasks.judge.batch.client import ASKED_PATH
+from tasks.judge.batch.seen import mapping, text
+from tasks.judge.batch.tables import custom_id
 
 MAX_RESULT_LINE_BYTES = 8 * 1024 * 1024
 """A longer line of a file of results is passed over: its request counts as one whose reply never came."""

@@ -20,11 +20,11 @@ from sqlalchemy.engine import Connection
 
 from schemas.benchmark import Judge
 from schemas.errors import InputError
-from tasks.judge.budget_tables import BUDGETS
-from tasks.judge.cost import output_bound
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import insert_where_absent
-from tasks.judge.prices import price_of, why_no_price
+from tasks.judge.money.cost import output_bound
+from tasks.judge.money.prices import price_of, why_no_price
+from tasks.judge.money.tables import BUDGETS
 
 BLOCKS = 50
 """A lease is at least this part of the budget where it can be: a killed worker holds no more than one, and what it reserved."""

@@ -1,4 +1,4 @@
-"""How long a provider that is away is waited for, by calls that may be made twice. Which calls those are: batch_steps.py."""
+"""How long a provider that is away is waited for, by calls that may be made twice. Which calls those are: steps.py."""
 
 import asyncio
 import time
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch_failures import CallFailedError
-from tasks.judge.batch_rules import BatchRules
+from tasks.judge.batch.failures import CallFailedError
+from tasks.judge.batch.rules import BatchRules
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 
 _Found = TypeVar("_Found")

@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch_tables import BATCH_LINES, BATCHES, Batch, BatchState, Line
+from tasks.judge.batch.tables import BATCH_LINES, BATCHES, Batch, BatchState, Line
 from tasks.judge.ledger_tables import ATTEMPTS, REPLIES, now_us
 from tasks.judge.owners import Process, is_dead
 from tasks.judge.sharing_tables import CLAIMS, OWNERS

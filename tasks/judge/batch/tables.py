@@ -1,4 +1,4 @@
-"""The ledger's tables of batches: those handed to a provider, and their lines not settled yet. Work on them is batch_store.py.
+"""The ledger's tables of batches: those handed to a provider, and their lines not settled yet. Work on them is store.py.
 
 A batch is an owner of claims (claims.py) that does not die: its requests stay claimed, for online runs too, until their lines
 are settled.

@@ -1,6 +1,6 @@
 """When a request may be sent: the limits of one key, shared by every process that uses the ledger.
 
-What is granted is worked out in allowance_leases.py and kept by allowance_tables.py; here the callers of one event loop
+What is granted is worked out in leases.py and kept by tables.py; here the callers of one event loop
 wait for it. Nothing is ever released: what a holder was granted and does not send is lost, at most half a second's worth.
 """
 
@@ -13,12 +13,12 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy.engine import Connection
 
-from tasks.judge import allowance_tables as tables
-from tasks.judge.allowance_leases import SLOT_LIFE_US
-from tasks.judge.allowance_line import SPREAD_S, Line
-from tasks.judge.allowance_notes import Notes
-from tasks.judge.allowance_tables import LONGEST_PAUSE_US, Clock, Lease, Report
 from tasks.judge.ledger_tables import now_us
+from tasks.judge.limits import tables
+from tasks.judge.limits.leases import SLOT_LIFE_US
+from tasks.judge.limits.line import SPREAD_S, Line
+from tasks.judge.limits.notes import Notes
+from tasks.judge.limits.tables import LONGEST_PAUSE_US, Clock, Lease, Report
 
 _Found = TypeVar("_Found")
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from tasks.judge.answers import Answer
-from tasks.judge.budget import reserve_for_good
-from tasks.judge.cost import Costs
 from tasks.judge.feed import Ask
 from tasks.judge.ledger import Ledger
+from tasks.judge.money.budget import reserve_for_good
+from tasks.judge.money.cost import Costs
 
 
 class BatchMoney:

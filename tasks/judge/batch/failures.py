@@ -1,4 +1,4 @@
-"""How a call of a Batch API fails, whatever the libraries raised. Calls are batch_client.py, what is done then batch_steps.py."""
+"""How a call of a Batch API fails, whatever the libraries raised. Calls are client.py, what is done then steps.py."""
 
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer

@@ -1,4 +1,4 @@
-"""A judge asked through its provider's Batch API: what a flow calls. How it goes is batch_rounds.py; see docs/batch.md."""
+"""A judge asked through its provider's Batch API: what a flow calls. How it goes is rounds.py; see docs/batch.md."""
 
 import asyncio
 import threading
@@ -12,17 +12,17 @@ from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.judge.answering import AnsweringModel
-from tasks.judge.batch_asks import PlannedAsks
-from tasks.judge.batch_client import BatchClient
-from tasks.judge.batch_collect import Collector, CostOf
-from tasks.judge.batch_failures import CallFailedError
-from tasks.judge.batch_patience import Patience
-from tasks.judge.batch_results import Results
-from tasks.judge.batch_rounds import OnProgress, Rounds
-from tasks.judge.batch_rules import AUTO_AT_LEAST, BatchRules
-from tasks.judge.batch_sending import Reserve, Sender
-from tasks.judge.batch_steps import Steps
-from tasks.judge.batch_store import lines_of, open_batches, settle
+from tasks.judge.batch.asks import PlannedAsks
+from tasks.judge.batch.client import BatchClient
+from tasks.judge.batch.collect import Collector, CostOf
+from tasks.judge.batch.failures import CallFailedError
+from tasks.judge.batch.patience import Patience
+from tasks.judge.batch.results import Results
+from tasks.judge.batch.rounds import OnProgress, Rounds
+from tasks.judge.batch.rules import AUTO_AT_LEAST, BatchRules
+from tasks.judge.batch.sending import Reserve, Sender
+from tasks.judge.batch.steps import Steps
+from tasks.judge.batch.store import lines_of, open_batches, settle
 from tasks.judge.bodies import check_parameters
 from tasks.judge.claims import Claims
 from tasks.judge.ledger import Ledger

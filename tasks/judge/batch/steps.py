@@ -3,7 +3,7 @@
     intended --upload--> uploaded --> creating --create--> live --collect--> ended
 
 Behind a kill or a lost reply stands a question, and the provider is asked it before anything is done again: for a file by its
-name, for a batch by the token in its metadata. What comes of a live batch is batch_results.py.
+name, for a batch by the token in its metadata. What comes of a live batch is results.py.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from pathlib import Path
 
 from schemas.errors import InputError
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch_client import BatchClient
-from tasks.judge.batch_failures import CallFailedError
-from tasks.judge.batch_patience import Patience
-from tasks.judge.batch_results import LostHoldError, Results
-from tasks.judge.batch_rules import BatchRules
-from tasks.judge.batch_seen import Seen
-from tasks.judge.batch_store import batch_of
-from tasks.judge.batch_tables import Batch, BatchState
+from tasks.judge.batch.client import BatchClient
+from tasks.judge.batch.failures import CallFailedError
+from tasks.judge.batch.patience import Patience
+from tasks.judge.batch.results import LostHoldError, Results
+from tasks.judge.batch.rules import BatchRules
+from tasks.judge.batch.seen import Seen
+from tasks.judge.batch.store import batch_of
+from tasks.judge.batch.tables import Batch, BatchState
 from tasks.judge.client import is_loopback
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import now_us

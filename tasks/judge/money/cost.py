@@ -12,10 +12,10 @@ import orjson
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer
-from tasks.judge.image_tokens import image_tokens
-from tasks.judge.observed import Observed
-from tasks.judge.prices import price_of
-from tasks.judge.text_tokens import n_text_tokens, n_text_tokens_most
+from tasks.judge.money.image_tokens import image_tokens
+from tasks.judge.money.observed import Observed
+from tasks.judge.money.prices import price_of
+from tasks.judge.money.text_tokens import n_text_tokens, n_text_tokens_most
 
 TOKENS_PER_MESSAGE = 3
 """And once more for the start of the answer: OpenAI's cookbook, "How to count tokens with tiktoken"."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.benchmark import Judge
-from tasks.judge.image_tokens import ImageRule, Patches, Tiles
+from tasks.judge.money.image_tokens import ImageRule, Patches, Tiles
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 STANDARD_TIERS = (None, "auto", "default", "flex")

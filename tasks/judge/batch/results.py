@@ -1,6 +1,6 @@
 """A batch that the provider has: looked at, collected when it has ended, given back where nobody will work on it.
 
-How it came to be there is batch_steps.py; what becomes of each line is batch_collect.py.
+How it came to be there is steps.py; what becomes of each line is collect.py.
 """
 
 import uuid
@@ -13,13 +13,13 @@ from typing import Any
 from schemas.errors import ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer
-from tasks.judge.batch_client import BatchClient
-from tasks.judge.batch_collect import Collector
-from tasks.judge.batch_failures import CallFailedError
-from tasks.judge.batch_patience import Patience
-from tasks.judge.batch_seen import Seen
-from tasks.judge.batch_store import change, lines_of
-from tasks.judge.batch_tables import Batch
+from tasks.judge.batch.client import BatchClient
+from tasks.judge.batch.collect import Collector
+from tasks.judge.batch.failures import CallFailedError
+from tasks.judge.batch.patience import Patience
+from tasks.judge.batch.seen import Seen
+from tasks.judge.batch.store import change, lines_of
+from tasks.judge.batch.tables import Batch
 from tasks.judge.ledger import Ledger
 
 N_ABSENT = 3

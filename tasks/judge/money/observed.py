@@ -8,9 +8,9 @@ from typing import TypeAlias
 from sqlalchemy import case, select, update
 from sqlalchemy.engine import Connection
 
-from tasks.judge.budget_tables import OBSERVED
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import insert_where_absent
+from tasks.judge.money.tables import OBSERVED
 
 N_PRIOR = 2
 """So many replies exactly as estimated are added to the observed ones: a few odd replies do not turn an estimate over."""

@@ -13,13 +13,13 @@ import orjson
 import polars as pl
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch_asks import PlannedAsks
-from tasks.judge.batch_files import RequestFile
-from tasks.judge.batch_results import LostHoldError
-from tasks.judge.batch_rules import BatchRules
-from tasks.judge.batch_steps import Steps
-from tasks.judge.batch_store import ClaimsLostError, declare, hold
-from tasks.judge.batch_tables import Batch, BatchState
+from tasks.judge.batch.asks import PlannedAsks
+from tasks.judge.batch.files import RequestFile
+from tasks.judge.batch.results import LostHoldError
+from tasks.judge.batch.rules import BatchRules
+from tasks.judge.batch.steps import Steps
+from tasks.judge.batch.store import ClaimsLostError, declare, hold
+from tasks.judge.batch.tables import Batch, BatchState
 from tasks.judge.bodies import request_body
 from tasks.judge.claims import Claims
 from tasks.judge.feed import Ask

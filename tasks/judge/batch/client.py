@@ -1,4 +1,4 @@
-"""The client of a provider's Batch API: files and batches, one call at a time. Their order and what is stored is batch_steps.py.
+"""The client of a provider's Batch API: files and batches, one call at a time. Their order and what is stored is steps.py.
 
 Beside client.py the only file that knows the `openai` package. The address, the key and its removal from texts are client.py's.
 """
@@ -21,8 +21,8 @@ from schemas.errors import StoreError
 from schemas.statuses import ReplyStatus
 from tasks.durable import store_error
 from tasks.judge.answers import Answer, one_line, read_answer
-from tasks.judge.batch_failures import CallFailedError
-from tasks.judge.batch_seen import TOKEN_NAME, Seen, mapping, read_seen, text
+from tasks.judge.batch.failures import CallFailedError
+from tasks.judge.batch.seen import TOKEN_NAME, Seen, mapping, read_seen, text
 from tasks.judge.client import CONNECT_TIMEOUT_S, DEFAULT_BASE_URL, api_key, cap_size, endpoint, no_response, without_key
 
 ASKED_PATH = "/v1/chat/completions"

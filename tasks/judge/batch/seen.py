@@ -1,4 +1,4 @@
-"""A batch as the provider shows it, read without trust in its shape. Calls are batch_client.py."""
+"""A batch as the provider shows it, read without trust in its shape. Calls are client.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ A moment not used soon is lost, so that a killed holder costs at most what it wa
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.allowance_headers import Heard
+from tasks.judge.limits.headers import Heard
 
 SECOND_US = 1_000_000
 TENTATIVE_PER_MINUTE = 600

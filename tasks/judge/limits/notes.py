@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tasks.judge.allowance_headers import Heard, Listener
-from tasks.judge.allowance_leases import Limit
-from tasks.judge.allowance_tables import Report
+from tasks.judge.limits.headers import Heard, Listener
+from tasks.judge.limits.leases import Limit
+from tasks.judge.limits.tables import Report
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from sqlalchemy import BigInteger, Column, String, Table, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
-from tasks.judge.allowance_headers import Heard
-from tasks.judge.allowance_leases import HORIZON_US, TENTATIVE_HORIZON_US, TENTATIVE_PER_MINUTE, Limit, Pace, Slot, grant
 from tasks.judge.ledger_tables import METADATA, insert_where_absent, now_us
+from tasks.judge.limits.headers import Heard
+from tasks.judge.limits.leases import HORIZON_US, TENTATIVE_HORIZON_US, TENTATIVE_PER_MINUTE, Limit, Pace, Slot, grant
 
 Clock: TypeAlias = Callable[[Connection], int]
 LONGEST_PAUSE_US = 300 * 1_000_000
