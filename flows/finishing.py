@@ -19,6 +19,7 @@ from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
 from tasks.publish.prefect_tasks import publish_tables
 from tasks.publish.publication import Published
+from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.gallery import gallery_of
 from tasks.publish.report.page import report_page
 from tasks.validate.checks import ValidationResult
@@ -53,7 +54,7 @@ def finish(run: OpenedRun, made: Made, fan_out: FanOut, reporter: Reporter) -> t
     )
     folder = run.lake.root / "publish" / LAYOUT / name / key
     if is_published(folder):
-        cells = pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet")
+        cells = load_cells(find_publication(run.lake.root, key))
         empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
         return publish(run, made, key, {BENCHMARK_LONG: cells} | empty, fan_out), means_for_prompts_like_these(cells)
     result = _check(run, made, key, fan_out, reporter)
