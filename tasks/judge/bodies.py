@@ -55,8 +55,11 @@ def request_body(
         return skeleton
     if picture is None:
         raise ValueError("the messages hold a picture and none was given")
-    uri = b"data:image/" + picture.image_format.lower().encode() + b";base64," + base64.b64encode(picture.content)
-    return uri.join(pieces)
+    start, encoded = f"data:image/{picture.image_format.lower()};base64,".encode(), base64.b64encode(picture.content)
+    woven = [pieces[0]]
+    for piece in pieces[1:]:
+        woven += (start, encoded, piece)
+    return b"".join(woven)  # one copy of the picture, however large
 
 
 def _sendable(message: Mapping[str, Any], marker: str) -> dict[str, Any]:

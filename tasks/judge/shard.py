@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
@@ -36,7 +37,7 @@ class PartPictures:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = pq.ParquetFile(path)
-        self._groups: OrderedDict[int, list[bytes | None]] = OrderedDict()
+        self._groups: OrderedDict[int, pa.Array] = OrderedDict()
         self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
         for group in range(self._file.num_row_groups):
             columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
@@ -47,7 +48,7 @@ class PartPictures:
     def __call__(self, image_sha256: str) -> Picture:
         """The picture with this digest. Raises CorruptLakeError where the part does not hold it."""
         group, row, image_format, width_px, height_px = self._places.get(image_sha256, (-1, -1, "", None, None))
-        content = self._read(group)[row] if group >= 0 else None
+        content = self._read(group)[row].as_py() if group >= 0 else None  # copied when it is asked for, not before
         if content is None:
             raise CorruptLakeError(
                 f"{self._path} does not hold the picture {image_sha256[:12]}; delete the partition and run again"
@@ -58,10 +59,10 @@ class PartPictures:
         """Close the file."""
         self._file.close()
 
-    def _read(self, group: int) -> list[bytes | None]:
+    def _read(self, group: int) -> pa.Array:
         if group not in self._groups:
             structs = self._file.read_row_group(group, columns=["image"]).column("image").combine_chunks()
-            self._groups[group] = structs.field("bytes").to_pylist()
+            self._groups[group] = structs.field("bytes")
             while len(self._groups) > GROUPS_HELD:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(group)
