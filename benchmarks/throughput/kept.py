@@ -35,4 +35,5 @@ def _plain_bytes(path: Path) -> bytes:
     table = pq.read_table(path, partitioning=None)
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    return sink.getvalue().to_pybytes()
+    plain: bytes = sink.getvalue().to_pybytes()
+    return plain

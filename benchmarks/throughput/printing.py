@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
@@ -78,13 +79,18 @@ def judging_cpu_s(run: Run) -> float:
     return run.stage_cpu_s["judge"]
 
 
+def _stage_cpu_s(stage: str, run: Run) -> float:
+    return run.stage_cpu_s[stage]
+
+
 def print_salon(console: Console, runs: Sequence[Run], few: int, many: int) -> None:
     """Where Salon's CPU and bytes go."""
     large = [run for run in runs if run.n == many]
     console.print("\nSalon's CPU, ms for one judgement more, by stage (process CPU at the stage's ends):")
     for stage in large[0].stage_cpu_s:
         if all(stage in run.stage_cpu_s for run in runs):
-            console.print(f"  {stage:<12}{slope_ms(runs, few, many, lambda run, at=stage: run.stage_cpu_s[at]):8.3f}")
+            console.print(f"  {stage:<12}{slope_ms(runs, few, many, partial(_stage_cpu_s, stage)):8.3f}")
+    console.print("  The rest of the whole run's slope is other processes' CPU: pictures are decoded in processes of their own.")
     server_s = min(run.usage.prefect_server_cpu_s for run in large)
     peak = min(run.usage.peak_tree_bytes for run in large) / 1e6
     console.print(

@@ -32,7 +32,7 @@ def main() -> int:
         folder = Path(name)
         make_pictures(folder, max(given.judgements, given.memory_items * 10))
         sizes = (given.judgements // 4, given.judgements)
-        cpu_s = {(k, n): [] for k in (1, 2) for n in sizes}
+        cpu_s: dict[tuple[int, int], list[float]] = {(k, n): [] for k in (1, 2) for n in sizes}
         for _ in range(given.repetitions):
             for (n_processes, n), found in cpu_s.items():
                 found.append(sum(each.cpu_s for each in judged(folder, base_url, n, n_processes, N_AT_ONCE)))

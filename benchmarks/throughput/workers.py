@@ -13,6 +13,7 @@ from pathlib import Path
 
 from flows import stages
 from flows.fan_out import in_this_process
+from flows.judging import SHARDS_AT_ONCE
 from flows.opening import OpenedRun, open_run
 from flows.progress import Reporter
 from schemas.benchmark import Limits
@@ -53,7 +54,7 @@ def work(benchmark: Path, n_processes: int, n_at_once: int) -> list[Worked]:
 def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
     """Two shards at a time, as a run does."""
     run = open_run(benchmark)
-    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // stages.SHARDS_AT_ONCE)})
+    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // SHARDS_AT_ONCE)})
     idle_bytes = _reset_peak()
     cpu_s, started = time.process_time(), time.perf_counter()
     waiting, answered = list(reversed(parts)), [0]
@@ -68,7 +69,7 @@ def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[Plan
                 with lock:
                     answered[0] += n
 
-    threads = [threading.Thread(target=judge) for _ in range(stages.SHARDS_AT_ONCE)]
+    threads = [threading.Thread(target=judge) for _ in range(SHARDS_AT_ONCE)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx2
 import orjson
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
+from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
@@ -44,12 +44,20 @@ class JudgeClient:
         # The SDK's timeouts are for each read; the deadline around the whole attempt is our own.
         timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        transport = DefaultAioHttpClient(
+        self._transport = DefaultAioHttpClient(
             limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [cap_size]}
         )
         self._client = AsyncOpenAI(
-            api_key=self._key or "none", base_url=judge.base_url or DEFAULT_BASE_URL, http_client=transport, max_retries=0
+            api_key=self._key or "none",
+            base_url=judge.base_url or DEFAULT_BASE_URL,
+            http_client=self._transport,
+            max_retries=0,
         )
+        base_url = self._client.base_url
+        self._url = base_url.copy_with(raw_path=base_url.raw_path + _PATH.lstrip("/").encode())
+        sent = {**self._client.default_headers, **self._client.auth_headers}
+        self._headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
+        self._extensions = {"timeout": timeout.as_dict()}  # what the transport adds where it builds the request itself
 
     async def ask(self, body: bytes) -> Answer:
         """Send one body and wait, at most the deadline, for the whole reply."""
@@ -58,24 +66,27 @@ class JudgeClient:
             async with asyncio.timeout(self._deadline_s):
                 response = await self._post(body)
                 answer = read_answer(response.status_code, response.headers, response.content)
-        except APIStatusError as error:
-            answer = read_answer(error.response.status_code, error.response.headers, error.response.content)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
         except _TooLargeError:
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
-        except APIConnectionError as error:
+        except httpx2.RequestError as error:
             answer = no_response(error)
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
         return self._without_key(replace(answer, latency_s=time.perf_counter() - started))
 
     async def _post(self, body: bytes) -> httpx2.Response:
-        """The SDK's plain way, past its typed parameters. A large body goes in pieces: whole, it would block the loop."""
-        if len(body) <= PIECE_BYTES:
-            return await self._client.post(_PATH, content=body, cast_to=httpx2.Response, options={"headers": _HEADERS})
-        headers = _HEADERS | {"content-length": str(len(body))}
-        return await self._client.post(_PATH, content=_pieces(body), cast_to=httpx2.Response, options={"headers": headers})
+        """Past the SDK's building of a request, which costs as much as sending it; its transport, headers and address stay.
+
+        A large body goes in pieces: whole, it would block the loop.
+        """
+        is_large = len(body) > PIECE_BYTES
+        headers = self._headers | {"content-length": str(len(body))} if is_large else self._headers
+        content = _pieces(body) if is_large else body
+        return await self._transport.send(
+            httpx2.Request("POST", self._url, headers=headers, content=content, extensions=self._extensions)
+        )
 
     async def shutdown_date(self) -> date | None:
         """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
@@ -108,7 +119,7 @@ class JudgeClient:
 
 
 _PATH = "/chat/completions"
-_HEADERS = {"content-type": "application/json", "accept-encoding": "identity"}
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def endpoint(judge: Judge) -> str:
@@ -194,7 +205,7 @@ async def cap_size(response: httpx2.Response) -> None:
         response.stream = _Capped(response.stream, is_packed)
 
 
-def no_response(error: APIConnectionError) -> Answer:
+def no_response(error: Exception) -> Answer:
     """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
     causes = list(_causes(error))
     if any(isinstance(cause, _TooLargeError) for cause in causes):

@@ -1,15 +1,17 @@
 """A shard's requests, judged in an event loop of its own: what a Prefect task or another machine's worker calls."""
 
 import asyncio
+import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
@@ -25,7 +27,7 @@ from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.store import Lake
 
-GROUPS_HELD = 2
+GROUPS_HELD = 1
 """Row groups of pictures (64 each) in memory at once; requests come in the order of the samples."""
 STOP_POLL_S = 0.1
 _ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
@@ -37,7 +39,7 @@ class PartPictures:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = pq.ParquetFile(path)
-        self._groups: OrderedDict[int, pa.Array] = OrderedDict()
+        self._groups: OrderedDict[int, pa.ChunkedArray] = OrderedDict()
         self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
         for group in range(self._file.num_row_groups):
             columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
@@ -59,10 +61,10 @@ class PartPictures:
         """Close the file."""
         self._file.close()
 
-    def _read(self, group: int) -> pa.Array:
+    def _read(self, group: int) -> pa.ChunkedArray:
         if group not in self._groups:
-            structs = self._file.read_row_group(group, columns=["image"]).column("image").combine_chunks()
-            self._groups[group] = structs.field("bytes")
+            table = self._file.read_row_group(group, columns=["image"])
+            self._groups[group] = pc.struct_field(table.column("image"), "bytes")
             while len(self._groups) > GROUPS_HELD:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(group)
@@ -94,12 +96,19 @@ def judge_shard(
         known = ledger.known(keys)
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):
             return Outcome(n_requests=len(known), n_cached=len(known))
+        _keep_what_is_loaded()
         pictures = PartPictures(lake.part(SAMPLES, dataset_id, part_index))
         try:
             judging = partial(judge_requests, requests, pictures, ledger, plan_id=plan_id, on_reply=on_reply)
             return asyncio.run(_judge(judging, ledger, rubric, judge, limits, run_id, stop))
         finally:
             pictures.close()
+
+
+@cache
+def _keep_what_is_loaded() -> None:
+    """Once in a process: the libraries' hundreds of thousands of objects stay, and a collection need not walk over them."""
+    gc.freeze()
 
 
 async def _judge(

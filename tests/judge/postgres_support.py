@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 START_LIMIT_S = 60.0
@@ -57,7 +58,7 @@ def running_postgres(*, is_synced: bool = False) -> Iterator[PostgresServer]:
     try:
         if user is not None:
             os.chown(folder, user.pw_uid, user.pw_gid)
-        identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        identity: dict[str, Any] = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         quiet = ["--auth=trust", "--username=salon", "--encoding=UTF8", "--locale=C", "--no-sync"]
         made = subprocess.run(
             [str(_program("initdb")), "-D", str(folder / "data"), *quiet],
