@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from prefect import Task
+
 from flows.fan_out import FanOut, one
 from flows.opening import OpenedRun
 from flows.progress import Reporter
 from tasks.judge.batch.judging import is_by_batch, is_under_way
 from tasks.judge.ledger import Ledger
+from tasks.judge.limits.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
@@ -27,8 +30,13 @@ def judge(
     run_id: str,
     fan_out: FanOut,
     reporter: Reporter,
+    *,
+    ask: Task[..., Outcome] = ask_judge,
 ) -> Outcome:
-    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
+    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then.
+
+    `ask` is the task that asks one shard online.
+    """
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
     with Ledger(run.ledger_url) as ledger:
         before = still_holds(run.lake, plan_id, ledger.state())
@@ -54,7 +62,7 @@ def judge(
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(run, online, common, fan_out):
+    for outcome in _online(run, online, common, fan_out, ask):
         reporter.advance("judge", outcome.n_cached)
         total += outcome
         reporter.tell("judge")
@@ -98,10 +106,11 @@ def _by_batch(
     return outcome
 
 
-def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
+def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut, ask: Task[..., Outcome]) -> Any:
     """The outcomes of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
-    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE)})
+    most = attempts_per_run(whole, sum(part.n_requests for part in parts))
+    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE), "attempts_per_run": most})
     calls = (
         {
             **common,
@@ -112,4 +121,4 @@ def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any],
         }
         for part in parts
     )
-    return fan_out(ask_judge, calls)
+    return fan_out(ask, calls)

@@ -6,13 +6,16 @@ only with its owner, after the reply is stored: what is claimed and has no reply
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
 from sqlalchemy.engine import Connection
 
+from schemas.errors import StoreError
 from tasks.judge import ledger_reading as reading
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import insert_where_absent, now_us
@@ -52,16 +55,23 @@ class Claims:
 
     async def take(self, keys: Collection[str]) -> Taken:
         """Claim what can be claimed of these keys. Durable when it returns."""
-        taken = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
+        was_known = self._is_known
+        taken, is_new = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
         self._is_known = True
+        self.is_lost |= was_known and is_new
         return taken
 
     async def renew(self) -> None:
-        """Say every few seconds that the owner lives, until cancelled."""
+        """Say every few seconds that the owner lives, until cancelled. A ledger that fails is asked again the next time."""
         while True:
             await asyncio.sleep(RENEW_EVERY_S)
-            if self._is_known and not await self.ledger.alone(self._renew):
-                self.owner_id, self.is_lost, self._is_known = secrets.token_hex(16), True, False
+            with contextlib.suppress(StoreError):  # else others would take over what is still being asked
+                if self._is_known and not await self.ledger.alone(self._renew):
+                    self.is_lost, self._is_known = True, False
+
+    async def give_back(self, request_key: str) -> None:
+        """Let others try what was not got here: two runs that wait for what the other failed to get would wait for ever."""
+        await self.ledger.alone(partial(_give_back, owner_id=self.owner_id, request_key=request_key))
 
     async def release(self) -> None:
         """Give all claims back: what was not asked may be asked by others."""
@@ -69,9 +79,11 @@ class Claims:
             await self.ledger.alone(lambda connection: _forget(connection, [self.owner_id]))
             self._is_known = False
 
-    def _take(self, connection: Connection, keys: list[str]) -> Taken:
+    def _take(self, connection: Connection, keys: list[str]) -> tuple[Taken, bool]:
+        """What was taken; whether the owner was not there, as at its first time or when it was thought gone."""
         moment_us = now_us(connection)
-        if not self._is_known:
+        is_new = not self._renew(connection)
+        if is_new:
             process = this_process()
             connection.execute(delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
@@ -92,17 +104,22 @@ class Claims:
         due = set(reading.reasks_due(connection, sorted(known)))
         done = known - due
         ours = held - done
-        return Taken(
+        taken = Taken(
             ours=frozenset(ours),
             due=frozenset(due & ours),
             done=frozenset(done),
             elsewhere=frozenset(keys) - ours - done,
             n_attempts=reading.n_attempts(connection, sorted(ours)),
         )
+        return taken, is_new
 
     def _renew(self, connection: Connection) -> bool:
         values = {"expires_at_us": _expiry_us(now_us(connection))}
         return connection.execute(update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(values)).rowcount == 1
+
+
+def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
+    connection.execute(delete(CLAIMS).where(CLAIMS.c.request_key == request_key, CLAIMS.c.owner_id == owner_id))
 
 
 def _forget(connection: Connection, owner_ids: list[str]) -> None:

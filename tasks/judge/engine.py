@@ -26,8 +26,9 @@ from tasks.judge.bodies import Picture, request_body
 from tasks.judge.claims import Claims
 from tasks.judge.client import JudgeClient
 from tasks.judge.feed import LEAST_BLOCK, Ask, Feed
-from tasks.judge.gates import Gates
+from tasks.judge.gates import NOT_SENT, Gates
 from tasks.judge.ledger import Ledger
+from tasks.judge.limits.attempts import Failures, used_up
 from tasks.judge.money.cost import Estimate
 from tasks.judge.outage import outage
 from tasks.judge.outcome import Outcome
@@ -61,7 +62,7 @@ async def judge_requests(
     feed = Feed(requests, claims, stopping, block=max(LEAST_BLOCK, limits.concurrency))
     answering = AnsweringModel(ledger, plan_id, client.judge)
     run = _Run(feed, images, ledger, client, rubric, gates, on_reply, retries, limits, answering, Breaker(n_failures_to_stop))
-    beside = [asyncio.create_task(run.keep_claims())]
+    beside = [asyncio.create_task(claims.renew())]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
     workers = [asyncio.create_task(run.work()) for _ in range(min(limits.concurrency, requests.height))]
@@ -71,8 +72,9 @@ async def judge_requests(
         for task in beside:
             task.cancel()
         await claims.release()
-    for worker in workers:
-        worker.result()
+    failed = [error for worker in workers if (error := worker.exception()) is not None]
+    if failed:
+        raise failed[0]
     run.outcome.n_requests, run.outcome.n_cached = requests.height, feed.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
     run.outcome.is_spent = gates.is_spent
@@ -106,6 +108,7 @@ class _Run:
     answering: AnsweringModel
     breaker: Breaker
     outcome: Outcome = field(default_factory=Outcome)
+    failures: Failures = field(default_factory=Failures)
     changed: JudgeChangedError | None = None
 
     @property
@@ -117,11 +120,6 @@ class _Run:
         """Stop when the caller says so."""
         await stop.wait()
         self.stopping.set()
-
-    async def keep_claims(self) -> None:
-        """Renew the claims; where the ledger fails, the next write says so to whom it concerns."""
-        with contextlib.suppress(Exception):
-            await self.feed.claims.renew()
 
     async def work(self) -> None:
         """One of `concurrency` workers: takes the next ask until there is none."""
@@ -138,6 +136,7 @@ class _Run:
         parameters = _parameters(ask.parameters_json)
         body = request_body(self.client.judge.model, parameters, orjson.loads(ask.messages_json), picture)
         estimate = self.gates.estimate(ask, picture)
+        del picture  # its bytes would stay for as long as the request is under way
         opened: str | None = None
         for ask_index in range(ask.ask_index, 2):
             answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, body, estimate, opened)
@@ -145,6 +144,8 @@ class _Run:
             if self.breaker.is_open:
                 self.stopping.set()
             if answer.status not in FINAL_REPLY_STATUSES:
+                if not self.stopping.is_set():  # else all are given back at the end
+                    await self.feed.claims.give_back(ask.request_key)
                 break
             reply = self.reply(ask, ask_index, answer, n_attempts)
             is_reasked = ask_index == 0 and is_reask_due(self.rubric, ask.variant, ask.facts_json, answer)
@@ -168,13 +169,13 @@ class _Run:
         while True:
             if not await self.gates.enter(estimate, self.stopping):
                 return await self.not_asked(opened), "", n_attempts
-            answer: Answer | None = None
+            answer: Answer | None = NOT_SENT
             try:
                 attempt_id = opened or await self.ledger.begin(ask.request_key, ask_index, self.client.judge.model)
                 opened = None
                 if not await self.gates.sit_out(self.stopping):
-                    answer = Answer(ReplyStatus.NOT_ASKED)
                     return await self.not_asked(attempt_id), "", n_attempts
+                answer = None  # from here on it may be billed, even where no answer comes
                 answer = await self.client.ask(body)
             finally:
                 await self.gates.leave(estimate, answer)
@@ -183,6 +184,7 @@ class _Run:
             if answer.status in FINAL_REPLY_STATUSES:
                 return answer, attempt_id, n_attempts
             await self.ledger.fail(attempt_id, answer.status, answer.detail)
+            self.failures.count(answer)
             n_tried[answer.status] += 1
             wait_s = self.wait_s(answer, n_tried)
             if wait_s is None:
@@ -190,11 +192,11 @@ class _Run:
             await self.sleep(wait_s)
 
     async def not_asked(self, opened: str | None) -> Answer:
-        """What becomes of an ask that may not be sent: the run is stopped, or its money is spent, and then it stops."""
+        """What becomes of an ask that may not be sent: the run is stopped, or its money or attempts are used up, so it stops."""
         self.stopping.set()
         if opened is not None:
             await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
-        return Answer(ReplyStatus.NOT_ASKED)
+        return NOT_SENT
 
     def wait_s(self, answer: Answer, n_tried: Counter[ReplyStatus]) -> float | None:
         """Seconds until the next attempt, None where there is none. What the provider asks for is the least that is waited."""
@@ -240,9 +242,11 @@ class _Run:
         )
 
     def raise_outage(self) -> None:
-        """Raise where the judge changed, the breaker opened, a request could not even be sent, or none got past the endpoint."""
+        """Raise where the judge changed, attempts ran out, the breaker opened, a request could not be sent, or none got past."""
         if self.changed is not None:
             raise self.changed
+        if self.gates.attempts is not None and self.gates.attempts.is_used_up:
+            raise used_up(self.client.judge, self.client.endpoint, self.gates.attempts.most, self.failures)
         n_ended = self.outcome.n_by_status
         is_all = bool(n_ended) and set(n_ended) <= {status.value for status in ENDPOINT_FAILURES}
         is_out = self.breaker.is_open or ((is_all or self.breaker.is_down) and not self.outcome.is_stopped)

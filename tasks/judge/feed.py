@@ -54,9 +54,13 @@ class Feed:
     async def next(self) -> Ask | None:
         """The next ask that is ours; None when there is none left, or the run is stopped."""
         async with self._lock:
-            while not self._ready and not self.stopping.is_set():
+            while not self.stopping.is_set():
                 if self.claims.is_lost:
                     self._start_over()
+                if self._ready:
+                    ask = self._ready.popleft()
+                    self._handed_out.add(ask.request_key)
+                    return ask
                 rows = self._next_rows()
                 if rows:
                     await self._claim(rows)
@@ -64,11 +68,7 @@ class Feed:
                     await self._wait()
                 else:
                     return None
-            if self.stopping.is_set():
-                return None
-            ask = self._ready.popleft()
-            self._handed_out.add(ask.request_key)
-            return ask
+            return None
 
     def _next_rows(self) -> dict[str, tuple[Any, ...]]:
         rows: dict[str, tuple[Any, ...]] = {}

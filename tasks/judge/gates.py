@@ -1,4 +1,4 @@
-"""What an attempt passes before it is sent: a place in flight, the key's limits, the run's money. Each is kept elsewhere."""
+"""What an attempt passes before it is sent: a place in flight, the key's limits, the run's attempts and money. Kept elsewhere."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,18 +14,20 @@ from tasks.judge.client import JudgeClient
 from tasks.judge.feed import Ask
 from tasks.judge.ledger import Ledger
 from tasks.judge.limits.allowance import Allowance, allowance_id
+from tasks.judge.limits.attempts import Attempts
 from tasks.judge.limits.concurrency import AdaptiveConcurrency
 from tasks.judge.money.budget import Budget
 from tasks.judge.money.cost import Costs, Estimate, stated_output_bound
 from tasks.judge.money.observed import load_observed, store_observed
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 
+NOT_SENT = Answer(ReplyStatus.NOT_ASKED, is_sent=False)
 _COMPLETIONS = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED})
 
 
 @dataclass(slots=True)
 class Gates:
-    """The gates of one shard. Without a budget no money is refused; `is_spent` says that some was.
+    """The gates of one shard. Without a budget no money is refused, `is_spent` says that some was; with attempts it is alike.
 
     `n_output_tokens_most` is what the provider counts beside the input when a request is sent.
     """
@@ -35,6 +37,7 @@ class Gates:
     costs: Costs
     n_output_tokens_most: int
     budget: Budget | None = None
+    attempts: Attempts | None = None
     is_spent: bool = False
 
     def estimate(self, ask: Ask, picture: Picture | None) -> Estimate:
@@ -43,13 +46,13 @@ class Gates:
         return self.costs.estimate(ask.messages_json, ask.image_sha256, width_px, height_px)
 
     async def enter(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
-        """Wait until one attempt may be sent. False where it may not: the run is stopped, or the money is spent."""
+        """Wait until one attempt may be sent. False where it may not: the run is stopped, its money or attempts are used up."""
         if not await self.places.acquire(stopping):
             return False
         is_in = False
         try:
             await self.allowance.wait(self._n_tokens(estimate), stopping)
-            is_in = not stopping.is_set() and await self._reserve(estimate)
+            is_in = not stopping.is_set() and await self._count_attempt() and await self._reserve(estimate, stopping)
         finally:
             if not is_in:
                 self.places.release(None, ReplyStatus.NOT_ASKED)
@@ -57,11 +60,9 @@ class Gates:
 
     async def sit_out(self, stopping: asyncio.Event) -> bool:
         """Wait out a pause that began while the attempt's row was written. False where the run was stopped meanwhile."""
-        while self.allowance.paused_s > 0:
-            if stopping.is_set():
-                return False
+        while self.allowance.paused_s > 0 and not stopping.is_set():
             await self.allowance.wait(0, stopping)
-        return True
+        return not stopping.is_set()
 
     async def leave(self, estimate: Estimate, answer: Answer | None) -> None:
         """Give the place back and settle what the attempt took; None: it was cut off, so that the worst is assumed."""
@@ -87,10 +88,14 @@ class Gates:
     def _n_tokens(self, estimate: Estimate) -> int:
         return estimate.n_input_tokens + self.n_output_tokens_most
 
-    async def _reserve(self, estimate: Estimate) -> bool:
-        if self.budget is not None and not await self.budget.reserve(estimate.worst_usd or 0.0):
-            self.is_spent = True
-        return not self.is_spent
+    async def _count_attempt(self) -> bool:
+        return self.attempts is None or await self.attempts.take()
+
+    async def _reserve(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
+        if self.budget is None or await self.budget.reserve(estimate.worst_usd or 0.0, stopping):
+            return True
+        self.is_spent |= not stopping.is_set()
+        return False
 
 
 @asynccontextmanager
@@ -101,16 +106,19 @@ async def open_gates(ledger: Ledger, client: JudgeClient, rubric: Rubric, limits
     costs = Costs(judge, rubric.n_output_tokens_expected, load_observed(ledger).get(about))
     name = allowance_id(client.endpoint, client.key_digest, judge.model)
     budget = Budget(ledger, run_id, limits.max_usd) if limits.max_usd is not None else None
+    attempts = Attempts(ledger, run_id, limits.attempts_per_run) if limits.attempts_per_run is not None else None
     gates = Gates(
         places=AdaptiveConcurrency(limits.concurrency),
         allowance=Allowance(ledger, name, limits.requests_per_minute, limits.tokens_per_minute),
         costs=costs,
         n_output_tokens_most=stated_output_bound(judge) or costs.n_output_tokens,
         budget=budget,
+        attempts=attempts,
     )
     try:
         yield gates
     finally:
-        if budget is not None:
-            await budget.close()
+        for purse in (budget, attempts):
+            if purse is not None:
+                await purse.close()
         await store_observed(ledger, about, costs.seen)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import polars as pl
@@ -28,7 +29,6 @@ from tasks.judge.ledger_writer import RESERVE_BYTES, GroupCommit, Write
 
 _Found = TypeVar("_Found")
 
-_OPEN = insert(ATTEMPTS)
 _END = (
     update(ATTEMPTS)
     .where(ATTEMPTS.c.attempt_id == bindparam("id"))
@@ -47,12 +47,14 @@ class Ledger:
         self._engine: Engine | None = None
         self._writer: GroupCommit | None = None
         self._insert: Executable = insert(REPLIES)
+        self._begin: Executable = insert(ATTEMPTS)
 
     # --- asking ---------------------------------------------------------------------------------------------------
     async def begin(self, request_key: str, ask_index: int, judge_model: str) -> str:
         """Record an attempt; when this returns, its row is durable and the request may be sent."""
         row = _attempt(request_key, ask_index, judge_model)
-        await self._open().commit(Write(_OPEN, [row], opens=True))
+        writer = self._open()
+        await writer.commit(Write(self._begin, [row], opens=True))
         return str(row["attempt_id"])
 
     async def fail(self, attempt_id: str, status: ReplyStatus, detail: str | None) -> None:
@@ -61,11 +63,12 @@ class Ledger:
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
+        writer = self._open()
         writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [row_of(reply)])]
         reask = _attempt(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
         if reask:
-            writes.append(Write(_OPEN, [reask]))
-        await self._open().commit(*writes)
+            writes.append(Write(self._begin, [reask]))
+        await writer.commit(*writes)
         return str(reask["attempt_id"]) if reask else None
 
     def store(self, replies: Sequence[JudgeReply]) -> int:
@@ -139,9 +142,13 @@ class Ledger:
         with self._lock:
             if self._writer is None:
                 self._engine = open_engine(self._url, self._busy_timeout_ms)
+                # Where the rows stand there already, they may be written again: a commit whose answer was lost.
                 self._insert = insert_where_absent(self._engine, REPLIES)
+                self._begin = insert_where_absent(self._engine, ATTEMPTS)
                 folder = sqlite_folder(self._url)
-                self._writer = GroupCommit(self._engine, lambda error: explain(self._url, error), folder, self._reserve_bytes)
+                explained = partial(explain, self._url)
+                patience_s = self._busy_timeout_ms / 1000
+                self._writer = GroupCommit(self._engine, explained, folder, self._reserve_bytes, patience_s)
             return self._writer
 
     def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:

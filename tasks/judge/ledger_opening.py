@@ -1,6 +1,7 @@
 """Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
 
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, inspect, select
 from sqlalchemy.engine import URL, Engine, make_url
@@ -10,9 +11,12 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from schemas.errors import InputError, StoreError
 from tasks.judge import sharing_tables  # noqa: F401 - its tables are made with the ledger's, and those of the next three
 from tasks.judge.batch import tables as _batches  # noqa: F401
-from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin_alone, insert_where_absent, make_durable
+from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin, insert_where_absent, make_durable
 from tasks.judge.limits import tables as _limits  # noqa: F401
 from tasks.judge.money import tables as _money  # noqa: F401
+
+_AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
+"""Words of a server that is not there, or no longer."""
 
 
 def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
@@ -21,7 +25,7 @@ def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url)
+        engine = create_engine(url) if folder is not None else create_engine(url, pool_pre_ping=True, connect_args=_network(url))
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
     try:
@@ -33,6 +37,14 @@ def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
             raise explain(url, error) from error
         raise
     return engine
+
+
+def _network(url: URL) -> dict[str, Any]:
+    """A server's machine that vanishes is noticed within half a minute; libpq would wait for hours. The URL has the last word."""
+    if url.get_driver_name() not in ("psycopg", "psycopg2"):
+        return {}
+    seconds = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
+    return {name: value for name, value in (seconds | {"tcp_user_timeout": 30_000}).items() if name not in url.query}
 
 
 def parse_url(address: str) -> URL:
@@ -69,8 +81,10 @@ def explain(url: URL, error: BaseException) -> StoreError:
         return error
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
     advice = "mend it, then run the same command again; what was stored is kept"
-    if "locked" in said or "busy" in said:
+    if "locked" in said or "busy" in said or "lock timeout" in said:
         advice = "another process holds it; wait for that one or stop it, then run the same command again"
+    elif any(words in said for words in _AWAY):
+        advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif "full" in said or "No space" in said:
         advice = "the disk is full; free space, then run the same command again: what was stored is kept"
     elif "not a database" in said or "malformed" in said:
@@ -101,7 +115,7 @@ def _create(engine: Engine) -> None:
     for is_last_try in (False, True):
         try:
             with engine.begin() as connection:
-                begin_alone(connection)
+                begin(connection, is_alone=True)
                 for table in METADATA.sorted_tables:
                     connection.execute(CreateTable(table, if_not_exists=True))
                     for index in table.indexes:

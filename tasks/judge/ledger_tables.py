@@ -11,10 +11,17 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.sql.expression import Executable
 
 VERSION = "2"
 BUSY_TIMEOUT_MS = 30_000
+
+LEAST_IDLE_MS = 10_000
+ONE_WRITER = 0x53616C6F6E
+"""The number of PostgreSQL's advisory lock that makes a transaction the only one of its kind in the database."""
+_PASSING = ("08", "40", "57P", "53300")
+"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
 
 METADATA = MetaData()
 
@@ -80,18 +87,29 @@ def new_state(engine: Engine) -> Executable:
 
 
 def make_durable(engine: Engine, busy_timeout_ms: int) -> None:
-    """On SQLite: every commit is on the disk before it returns, readers do not wait for the writer. PostgreSQL does so itself."""
-    if engine.dialect.name != "sqlite":
-        return
+    """Every commit is on the disk before it returns, and nobody waits for another longer than the timeout."""
+    set_up = _set_up_sqlite if engine.dialect.name == "sqlite" else _set_up_postgresql
+    event.listen(engine, "connect", lambda connection, _: set_up(connection, busy_timeout_ms))
 
-    def _set_pragmas(connection: Any, _: object) -> None:
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
-        _switch_to_wal(cursor, time.monotonic() + busy_timeout_ms / 1000)
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.close()
 
-    event.listen(engine, "connect", _set_pragmas)
+def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
+    """Readers do not wait for the writer."""
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+    _switch_to_wal(cursor, time.monotonic() + busy_timeout_ms / 1000)
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _set_up_postgresql(connection: Any, busy_timeout_ms: int) -> None:
+    """A machine that vanishes in mid-transaction holds its locks half the timeout: who waits for them outlives it."""
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {busy_timeout_ms}")
+    cursor.execute(f"SET idle_in_transaction_session_timeout = {max(busy_timeout_ms // 2, LEAST_IDLE_MS)}")
+    unsynced = "current_setting('synchronous_commit') IN ('off', 'local')"
+    cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsynced}")
+    cursor.close()
+    connection.commit()
 
 
 def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
@@ -107,10 +125,26 @@ def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
             return
 
 
-def begin_alone(connection: Connection) -> None:
-    """Begin the transaction as the only writer. Python's SQLite driver would otherwise commit each CREATE by itself."""
+def begin(connection: Connection, *, is_alone: bool) -> None:
+    """Begin a transaction that writes; with `is_alone` as the only one of its kind. SQLite has one writer at a time anyway.
+
+    Python's SQLite driver would otherwise commit each CREATE by itself. PostgreSQL reads what is committed, statement by
+    statement: without the lock, what a function read could be untrue by the time it writes, and two functions that touch
+    rows in different orders could wait for each other for ever.
+    """
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+    elif is_alone:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_WRITER})")
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    is_of_connection = isinstance(error, OperationalError) and state is None
+    return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
 
 
 def now_us(connection: Connection) -> int:

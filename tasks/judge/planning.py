@@ -36,6 +36,7 @@ def plan_rubric(
     stagings: tuple[Staging | None, Staging | None],
     first_index: int,
     on_part: Callable[[PlannedPart], None] | None = None,
+    occasion: str = "",
 ) -> list[PlannedPart]:
     """Plan the samples of `sources` into the stagings of judgements and of requests; what has no staging is not written.
 
@@ -45,7 +46,7 @@ def plan_rubric(
     judgements, requests = stagings
     seen: set[bytes] = set()
     found: list[PlannedPart] = []
-    for samples_parts, planned in _planned(lake, dataset_id, Planner(rubric, judge), sources):
+    for samples_parts, planned in _planned(lake, dataset_id, Planner(rubric, judge, occasion), sources):
         asked = keep_first(planned.asked.with_columns(samples_part=samples_parts.gather(planned.asked["sample"])), seen)
         by_part = asked.partition_by("samples_part", as_dict=True)
         if judgements:

@@ -13,13 +13,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import create_engine, select, update
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
+from tasks.judge import claims as claims_module
 from tasks.judge.claims import Claims
+from tasks.judge.feed import ASKED_COLUMNS, Feed
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
 from tasks.judge.owners import Process, is_dead, this_process
@@ -33,9 +35,8 @@ REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Sc
 
 
 def _take(ledger: Ledger, claims: Claims, keys: list[str]) -> Any:
-    taken = ledger.alone_now(lambda connection: claims._take(connection, sorted(keys)))
-    claims._is_known = True
-    return taken
+    del ledger  # the claims' own
+    return asyncio.run(claims.take(keys))
 
 
 def _n_rows(ledger: Ledger) -> tuple[int, int]:
@@ -99,6 +100,69 @@ def test_a_reask_that_is_owed_is_ours_again_and_only_the_reask(ledger: Ledger) -
     asyncio.run(unreadable())
     found = _take(ledger, one, KEYS[:1])
     assert (found.ours, found.due, found.n_attempts) == ({KEYS[0]}, {KEYS[0]}, {(KEYS[0], 0): 1, (KEYS[0], 1): 1})
+
+
+def _feed(ledger: Ledger, keys: list[str]) -> Feed:
+    rows = {name: keys if name == "request_key" else [None if name in ("variant", "image_sha256") else "{}"] * len(keys)
+            for name in ASKED_COLUMNS}  # fmt: skip
+    return Feed(pl.DataFrame(rows), Claims(ledger), asyncio.Event())
+
+
+def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger) -> None:
+    """An owner that was silent for too long may have been swept: what it had ready belongs to another by now."""
+
+    async def run() -> list[str]:
+        feed, other = _feed(ledger, KEYS), Claims(ledger)
+        handed = [await feed.next()]
+        await ledger.alone(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=1)) and None)
+        assert (await other.take(KEYS[:3])).ours == set(KEYS[:3])
+        feed.claims.is_lost = not await ledger.alone(feed.claims._renew)
+        assert feed.claims.is_lost
+        handed += [await feed.next() for _ in KEYS[3:]]
+        return [ask.request_key for ask in handed if ask is not None]
+
+    assert asyncio.run(run()) == [KEYS[0], *KEYS[3:]]
+
+
+def test_an_owner_that_was_swept_notices_when_it_claims_more(ledger: Ledger) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS[:2])
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=1)) and None)
+    _take(ledger, two, KEYS[:2])
+    assert not one.is_lost
+    assert _take(ledger, one, KEYS).ours == set(KEYS[2:])
+    assert one.is_lost
+    assert _n_rows(ledger) == (6, 2)  # and it is an owner again, or others would take those claims for a dead one's
+
+
+def test_what_was_given_back_another_gets_and_nothing_else(ledger: Ledger) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS[:3])
+    asyncio.run(two.give_back(KEYS[0]))  # not its own: nothing happens
+    assert _take(ledger, two, KEYS[:3]).ours == set()
+    asyncio.run(one.give_back(KEYS[1]))
+    assert _take(ledger, two, KEYS[:3]).ours == {KEYS[1]}
+
+
+def test_a_ledger_that_fails_once_does_not_end_the_renewing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims_module, "RENEW_EVERY_S", 0.02)
+
+    async def run() -> int:
+        with Ledger(f"sqlite:///{tmp_path}/ledger.db", busy_timeout_ms=50) as ledger:
+            claims = Claims(ledger)
+            await claims.take(KEYS)
+            renewing = asyncio.create_task(claims.renew())
+            with create_engine(f"sqlite:///{tmp_path}/ledger.db").connect() as holder:
+                holder.exec_driver_sql("BEGIN IMMEDIATE")
+                await asyncio.sleep(0.3)
+                holder.exec_driver_sql("UPDATE owners SET expires_at_us = 1")
+                holder.commit()
+            await asyncio.sleep(0.3)
+            assert not renewing.done()
+            renewing.cancel()
+            return await ledger.alone(lambda connection: int(connection.execute(select(OWNERS.c.expires_at_us)).scalar_one()))
+
+    assert asyncio.run(run()) > 1
 
 
 def test_the_running_process_is_alive_and_a_past_one_is_not() -> None:

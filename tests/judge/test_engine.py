@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,20 @@ import polars as pl
 import pytest
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Judge, Limits, Price
 from schemas.errors import JudgeChangedError, ProviderError, StoreError
 from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.bodies import Picture
 from tasks.judge.client import JudgeClient
 from tasks.judge.engine import judge_requests
-from tasks.judge.gates import open_gates
+from tasks.judge.gates import NOT_SENT, Gates, open_gates
 from tasks.judge.ledger import Ledger
+from tasks.judge.limits.attempts import attempts_per_run
+from tasks.judge.money.budget import Budget, leased_usd
+from tasks.judge.money.cost import Estimate
+from tasks.judge.money.purse import leased
 from tasks.judge.outcome import Outcome
 from tasks.judge.plan import plan_part
 from tasks.judge.retries import RETRIES, Retry
@@ -334,3 +340,173 @@ def test_an_endpoint_that_goes_away_at_the_end_of_a_shard_is_an_outage_and_not_a
     with pytest.raises(ProviderError, match="cannot be reached"):
         run(requests, limits=Limits(concurrency=1, deadline_s=2))
     assert len(ledger.known(requests["request_key"])) == provider.n == 18
+
+
+def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, requests: pl.DataFrame) -> list[Outcome]:
+    async def one() -> Outcome:
+        limits = Limits(concurrency=4, deadline_s=2, requests_per_minute=60_000)
+        client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+        try:
+            async with open_gates(ledger, client, rubric, limits, "run") as gates:
+                return await judge_requests(
+                    requests, lambda _: Picture(b"png", "PNG"), ledger, client,
+                    limits=limits, rubric=rubric, gates=gates, retries={},
+                )  # fmt: skip
+        finally:
+            await client.close()
+
+    async def both() -> list[Outcome]:
+        return list(await asyncio.wait_for(asyncio.gather(one(), one()), 40))
+
+    return asyncio.run(both())
+
+
+def test_two_runs_do_not_wait_for_what_each_failed_to_get(
+    provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, make_samples: Callable[..., pl.DataFrame]
+) -> None:
+    """Each claims a block and fails; with the claims kept, each would wait for ever for the other's reply."""
+    requests = plan_part(make_samples(130), rubric, judge)[1]
+    provider.then = provider.play(status=500)
+    outcomes = _two_at_once(provider, ledger, judge, rubric, requests)
+    assert [sum(outcome.n_by_status.values()) for outcome in outcomes] == [130, 130]
+
+
+async def _gates(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limits, then: Callable[..., Any]) -> Any:
+    client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+    try:
+        async with open_gates(ledger, client, rubric, limits, "gates") as gates:
+            return await then(gates)
+    finally:
+        await client.close()
+
+
+PICTURE = Picture(b"png", "PNG", 64, 64)
+PRICED = Price(input_usd_per_million=1, output_usd_per_million=1)
+WORST = Estimate(10, 10, 10, 10, 9, 9, 0.1, 0.3)
+
+
+def test_who_is_let_in_after_the_money_was_refused_to_another_keeps_no_money(
+    ledger: Ledger, rubric: Rubric, judge: Judge
+) -> None:
+    """A reservation nobody settles would make every other worker wait for ever."""
+
+    async def enter(gates: Gates) -> bool:
+        gates.is_spent = True
+        stopping = asyncio.Event()
+        is_in = await gates.enter(WORST, stopping)
+        if is_in:
+            await gates.leave(WORST, NOT_SENT)
+        assert gates.budget is not None
+        return await asyncio.wait_for(gates.budget.reserve(1.0), 10)  # all of it is there
+
+    priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
+    limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
+    assert asyncio.run(_gates(ledger, priced, rubric, limits, enter))
+
+
+def test_money_that_comes_back_while_the_ledger_is_asked_is_counted_with_what_the_ledger_has(ledger: Ledger) -> None:
+    async def run() -> bool:
+        budget = Budget(ledger, "race", 1.0)
+        assert await budget.reserve(0.5)
+        waiting = asyncio.create_task(budget.reserve(0.6))
+        await asyncio.sleep(0)  # it asks the ledger for 0.6, which has 0.5
+        budget.settle(0.5, 0.05)  # 0.45 here and 0.5 there
+        return await waiting
+
+    assert asyncio.run(run())
+
+
+def test_a_wait_for_money_ends_when_the_run_is_stopped(ledger: Ledger) -> None:
+    async def run() -> bool:
+        budget, stopping = Budget(ledger, "stopped", 1.0), asyncio.Event()
+        assert await budget.reserve(0.9)
+        waiting = asyncio.create_task(budget.reserve(0.5, stopping))
+        await asyncio.sleep(0.1)
+        stopping.set()
+        return await asyncio.wait_for(waiting, 5)
+
+    assert not asyncio.run(run())
+
+
+def test_a_run_that_is_stopped_while_it_waits_for_money_has_not_spent_it(ledger: Ledger, rubric: Rubric, judge: Judge) -> None:
+    async def stop(gates: Gates) -> bool:
+        stopping = asyncio.Event()
+        assert await gates.enter(WORST, stopping)
+        waiting = [asyncio.create_task(gates.enter(WORST, stopping)) for _ in range(3)]  # of 1.0, 0.3 each
+        await asyncio.sleep(0.2)
+        stopping.set()
+        assert sum(await asyncio.gather(*waiting)) == 2
+        return gates.is_spent
+
+    priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
+    limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
+    assert not asyncio.run(_gates(ledger, priced, rubric, limits, stop))
+
+
+def test_an_attempt_that_could_not_be_recorded_costs_nothing(
+    provider: Any, requests: pl.DataFrame, judge: Judge, rubric: Rubric, tmp_path: Path
+) -> None:
+    priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
+    limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
+    with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full:
+
+        async def ask(gates: Gates) -> None:
+            client = JudgeClient(priced, 4, 2)
+            with pytest.raises(StoreError, match="free space"):
+                await judge_requests(requests, lambda _: PICTURE, full, client, limits=limits, rubric=rubric, gates=gates)
+            await client.close()
+
+        asyncio.run(_gates(full, priced, rubric, limits, ask))
+        assert leased_usd(full, "gates") == 0
+    assert provider.n == 0
+
+
+def test_nothing_is_sent_that_was_let_in_before_the_stop(ledger: Ledger, rubric: Rubric, judge: Judge) -> None:
+    async def stop(gates: Gates) -> bool:
+        stopping = asyncio.Event()
+        assert await gates.enter(WORST, stopping)
+        stopping.set()  # while the attempt's row is written
+        return await gates.sit_out(stopping)
+
+    assert not asyncio.run(_gates(ledger, judge, rubric, Limits(concurrency=4), stop))
+
+
+def test_what_the_database_cannot_hold_is_an_error_and_the_ledger_goes_on(ledger: Ledger) -> None:
+    async def run() -> None:
+        attempt_id = await ledger.begin("a" * 64, 0, "judge")
+        reply = JudgeReply("a" * 64, 0, S.ANSWERED, "judge", ReplyOrigin.ASKED, n_input_tokens=2**70)
+        with pytest.raises(StoreError):
+            await asyncio.wait_for(ledger.finish(attempt_id, reply), 20)
+        await asyncio.wait_for(ledger.fail(attempt_id, S.BAD_RESPONSE, None), 20)
+
+    asyncio.run(run())
+
+
+QUICKLY = Limits(concurrency=4, deadline_s=2, requests_per_minute=60_000)
+
+
+def test_a_run_whose_attempts_are_used_up_stops_and_says_what_failed_most(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    good = provider.play(body=provider.complete('{"score": 1}'))
+    provider.script.extend([good] * 5 + [provider.play(body=b"<html>")])
+    provider.then = provider.play(status=503, body=b'{"error": {"message": "upstream is tired"}}')
+    with pytest.raises(ProviderError) as raised:
+        run(requests, limits=QUICKLY.model_copy(update={"attempts_per_run": 17}))
+    words = ["17 attempts", "12 that failed", "11 ended in server_error", "upstream is tired", "limits.attempts_per_run"]
+    assert all(word in str(raised.value) for word in words)
+    assert not raised.value.may_pass  # a retry of the shard has no attempt left either
+    assert (provider.n, len(ledger.known(requests["request_key"]))) == (17, 5)
+
+
+def test_as_many_attempts_as_are_needed_are_enough(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    assert run(requests, limits=QUICKLY.model_copy(update={"attempts_per_run": 20})).n_answered == 20
+    used = sha256(b"attempts of run").hexdigest()
+    assert ledger.read(lambda connection: connection.execute(leased(used)).scalar()) == 20
+
+
+def test_the_attempts_of_a_run_are_two_for_each_request_and_a_hundred() -> None:
+    assert attempts_per_run(Limits(), 500) == 1100
+    assert attempts_per_run(Limits(attempts_per_run=7), 500) == 7

@@ -118,12 +118,12 @@ def test_money_is_never_overspent_and_what_it_bought_is_kept(
     play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]], rubric: Rubric
 ) -> None:
     url = play(CANNED + PRICED)
-    outcome, _ = ask(url, 100, Limits(concurrency=16, max_usd=0.004))
+    outcome, _ = ask(url, 100, Limits(concurrency=16, max_usd=0.006))
     bill_usd = sum(account["usd"] for account in stats(url)["accounts"])
     assert outcome.is_spent
     assert 0 < outcome.n_answered < 100
-    assert bill_usd <= 0.004
-    assert bill_usd > 0.002  # and the money was used
+    assert bill_usd <= 0.006
+    assert bill_usd > 0.003  # and the money was used, but for the worst case of the next request
     assert outcome.cost_usd == pytest.approx(bill_usd, rel=1e-6)
 
 

@@ -8,10 +8,10 @@ BUDGETS = Table(
     "budgets",
     METADATA,
     Column("budget_id", String(64), primary_key=True),
-    Column("max_nusd", BigInteger, nullable=False),
-    Column("leased_nusd", BigInteger, nullable=False),
+    Column("most", BigInteger, nullable=False),
+    Column("leased", BigInteger, nullable=False),
 )
-"""One row a run, in whole billionths of a dollar. `leased` is what workers hold or have spent: never more than `max`."""
+"""One row a purse of a run: billionths of a dollar, or attempts. `leased` is what workers hold or have used, at most `most`."""
 
 OBSERVED = Table(
     "observed_tokens",

@@ -1,0 +1,406 @@
+"""What processes share, on PostgreSQL: claims, owners, limits, money, batches; and a server that goes away in mid-run."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from sqlalchemy import create_engine, event, select, text, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import ProviderError, StoreError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from tasks.judge.answering import AnsweringModel
+from tasks.judge.batch.store import ClaimsLostError, declare, hold, open_batches
+from tasks.judge.batch.tables import Batch, BatchState
+from tasks.judge.claims import Claims
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import LEDGER_META, ONE_WRITER, insert_where_absent
+from tasks.judge.limits.allowance import Allowance
+from tasks.judge.money.budget import Budget, Pool, leased_usd
+from tasks.judge.money.observed import Observed, load_observed, store_observed
+from tasks.judge.outcome import Outcome
+from tasks.judge.plan import plan_part
+from tasks.judge.shard import judge_shard
+from tasks.judge.sharing_tables import CLAIMS
+from tasks.store import Lake
+from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
+
+KEYS = [f"{index:064x}" for index in range(40)]
+N = 150
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def address(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """What these return that run in threads of their own; raises what the first to fail raised."""
+    found: list[Any] = [None] * len(works)
+
+    def run(place: int, work: Callable[[], Any]) -> None:
+        try:
+            found[place] = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            found[place] = error
+
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "it waits for ever"
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return found
+
+
+@pytest.fixture
+def shard(
+    judge: Judge, rubric: Rubric, make_samples: Callable[..., pl.DataFrame],
+    store_samples: Callable[..., tuple[Lake, str]], address: str,
+) -> Callable[..., Outcome]:  # fmt: skip
+    samples = make_samples(N)
+    lake, dataset_id = store_samples(samples)
+    requests = plan_part(samples, rubric, judge)[1]
+    limits = Limits(concurrency=8, deadline_s=5)
+
+    def run(limits: Limits = limits, **more: Any) -> Outcome:
+        return judge_shard(lake, dataset_id, 0, requests, rubric, judge, limits, address, **more)
+
+    return run
+
+
+def test_four_shards_at_once_buy_each_request_once(provider: Any, shard: Callable[..., Outcome]) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.01)
+    outcomes = at_once(*[shard] * 4)
+    assert Counter(Counter(provider.seen).values()) == {1: N}
+    assert sum(outcome.n_asked for outcome in outcomes) == N
+    assert [outcome.n_cached + outcome.n_answered for outcome in outcomes] == [N] * 4
+
+
+def test_attempts_of_a_run_are_counted_over_its_shards(provider: Any, shard: Callable[..., Outcome]) -> None:
+    provider.then = provider.play(status=400, body=b"{}")
+    limits = Limits(concurrency=8, deadline_s=5, attempts_per_run=60, requests_per_minute=60_000)
+
+    def work() -> int:
+        with pytest.raises(ProviderError, match="the 60 attempts of this run are used up"):
+            shard(limits=limits, run_id="a run")
+        return 1
+
+    assert at_once(work, work) == [1, 1]
+    assert provider.n == 60
+
+
+_HOLDER = """
+import asyncio, sys, time
+from tasks.judge.claims import Claims
+from tasks.judge.ledger import Ledger
+with Ledger(sys.argv[1]) as ledger:
+    taken = asyncio.run(Claims(ledger).take(sys.argv[2:]))
+    print(len(taken.ours), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_had_claimed_is_taken_over_at_once(address: str) -> None:
+    root = Path(__file__).parents[2]
+    holder = subprocess.Popen([sys.executable, "-c", _HOLDER, address, *KEYS[:5]], cwd=root, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"5\n"
+    with Ledger(address) as ledger:
+        claims = Claims(ledger)
+        assert asyncio.run(claims.take(KEYS[:6])).elsewhere == set(KEYS[:5])
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+        assert asyncio.run(claims.take(KEYS[:6])).ours == set(KEYS[:6])
+
+
+def test_claims_of_many_overlapping_blocks_have_one_owner_each(address: str) -> None:
+    def work(start: int) -> list[str]:
+        mine: list[str] = []
+        with Ledger(address) as ledger:
+            claims = Claims(ledger)
+            for turn in range(8):
+                first = (start + 5 * turn) % len(KEYS)
+                mine += asyncio.run(claims.take((KEYS + KEYS)[first : first + 20])).ours
+            return list(set(mine))
+
+    found = at_once(*(partial(work, 10 * index) for index in range(4)))
+    assert sorted(key for mine in found for key in mine) == KEYS
+
+
+def test_eight_threads_over_two_ledgers_never_overspend(address: str) -> None:
+    charged: list[float] = []
+
+    async def spend(ledger: Ledger, pool: Pool) -> None:
+        budget = Budget(ledger, "run", 1.0, pool)
+        while await budget.reserve(0.02):
+            await asyncio.sleep(0)
+            charged.append(0.015)
+            budget.settle(0.02, 0.015)
+        await budget.close()
+
+    with Ledger(address) as one, Ledger(address) as other:
+        pools = {one: Pool(), other: Pool()}
+        at_once(*(lambda ledger=ledger: asyncio.run(spend(ledger, pools[ledger])) for ledger in [one, other] * 4))
+        assert 0.9 <= sum(charged) <= 1.0
+        assert leased_usd(one, "run") == pytest.approx(sum(charged))
+
+
+def test_two_allowances_share_one_limit(address: str) -> None:
+    sent: list[float] = []
+
+    async def send() -> int:
+        with Ledger(address) as ledger:
+            allowance, n, stopping = Allowance(ledger, "key", 1200), 0, asyncio.Event()
+            while len(sent) < 40:
+                await allowance.wait(10, stopping)
+                sent.append(time.monotonic())
+                n += 1
+            return n
+
+    counts = at_once(*[lambda: asyncio.run(send())] * 2)
+    assert min(counts) > 4  # both got some
+    assert sent[39] - sent[0] >= 39 / 20 - 0.3  # 20 a second for both together; each alone would halve the time
+
+
+def test_observed_tokens_and_the_answering_model_are_one_for_all(address: str) -> None:
+    judge = Judge(model="judge")
+
+    def work(index: int) -> bool:
+        with Ledger(address) as ledger:
+            for _ in range(5):
+                asyncio.run(store_observed(ledger, ("r", "1", "judge"), Observed(1, 10, 11, 0, 5, 0.5)))
+            return asyncio.run(AnsweringModel(ledger, "plan", judge).check(f"model-{index}")) is None
+
+    assert sum(at_once(*(partial(work, index) for index in range(4)))) == 1
+    with Ledger(address) as ledger:
+        assert load_observed(ledger)["r", "1", "judge"].n_input_reported == 220
+
+
+def test_a_batch_is_declared_once_and_held_by_one(address: str) -> None:
+    def batch(claims: Claims, token: str) -> Batch:
+        return Batch(token, "e", "K", "judge", BatchState.INTENDED, 5, 100, holder_id=claims.owner_id)
+
+    with Ledger(address) as one, Ledger(address) as other:
+        first, second = Claims(one), Claims(other)
+
+        def try_to_declare(claims: Claims, token: str) -> bool:
+            asyncio.run(claims.take(KEYS[:5]))
+            try:
+                claims.ledger.alone_now(partial(declare, batch=batch(claims, token), asks=dict.fromkeys(KEYS[:5], 0)))
+            except ClaimsLostError:
+                return False
+            return True
+
+        assert sorted(at_once(partial(try_to_declare, first, "a" * 32), partial(try_to_declare, second, "b" * 32))) == [
+            False,
+            True,
+        ]
+        (found,) = one.read(partial(open_batches, judge_model="judge"))
+        one.alone_now(lambda connection: connection.execute(text("update batches set holder_id = null")))
+        held = at_once(
+            *(partial(c.ledger.alone_now, partial(hold, token=found.token, holder_id=c.owner_id)) for c in (first, second))
+        )
+        assert sum(one is not None for one in held) == 1
+
+
+def _n_deadlocks(address: str) -> int:
+    """Of this database, once all who used it are gone: they count when they leave."""
+    engine = create_engine(address)
+    others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    with engine.connect() as connection:
+        while connection.execute(text(f"select count(*) {others}")).scalar_one():
+            time.sleep(0.02)
+        found = connection.execute(text("select deadlocks from pg_stat_database where datname = current_database()"))
+        n_deadlocks = int(found.scalar_one())
+    engine.dispose()
+    return n_deadlocks
+
+
+def _touch(connection: Connection, names: list[str]) -> None:
+    for name in names:
+        connection.execute(update(LEDGER_META).where(LEDGER_META.c.name == name).values(value="1"))
+        time.sleep(0.01)
+
+
+def test_functions_that_touch_rows_in_two_orders_never_lock_each_other_out(address: str) -> None:
+    """A deadlock would be mended by trying again, a second later."""
+
+    def work(names: list[str]) -> None:
+        with Ledger(address) as ledger:
+            for _ in range(5):
+                ledger.alone_now(partial(_touch, names=names))
+
+    with Ledger(address) as ledger:
+        rows = [{"name": "x", "value": "0"}, {"name": "y", "value": "0"}]
+        ledger.alone_now(
+            lambda connection: connection.execute(insert_where_absent(connection.engine, LEDGER_META), rows) and None
+        )
+    at_once(partial(work, ["x", "y"]), partial(work, ["y", "x"]))
+    assert _n_deadlocks(address) == 0
+
+
+def test_replies_stored_in_two_orders_never_lock_each_other_out(address: str) -> None:
+    keys = [f"{index:064x}" for index in range(1500)]
+    replies = [JudgeReply(key, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1") for key in keys]
+
+    def store(listed: list[JudgeReply]) -> None:
+        with Ledger(address) as ledger:
+            ledger.store(listed)
+
+    store(replies[:1])
+    at_once(partial(store, replies), partial(store, replies[::-1]))
+    assert _n_deadlocks(address) == 0
+
+
+def test_a_function_whose_connection_is_cut_before_its_commit_is_run_again_and_counts_once(address: str) -> None:
+    n_runs = 0
+
+    def count(connection: Connection) -> int:
+        nonlocal n_runs
+        n_runs += 1
+        connection.execute(insert_where_absent(connection.engine, CLAIMS), [{"request_key": KEYS[n_runs], "owner_id": "o"}])
+        if n_runs == 1:
+            connection.execute(text("select pg_terminate_backend(pg_backend_pid())"))
+        return n_runs
+
+    with Ledger(address) as ledger:
+        assert ledger.alone_now(count) == 2
+        assert ledger.read(lambda connection: list(connection.execute(select(CLAIMS.c.request_key)).scalars())) == [KEYS[2]]
+
+
+def test_a_commit_without_an_answer_is_made_again_for_rows_and_not_for_functions(address: str) -> None:
+    n_runs = 0
+
+    def count(_: Connection) -> None:
+        nonlocal n_runs
+        n_runs += 1
+
+    with Ledger(address) as ledger:
+        ledger.known([])
+        to_cut = [2, 1]
+
+        def cut(connection: Connection) -> None:
+            if to_cut:
+                to_cut.pop()
+                pid = connection.execute(text("select pg_backend_pid()")).scalar_one()
+                elsewhere = create_engine(address)
+                with elsewhere.connect() as other:
+                    other.execute(text(f"select pg_terminate_backend({pid}, 5000)"))
+                elsewhere.dispose()
+
+        assert ledger._engine is not None
+        event.listen(ledger._engine, "commit", cut)
+        with pytest.raises(StoreError):
+            ledger.alone_now(count)
+        reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
+        assert ledger.store([reply]) == 1
+        assert (n_runs, to_cut) == (1, [])
+
+
+def test_a_reply_is_stored_though_a_function_beside_it_waits_in_vain(address: str) -> None:
+    async def together(ledger: Ledger) -> list[Any]:
+        attempt_id = await ledger.begin(KEYS[0], 0, "judge")
+        reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
+        slow = asyncio.create_task(ledger.alone(lambda connection: connection.execute(text("select pg_sleep(0.5)")) and None))
+        await asyncio.sleep(0.1)
+        engine = create_engine(address)
+        with engine.connect() as holder:  # next in the queue for the lock
+            locking = asyncio.create_task(asyncio.to_thread(holder.execute, text(f"select pg_advisory_lock({ONE_WRITER})")))
+            await asyncio.sleep(0.2)
+            both = (ledger.alone(lambda _: None), ledger.finish(attempt_id, reply))  # one transaction, once the slow one ends
+            held = list(await asyncio.gather(*both, return_exceptions=True))
+            await asyncio.gather(slow, locking)
+            holder.execute(text(f"select pg_advisory_unlock({ONE_WRITER})"))
+        engine.dispose()
+        return held
+
+    with Ledger(address, busy_timeout_ms=400) as ledger:
+        held = asyncio.run(together(ledger))
+        assert [type(one) for one in held] == [StoreError, type(None)]
+        assert ledger.known(KEYS) == {KEYS[0]}
+
+
+def _crash(address: str) -> None:
+    """Kill one of the server's processes: it throws out all clients, recovers from its log, and goes on."""
+    engine = create_engine(address)
+    with suppress(OperationalError), engine.connect() as connection:
+        pid = connection.execute(text("select pg_backend_pid()")).scalar_one()
+        os.kill(int(pid), signal.SIGKILL)
+    engine.dispose(close=False)
+
+
+def test_a_server_that_crashes_in_mid_run_is_waited_for_and_no_reply_is_lost(
+    provider: Any, shard: Callable[..., Outcome], address: str
+) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.05)
+    told: list[str] = []
+
+    def crash() -> None:
+        while provider.n < 30:
+            time.sleep(0.01)
+        _crash(address)
+
+    crasher = threading.Thread(target=crash)
+    crasher.start()
+    n_runs, outcome = 0, None
+    while outcome is None and n_runs < 4:
+        n_runs += 1
+        try:
+            outcome = shard(on_reply=lambda reply: told.append(reply.request_key))
+        except StoreError:  # the same command goes on
+            time.sleep(0.5)
+    crasher.join()
+    assert outcome is not None
+    assert outcome.n_cached + outcome.n_answered == N
+    assert len(set(told)) == len(told)  # what anyone was told of is never bought again
+    assert provider.n <= N + 8  # at most what was in flight
+    with Ledger(address) as ledger:
+        assert len(ledger.known(ledger.read(lambda c: list(c.execute(text("select request_key from replies")).scalars())))) == N
+
+
+def test_a_server_that_stays_away_is_an_error_that_resumes(address: str, postgres: PostgresServer) -> None:
+    elsewhere = create_engine(postgres.new_database(), isolation_level="AUTOCOMMIT")
+    name = address.rpartition("/")[2]
+    reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
+    with Ledger(address, busy_timeout_ms=500) as ledger, elsewhere.connect() as server:
+        attempt_id = asyncio.run(ledger.begin(KEYS[0], 0, "judge"))
+        server.execute(text(f"alter database {name} allow_connections false"))
+        server.execute(text(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"))
+        with pytest.raises(StoreError, match="check that the server runs"):
+            asyncio.run(ledger.finish(attempt_id, reply))
+        back = threading.Timer(0.3, lambda: server.execute(text(f"alter database {name} allow_connections true")))
+        back.start()
+        asyncio.run(ledger.finish(attempt_id, reply))  # waited for, and stored
+        back.join()
+        assert ledger.known(KEYS) == {KEYS[0]}
+    elsewhere.dispose()
