@@ -414,7 +414,7 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(
     bench.wire.on_call = kill
     child.append(bench.start(n_replies))
     child[0].process.join(60)
-    assert child[0].process.exitcode == -signal.SIGKILL
+    assert child[0].process.exitcode in (-signal.SIGKILL, 255)  # 255: the fork server saw it die and could not say of what
     outcome = bench.run()
     assert outcome.n_cached + outcome.n_answered == N_REQUESTS
     assert bench.replies().filter(status="answered").height == N_REQUESTS
