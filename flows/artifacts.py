@@ -45,7 +45,7 @@ class ProgressArtifact:
             update_progress_artifact(artifact_id=self._id, progress=100 * share)
 
 
-def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame) -> None:
+def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
     """Create the run's artifacts, each under a key of the benchmark's own, and send its events.
 
     `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
@@ -64,7 +64,7 @@ def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame) 
         images = trend_markdown(cells, _drift(summary.published.folder.parent))
         if images:
             create_markdown_artifact(images, key=f"salon-trend-{name}", description=f"Trend of {title}")
-    emit_after_run(run, summary, cells)
+    emit_after_run(run, summary, cells, is_backfill=is_backfill)
 
 
 def page_address(folder: Path) -> str | None:

@@ -8,7 +8,19 @@ from typing import NoReturn
 
 import typer
 
-from flows.commands import agreement, instruments, opening_page, probing, reading, running, serving, verifying
+from flows.commands import (
+    agreement,
+    anchors,
+    backfilling,
+    instruments,
+    nightly,
+    opening_page,
+    probing,
+    reading,
+    running,
+    serving,
+    verifying,
+)
 from schemas.errors import SalonError
 
 EXIT_INTERRUPTED = 130
@@ -25,6 +37,8 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "demo": running.demo,
     "run": running.run,
     "plan": running.plan,
+    "nightly": nightly.nightly,
+    "backfill": backfilling.backfill,
     "import": running.import_,
     "table": reading.table,
     "open": opening_page.open_page,
@@ -64,6 +78,13 @@ RUBRIC_COMMANDS: dict[str, Callable[..., int]] = {"list": instruments.list_, "sh
 for _name, _function in RUBRIC_COMMANDS.items():
     rubrics.command(_name)(_exiting(_function))
 app.add_typer(rubrics, name="rubrics")
+anchor_sets = typer.Typer(
+    help="Freeze and list the samples that are judged anew every night.", no_args_is_help=True, rich_markup_mode=None
+)
+ANCHOR_COMMANDS: dict[str, Callable[..., int]] = {"freeze": anchors.freeze, "list": anchors.list_}
+for _name, _function in ANCHOR_COMMANDS.items():
+    anchor_sets.command(_name)(_exiting(_function))
+app.add_typer(anchor_sets, name="anchors")
 
 
 def main() -> NoReturn:

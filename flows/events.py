@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from flows.pipeline import RunSummary
 
 
-def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame) -> list[str]:
+def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
     """Send what the run's publication gives occasion for; the names of what was sent.
 
-    A publication that was there before, or is not the current one (a backfill), is only said to be published. `cells` are its
+    A publication that was there before, is not the current one, or is a backfill's, is only said to be published. `cells` are its
     means for prompts like these.
     """
     published, lake_root, name = summary.published, run.lake.root, run.benchmark.name
     alerts: list[Alert] = []
-    if published.is_new and published.is_current:
+    if published.is_new and published.is_current and not is_backfill:
         compared = published.folder / f"{COMPARISONS.name}.parquet"
         drift = lake_root / "publish" / LAYOUT / name / f"{DRIFT.name}.parquet"
         alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.night_notes import notes
 from rubrics.model import Rubric
 from schemas.tables import DRIFT, JUDGEMENTS, SCORES, conform
 from tasks.aggregate.drift import drift
@@ -56,14 +57,28 @@ def drift_of_lake(
     """
     nights = nightly_publications(lake_root, benchmark, until)
     anchors = [anchors_of(lake_root, publication, rubrics) for publication in nights]
-    series = night_series([load_cells(publication) for publication in nights], anchors)
+    series = night_series([own_cells(lake_root, publication) for publication in nights], anchors)
     return drift(series if bridge is None else joined(series, bridge), n_baseline=n_baseline, headline=headline)
 
 
+def own_cells(lake_root: Path, publication: Publication) -> pl.DataFrame:
+    """A night's cells; where it is noted, those of the checkpoints it was about, without earlier ones and the baseline."""
+    cells, note = load_cells(publication), notes(lake_root, publication.benchmark).get(publication.run_date)
+    if note is None:
+        return cells
+    named = pl.concat_str("model", "checkpoint", separator="/").is_in([f"{m}/{c}" for m, c in note.checkpoints.items()])
+    return cells.filter(named)
+
+
 def nightly_publications(lake_root: Path, benchmark: str, until: date | None = None) -> list[Publication]:
-    """One publication for each run date, oldest first: of several, the one the latest run made or found."""
+    """One publication for each run date, oldest first: of several, the one the latest run made or found.
+
+    Once `salon nightly` has noted a night of the benchmark, the nights are those it noted: a backfill's publication is none.
+    """
     ran = {row["publication_id"]: row["finished_at"] for row in runs(Lake(lake_root)).sort("finished_at").to_dicts()}
     mine = [p for p in publications(lake_root) if p.benchmark == benchmark]
+    noted = {note.publication_id for note in notes(lake_root, benchmark).values()}
+    mine = [p for p in mine if p.publication_id in noted] if noted else mine
     known = [p for p in mine if until is None or p.run_date <= until.isoformat()]
     in_order = sorted(known, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
     return list({publication.run_date: publication for publication in in_order}.values())

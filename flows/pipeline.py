@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 from flows import finishing, stages
 from flows.fan_out import FanOut
 from flows.judging import judge
+from flows.night_notes import Night, note_night
 from flows.nights import write_drift
 from flows.opening import OpenedRun
 from flows.progress import Reporter
@@ -18,6 +20,7 @@ from schemas.errors import GateBlockedError
 from schemas.statuses import CellStatus
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
+from tasks.judge.precedence import going_first
 from tasks.judge.recorded import ImportResult
 from tasks.judge.sunset import sunset_warning
 from tasks.publish.code_version import code_version
@@ -59,20 +62,27 @@ def run_pipeline(
     reporter: Reporter,
     checkpoints: Sequence[str] | None = None,
     replies: Path | None = None,
+    *,
+    night: Night | None = None,
+    asked_before: Outcome | None = None,
 ) -> RunSummary:
     """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
 
+    `night`: the run is that night's: its anchors are asked too, before any backfill's questions, and it is noted. `asked_before`:
+    all that is to be asked was asked, with this outcome (a backfill's); what has no reply stays without one.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
-    dataset = stages.ingest(run, fan_out, reporter, checkpoints)
+    dataset = stages.ingest(run, fan_out, reporter, checkpoints, night.anchor_set if night else None)
     planned = stages.plan(run, dataset.dataset_id, fan_out, reporter)
-    imported, asked = None, Outcome(n_requests=planned.n_requests)
-    if replies is None:
+    imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
+    if replies is None and asked_before is None:
         _warn_of_sunsets(run, reporter)
-        asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
+        models = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+        with going_first(run.ledger_url, models) if night else nullcontext():
+            asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
         _say_what_is_missing(run, asked, reporter)
-    else:
+    elif replies is not None:
         imported = stages.import_recorded(run, dataset.dataset_id, planned, replies)
     code = code_version()
     snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
@@ -85,6 +95,10 @@ def run_pipeline(
         raise
     summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
     record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id, code))
+    if night:
+        note_night(
+            run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=not summary.n_blocked
+        )
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     write_index(run.lake.root)
     return summary

@@ -75,13 +75,14 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     dataset = stages.ingest(run, in_this_process, reporter, checkpoints)
     planned = stages.plan(run, dataset.dataset_id, in_this_process, reporter)
     with Ledger(run.ledger_url) as ledger:
-        rows = _forecasts(run, dataset.dataset_id, planned, ledger, reporter)
+        rows = forecasts(run, dataset.dataset_id, planned, ledger, reporter)
     return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)
 
 
-def _forecasts(
+def forecasts(
     run: OpenedRun, dataset_id: str, planned: stages.Plan, ledger: Ledger, reporter: Reporter
 ) -> tuple[PlannedRubric, ...]:
+    """What is left to ask of a plan, for each rubric and judge."""
     observed = load_observed(ledger)
     tallies: dict[tuple[str, str], Tally] = {}
     reporter.start("count", len(planned.parts))

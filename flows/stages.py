@@ -10,10 +10,12 @@ import polars as pl
 from flows.fan_out import FanOut
 from flows.opening import OpenedRun
 from flows.progress import Reporter
+from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
 from tasks.ingest.samples import IngestResult, find_shards, finish
+from tasks.judge.anchors import anchor_sources, anchors_of, read_anchors
 from tasks.judge.ledger import Ledger
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
 from tasks.judge.planning import PlannedPart, is_planned, new_stagings, staged_judgements, together
@@ -38,8 +40,14 @@ class Plan:
         return sum(part.n_requests for part in self.parts)
 
 
-def ingest(run: OpenedRun, fan_out: FanOut, reporter: Reporter, checkpoints: Collection[str] | None = None) -> IngestResult:
-    """Every source into one dataset of the lake."""
+def ingest(
+    run: OpenedRun,
+    fan_out: FanOut,
+    reporter: Reporter,
+    checkpoints: Collection[str] | None = None,
+    anchor_set: str | None = None,
+) -> IngestResult:
+    """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`."""
     reporter.start("ingest", 0)
     staging = run.lake.stage(SAMPLES)
 
@@ -51,6 +59,9 @@ def ingest(run: OpenedRun, fan_out: FanOut, reporter: Reporter, checkpoints: Col
     try:
         for written in fan_out(open_samples, calls()):
             reporter.advance("ingest", written.n_rows)
+            n_shards += 1
+        if anchor_set is not None:
+            staging.write_part(n_shards, read_anchors(run.lake, anchor_set))
             n_shards += 1
         return finish(staging, n_shards)
     finally:
@@ -71,7 +82,8 @@ def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -
         summary = summarise(staged)
         for rubric in run.rubrics.values():
             mine = summary.filter(summary["rubric_id"] == rubric.id)
-            check_something_to_ask(mine, run.rubrics, _with_first_row(run, dataset_id, run.sources_for(rubric.id)))
+            if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
+                check_something_to_ask(mine, run.rubrics, _with_first_row(run, dataset_id, run.sources_for(rubric.id)))
         key = plan_id(staged, run.rubrics.values(), dataset_id=dataset_id)
         if not is_planned(run.lake, key):
             _planned(run, dataset_id, fan_out, (None, requests))
@@ -88,8 +100,10 @@ def _planned(
     run: OpenedRun, dataset_id: str, fan_out: FanOut, stagings: tuple[Staging | None, Staging | None],
     reporter: Reporter | None = None,
 ) -> list[PlannedPart]:  # fmt: skip
-    """Plan every rubric with every judge, in an order that is the plan's own: parts are found again by their number."""
-    choices = [(run.rubrics[rubric_id], judge) for rubric_id in sorted(run.rubrics) for judge in _by_model(run.benchmark.judges)]
+    """Plan every rubric with every judge, in an order that is the plan's own: parts are found again by their number.
+
+    Anchors in the dataset come last, asked on the occasion of the run date.
+    """
     n_parts = len(run.lake.parts(SAMPLES, dataset_id))
     calls = (
         {
@@ -97,11 +111,12 @@ def _planned(
             "dataset_id": dataset_id,
             "rubric": rubric,
             "judge": judge,
-            "sources": run.sources_for(rubric.id),
+            "sources": sources,
             "stagings": stagings,
             "first_index": number * n_parts,
+            "occasion": occasion,
         }
-        for number, (rubric, judge) in enumerate(choices)
+        for number, (rubric, judge, sources, occasion) in enumerate(_choices(run, dataset_id))
     )
     parts: list[PlannedPart] = []
     for planned in fan_out(plan_questions, calls):
@@ -109,6 +124,18 @@ def _planned(
         if reporter:
             reporter.advance("plan")
     return parts
+
+
+def _choices(run: OpenedRun, dataset_id: str) -> list[tuple[Rubric, Judge, list[str], str]]:
+    """What is asked with what, of which sources, on which occasion."""
+    pairs = [(run.rubrics[rubric_id], judge) for rubric_id in sorted(run.rubrics) for judge in _by_model(run.benchmark.judges)]
+    choices = [(rubric, judge, run.sources_for(rubric.id), "") for rubric, judge in pairs]
+    anchored = anchor_sources(run.lake, dataset_id)
+    for rubric, judge in pairs if anchored else []:
+        names = [anchors_of(name) for name in run.sources_for(rubric.id)]
+        if anchored.intersection(names) and not judge.recorded:
+            choices.append((rubric, judge, names, run.run_date.isoformat()))
+    return choices
 
 
 def _by_model(judges: Sequence[Judge]) -> list[Judge]:

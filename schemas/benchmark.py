@@ -94,6 +94,12 @@ class Nightly(_Section):
     schedule: str = "0 2 * * *"
     timezone: str = "UTC"
     baseline: str | None = None
+    checkpoints: str | None = Field(
+        default=None, description="A table (CSV, JSONL or Parquet) of model, checkpoint, date: which are ready, in which order."
+    )
+    n_earlier: int = Field(
+        default=1, ge=0, description="Judged checkpoints of each model that stand beside its newest one in the night's table."
+    )
 
 
 class Statistics(_Section):

@@ -301,3 +301,17 @@ N_ASKED = _count("n_asked", "Asks that were sent in this run, re-asks included."
 N_SAMPLES = _count("n_samples", "Samples of the dataset.")
 N_SAMPLES_OK = _count("n_samples_ok", "Samples that could be used.")
 CODE_VERSION = _digest("code_version", "sha256 over Salon's own source files.")
+
+# --- partitions -------------------------------------------------------------------------------------------------
+PARTITION_ID = _digest("partition_id", "sha256 over benchmark, checkpoint, dataset and the digests of rubric and judge.")
+PARTITION_DATASET_ID = _digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
+JUDGE_DIGEST = _digest("judge_digest", "sha256 over the judge's model, parameters, repeats and structured_output.")
+SOURCES_JSON = _text("sources_json", "The sources the checkpoint has samples of, JSON list.")
+PARTITION_STATE = _text("state", "planned, running, done or failed, as it was last written down.")
+N_LEFT = _count("n_left", "Requests without a final reply.")
+ASKED_BY = _text("asked_by", "backfill or nightly.")
+PARTITION_DETAIL = _text("detail", "Why it failed or is not done; null otherwise.", null=True)
+CHANGED_AT = Field("changed_at", UTC_TIMESTAMP, "When the row was written.")
+OWNER_HOST = _text("host", "The machine of the process that wrote it; null where processes cannot be looked up.", null=True)
+OWNER_PID = _count("pid", "That process's number.")
+OWNER_STARTED = _text("process_started", "When that process began, in the machine's own ticks.")

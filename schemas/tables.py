@@ -272,6 +272,17 @@ RUNS = Table(
     key=("started_at", "benchmark"),
 )  # fmt: skip
 
+PARTITIONS = Table(
+    "partitions",
+    (
+        f.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, f.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
+        f.RUBRIC_DIGEST, f.JUDGE_MODEL, f.JUDGE_DIGEST, f.SOURCES_JSON, f.PARTITION_STATE, f.N_REQUESTS, f.N_LEFT,
+        f.ASKED_BY, f.PARTITION_DETAIL, f.CHANGED_AT, f.OWNER_HOST, f.OWNER_PID, f.OWNER_STARTED,
+    ),
+    key=("partition_id",),
+)  # fmt: skip
+"""What was asked of which checkpoint, in the lake alone: it is about the work, and no publication holds it."""
+
 TABLES = {
     t.name: t
     for t in (

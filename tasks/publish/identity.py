@@ -17,7 +17,7 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "rubric_folders": True,
     "sources": {"__all__": {"path", "remote_hosts"}},
     "judges": {"__all__": {"base_url", "api_key_env", "mode", "price"}},
-    "nightly": {"schedule", "timezone"},
+    "nightly": {"schedule", "timezone", "checkpoints", "n_earlier"},
     "ratings": True,
 }
 """What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""

@@ -1,0 +1,138 @@
+"""Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/judge/anchors.py."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from flows.opening import OpenedRun
+from schemas.errors import CorruptLakeError, InputError
+from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.statuses import SampleStatus, ScoreStatus
+from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from tasks.durable import write_bytes
+from tasks.ingest.identity import dataset_id, sample_id
+from tasks.judge.anchors import as_role
+from tasks.publish.reading import current
+
+N_LEVELS = 3
+"""Within a category anchors are taken alike from the low, middle and high third of its scores: a judge may change at one end."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorSet:
+    """A frozen set: its id (the digest of its samples' ids), when and from what it was frozen."""
+
+    anchor_set: str
+    frozen_at: str  # ISO, UTC
+    publication_id: str
+    n_samples: int
+    n_by_source: dict[str, int]
+
+
+def freeze(run: OpenedRun, n: int, *, is_anew: bool = False) -> AnchorSet:
+    """Choose `n` anchors for each set of sources that rubrics share, from the current publication, and keep them for good.
+
+    Candidates are samples that every judge scored under every rubric for them. Categories and levels of score are drawn on in
+    turn, another prompt each time as long as there is one. The same publication and `n` give the same set.
+    Raises InputError where there is a set already (unless `is_anew`), or nothing to choose from.
+    """
+    frozen = anchor_sets(run.lake.root, run.benchmark.name)
+    if frozen and not is_anew:
+        raise InputError(
+            f"{run.benchmark.name} has anchors already ({frozen[-1].anchor_set[:12]}, frozen {frozen[-1].frozen_at[:10]}); "
+            "anchors frozen anew begin a baseline of their own, 30 nights long: add --anew where that is wanted"
+        )
+    publication = current(run.lake.root, run.benchmark.name)
+    ids = publication.provenance()["identities"]
+    by_sources: dict[tuple[str, ...], list[str]] = {}
+    for rubric_id in sorted(run.rubrics):
+        by_sources.setdefault(tuple(run.sources_for(rubric_id)), []).append(rubric_id)
+    chosen: list[str] = []
+    for rubric_ids in by_sources.values():
+        chosen += _choose(_candidates(run, ids, rubric_ids), n)
+    if not chosen:
+        raise InputError(
+            f"publication {publication.publication_id[:12]} has no sample that every judge scored; nothing to freeze"
+        )
+    rows = _rows(run, ids["dataset_id"], chosen)
+    staging = run.lake.stage(SAMPLES)
+    try:
+        staging.write_part(0, pa.Table.from_pylist(rows, schema=SAMPLES.schema()))
+        key = staging.commit(dataset_id(row["sample_id"] for row in rows))
+    finally:
+        staging.discard()
+    counted = pl.Series([row["source"].partition("/")[2] for row in rows]).value_counts(sort=True)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    made = AnchorSet(key, now, publication.publication_id, len(rows), dict(sorted(counted.iter_rows())))
+    target = _folder(run.lake.root, run.benchmark.name) / f"{key}.json"
+    write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, run.lake.root / "staging")
+    return made
+
+
+def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
+    """Every set frozen for a benchmark, the one in use last. Raises CorruptLakeError."""
+    found: list[AnchorSet] = []
+    for path in _folder(lake_root, benchmark).glob("*.json"):
+        try:
+            found.append(AnchorSet(**json.loads(path.read_bytes())))
+        except (ValueError, TypeError) as error:
+            raise CorruptLakeError(f"{path} is not a note of frozen anchors ({error}); restore it") from error
+    return sorted(found, key=lambda one: one.frozen_at)
+
+
+def newest_anchor_set(lake_root: Path, benchmark: str) -> str | None:
+    """The set in use, None where none was frozen."""
+    found = anchor_sets(lake_root, benchmark)
+    return found[-1].anchor_set if found else None
+
+
+def _candidates(run: OpenedRun, ids: dict[str, str], rubric_ids: Sequence[str]) -> pl.DataFrame:
+    """(sample_id, category, prompt_id, score) of samples wholly scored under these rubrics; score is a mean over all there is."""
+    judgements = run.lake.scan(JUDGEMENTS, ids["plan_id"]).filter(pl.col("occasion") == "", pl.col("rubric_id").is_in(rubric_ids))
+    is_scored = pl.col("status") == ScoreStatus.SCORED.value
+    scores = run.lake.scan(SCORES, ids["reading_id"]).group_by("request_key").agg(
+        mean=pl.col("score").mean(), is_whole=is_scored.all()
+    )  # fmt: skip
+    asked = judgements.join(scores, on="request_key", how="left").with_columns(pl.col("is_whole").fill_null(value=False))
+    each = asked.sort("rubric_id").group_by("sample_id").agg(
+        pl.col("category").drop_nulls().first(), pl.col("prompt_id").first(), pl.col("is_whole").all(),
+        score=pl.col("mean").mean(),
+    )  # fmt: skip
+    return each.filter("is_whole").sort("sample_id").collect()
+
+
+def _choose(candidates: pl.DataFrame, n: int) -> list[str]:
+    """At most `n` sample ids, from all strata in turn. Ids are digests: their order has nothing to do with what they show."""
+    place = pl.col("score").rank("ordinal").over("category") - 1
+    ranked = candidates.with_columns(
+        level=place * N_LEVELS // pl.len().over("category"),
+        nth_of_prompt=pl.int_range(pl.len()).over("category", "prompt_id"),
+    )
+    turns = ranked.with_columns(turn=pl.int_range(pl.len()).over("category", "level", "nth_of_prompt"))
+    return turns.sort("nth_of_prompt", "turn", "category", "level", "sample_id")["sample_id"].head(n).to_list()
+
+
+def _rows(run: OpenedRun, dataset: str, chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """The SAMPLES rows of the anchors, by their own ids; two that show and ask the same are one."""
+    wanted = pl.Series(chosen)
+    found: dict[str, dict[str, Any]] = {}
+    for path in run.lake.parts(SAMPLES, dataset):
+        for row in pl.scan_parquet(path).filter(pl.col("sample_id").is_in(wanted.implode())).collect().iter_rows(named=True):
+            role = as_role(row)
+            sample = Sample(
+                role["source"], role["source_key"], role["model"], role["checkpoint"],
+                {name: role[name] for name in SAMPLE_TEXTS}, item_id=role["item_id"], seed=role["seed"],
+            )  # fmt: skip
+            role["sample_id"] = sample_id(sample, role["image_sha256"], SampleStatus(role["status"]))
+            found[role["sample_id"]] = role
+    return [found[key] for key in sorted(found)]
+
+
+def _folder(lake_root: Path, benchmark: str) -> Path:
+    return lake_root / "anchors" / benchmark

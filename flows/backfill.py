@@ -1,0 +1,230 @@
+"""A backfill as a flow: partitions asked checkpoint by checkpoint, then one table of what is done. Plan: backfill_plan.py.
+
+While a nightly run asks the same judge, a backfill asks it nothing (tasks/judge/precedence.py).
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+from prefect import flow, task
+from prefect.task_runners import ThreadPoolTaskRunner
+from pydantic import Field
+
+from flows.artifacts import ProgressArtifact, show_in_prefect
+from flows.backfill_plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
+from flows.backfill_preview import print_preview
+from flows.events import emit_budget_reached
+from flows.fan_out import FanOut, as_prefect_tasks, in_this_process
+from flows.judging import judge
+from flows.opening import OpenedRun, check_keys
+from flows.partitions import PartitionState, find_partitions, whole_checkpoints, write_partitions
+from flows.pipeline import RunSummary, run_pipeline
+from flows.progress import Reporter, current
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import ProviderError, SalonError, StoppedError
+from schemas.tables import REQUESTS
+from tasks.judge.ledger import Ledger
+from tasks.judge.outcome import Outcome
+from tasks.judge.planning import PlannedPart
+from tasks.judge.precedence import giving_way, wait_for_turn
+from tasks.judge.shard import judge_shard
+from tasks.prefect_options import OPTIONS
+from tasks.publish.identity import benchmark_digest
+from tasks.publish.reading import load_cells, publications
+from tasks.stopping import STOP, check_not_stopped, heeding_sigterm
+from tasks.store import Lake
+
+AT_ONCE = 4
+"""Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
+MOST_AT_ONCE = 64
+BACKFILL = "backfill"
+
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=MOST_AT_ONCE)  # how many it is given at a time is the fan-out's business
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met."""
+
+    name: str
+    outcome: Outcome
+    failure: str | None = None
+    may_pass: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillSummary:
+    """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole."""
+
+    backfilled: tuple[Backfilled, ...]
+    run: RunSummary | None
+
+    @property
+    def failures(self) -> list[str]:
+        """A line for each checkpoint that is not done."""
+        return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
+
+
+@flow(name="backfill", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
+def backfill(
+    file: Path,
+    checkpoints: Sequence[str] | None = None,
+    since: date | None = None,
+    run_date: date | None = None,
+    judge_url: str | None = None,
+    max_usd: float | None = None,
+    at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
+) -> BackfillSummary:
+    """Ask past checkpoints what they lack, and publish all that is done in one table.
+
+    file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
+    neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
+    addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most.
+    """
+    with heeding_sigterm():
+        run = open_backfill(file, run_date, judge_url, max_usd)
+        check_keys(run)
+        reporter = current()
+        reporter.on_share = ProgressArtifact(run.benchmark.name)
+        planned = plan_backfill(run, checkpoints, since, reporter)
+        if reporter.console is not None:
+            print_preview(reporter.console, run.benchmark.name, planned)
+        summary = run_backfill(run, planned, as_prefect_tasks(at_once), reporter)
+        if summary.run is not None:
+            show_in_prefect(run, summary.run, summary.run.cells, is_backfill=True)
+        _tell_of_money(run, summary)
+        check_failures(summary)
+        return summary
+
+
+def _tell_of_money(run: OpenedRun, summary: BackfillSummary) -> None:
+    spent = [one.outcome for one in summary.backfilled if one.outcome.is_spent]
+    if spent:
+        spent_usd = sum(one.outcome.cost_usd or 0.0 for one in summary.backfilled)
+        n_not_asked = sum(outcome.n_left for outcome in spent)
+        limit_usd = run.benchmark.limits.max_usd or 0.0
+        emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=n_not_asked)
+
+
+def run_backfill(run: OpenedRun, planned: BackfillPlan, fan_out: FanOut, reporter: Reporter) -> BackfillSummary:
+    """Ask what is open, one call of the fan-out a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
+
+    A checkpoint that fails does not stop the others, unless money or the account is what ended it. Raises StoppedError; what
+    failed is in the summary.
+    """
+    run_id, found = secrets.token_hex(16), list[Backfilled]()
+
+    def calls() -> Iterator[dict[str, Any]]:
+        for one in planned.open:
+            if not any(done.outcome.is_spent or not done.may_pass for done in found):
+                yield {"run": run, "planned": one, "run_id": run_id}
+
+    write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
+    reporter.start("backfill", len(planned.open))
+    for done in fan_out(ask_checkpoint, calls()):
+        found.append(done)
+        reporter.advance("backfill")
+        reporter.tell("backfill")
+    reporter.finish("backfill")
+    total = sum((done.outcome for done in found), Outcome())
+    names = [f"{model}/{checkpoint}" for model, checkpoint in whole_checkpoints(run)]
+    is_new = any(done.name in names for done in found)
+    if not names or (not is_new and _is_published(run, names)):
+        return BackfillSummary(tuple(found), None)
+    known = Outcome(n_requests=planned.n_requests, n_cached=planned.n_requests - sum(one.n_to_ask for one in planned.open))
+    total.n_requests = total.n_cached = 0
+    return BackfillSummary(tuple(found), run_pipeline(run, fan_out, reporter, names, asked_before=known + total))
+
+
+def check_failures(summary: BackfillSummary) -> None:
+    """Raise ProviderError where a checkpoint is not done: the same command goes on from there."""
+    if summary.failures:
+        listed = "\n  ".join(summary.failures[:20])
+        raise ProviderError(
+            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; what is whole is published, what "
+            f"was bought is stored, and the same command goes on:\n  {listed}"
+        )
+
+
+@task(name="backfill checkpoint", task_run_name="backfill {planned.name}", **(OPTIONS | {"retries": 0}))
+def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> Backfilled:
+    """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
+    write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.RUNNING)
+    plan, outcome, failure, may_pass = planned.plan, Outcome(), None, True
+    try:
+        outcome = judge(
+            run, planned.dataset.dataset_id, plan.plan_id, plan.parts, run_id, in_this_process, Reporter(), ask=ask_giving_way
+        )
+        check_not_stopped()
+    except StoppedError:
+        write_partitions(run, _now(run, planned), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
+        raise
+    except SalonError as error:
+        failure, may_pass = str(error), getattr(error, "may_pass", True)
+    left = _now(run, planned)
+    if failure is None and outcome.is_spent:
+        write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")
+        return Backfilled(planned.name, outcome)
+    n_left = int(left["n_left"].sum())
+    if failure is None and n_left:
+        failure = f"{n_left:,} of {planned.n_requests:,} requests have no final reply"
+    write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
+    return Backfilled(planned.name, outcome, failure, may_pass)
+
+
+@task(name="ask judge, giving way", task_run_name="ask {judge.model}, {rubric.id}, shard {part.index}", **OPTIONS)
+def ask_giving_way(
+    lake: Lake,
+    dataset_id: str,
+    plan_id: str,
+    part: PlannedPart,
+    rubric: Rubric,
+    judge: Judge,
+    limits: Limits,
+    ledger_url: str,
+    run_id: str,
+    on_reply: Any = None,
+) -> Outcome:
+    """Ask what the ledger lacks of a shard's requests, whenever nobody goes first with this judge."""
+    requests = lake.read_part(REQUESTS, plan_id, part.index)
+    total = Outcome()
+    while True:
+        with Ledger(ledger_url) as ledger:
+            wait_for_turn(ledger, judge.model)
+            with giving_way(ledger, judge.model) as stop:
+                outcome = judge_shard(
+                    lake, dataset_id, part.samples_part, requests, rubric, judge, limits, ledger_url,
+                    plan_id=plan_id, run_id=run_id, on_reply=on_reply, stop=stop,
+                )  # fmt: skip
+        bought = total.n_answered
+        total += replace(outcome, n_requests=0, n_cached=0)
+        if STOP.is_set() or not outcome.is_stopped:
+            total.n_requests, total.n_cached = outcome.n_requests, outcome.n_cached - bought
+            total.is_stopped = outcome.is_stopped
+            return total
+
+
+def _now(run: OpenedRun, planned: PlannedCheckpoint) -> Any:
+    return find_partitions(run, planned.dataset.dataset_id, planned.plan.plan_id)
+
+
+def _is_published(run: OpenedRun, names: Sequence[str]) -> bool:
+    """Whether a publication by the present settings and rubrics holds all of these checkpoints."""
+    digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
+    for publication in publications(run.lake.root):
+        if publication.benchmark != run.benchmark.name:
+            continue
+        said = publication.provenance()
+        if said.get("benchmark_digest") != benchmark_digest(run.benchmark):
+            continue
+        if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} != digests:
+            continue
+        cells = load_cells(publication).select("model", "checkpoint").unique()
+        if set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}:
+            return True
+    return False

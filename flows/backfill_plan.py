@@ -1,0 +1,118 @@
+"""What a backfill would ask, checkpoint by checkpoint, and at what price. Nothing is sent; asking is backfill.py."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+
+from flows import stages
+from flows.checkpoints import chosen, find_checkpoints
+from flows.fan_out import in_this_process
+from flows.opening import OpenedRun, open_run
+from flows.partitions import find_partitions
+from flows.planning import PlannedRubric, forecasts
+from flows.progress import Reporter
+from schemas.benchmark import Judge, Limits
+from tasks.ingest.samples import IngestResult
+from tasks.judge.ledger import Ledger
+from tasks.judge.money.forecast import total_usd
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCheckpoint:
+    """One checkpoint: its dataset and plan in the lake, what is left to ask of it, and its partitions."""
+
+    name: str
+    dataset: IngestResult
+    plan: stages.Plan
+    rubrics: tuple[PlannedRubric, ...]
+    partitions: pl.DataFrame
+
+    @property
+    def n_requests(self) -> int:
+        """Requests of judges that are asked."""
+        return int(self.partitions["n_requests"].sum())
+
+    @property
+    def n_to_ask(self) -> int:
+        """Requests without a final reply, or owed a second ask."""
+        return int(self.partitions["n_left"].sum())
+
+    @property
+    def online_usd(self) -> float | None:
+        """What the rest costs asked one by one; None where a price is not known."""
+        return total_usd(row.forecast.online_usd for row in self.rubrics if row.n_to_ask)
+
+    @property
+    def batch_usd(self) -> float | None:
+        """What it costs by the Batch API."""
+        return total_usd(row.forecast.batch_usd for row in self.rubrics if row.n_to_ask)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillPlan:
+    """Every checkpoint of a backfill, in the order it is asked."""
+
+    checkpoints: tuple[PlannedCheckpoint, ...]
+    limits: Limits
+
+    @property
+    def open(self) -> list[PlannedCheckpoint]:
+        """Those with something left to ask."""
+        return [one for one in self.checkpoints if one.n_to_ask]
+
+    @property
+    def partitions(self) -> pl.DataFrame:
+        """The partitions of all."""
+        return pl.concat([one.partitions for one in self.checkpoints])
+
+    @property
+    def n_requests(self) -> int:
+        """Requests of all checkpoints."""
+        return sum(one.n_requests for one in self.checkpoints)
+
+    @property
+    def minutes(self) -> float | None:
+        """Minutes the asking takes online at the stated limits; None where none is stated."""
+        rows = [row.forecast for one in self.open for row in one.rubrics]
+        return total_usd(row.minutes(self.limits.requests_per_minute, self.limits.tokens_per_minute) for row in rows)
+
+
+def open_backfill(
+    file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None
+) -> OpenedRun:
+    """The run of a benchmark file, with judges whose mode the file does not state asked by batch where that is offered."""
+    run = open_run(file, run_date, judge_url, max_usd)
+    judges = [_preferring_batch(judge) for judge in run.benchmark.judges]
+    benchmark = run.benchmark.model_copy(update={"judges": judges})
+    return OpenedRun(benchmark, run.rubrics, run.lake, run.ledger_url, run.run_date)
+
+
+def plan_backfill(run: OpenedRun, names: Collection[str] | None, since: date | None, reporter: Reporter) -> BackfillPlan:
+    """Read the chosen checkpoints into the lake, plan them, and count and price what is left to ask; the newest come first.
+
+    Raises InputError for a checkpoint that is not there, or whose date is needed and not known.
+    """
+    asked = chosen(find_checkpoints(run.benchmark), names, since)
+    planned: list[PlannedCheckpoint] = []
+    reporter.start("look at checkpoints", len(asked))
+    for one in reversed(asked):
+        planned.append(_planned(run, one.name))
+        reporter.advance("look at checkpoints")
+    reporter.finish("look at checkpoints")
+    return BackfillPlan(tuple(planned), run.benchmark.limits)
+
+
+def _planned(run: OpenedRun, name: str) -> PlannedCheckpoint:
+    quiet = Reporter()
+    dataset = stages.ingest(run, in_this_process, quiet, [name])
+    plan = stages.plan(run, dataset.dataset_id, in_this_process, quiet)
+    with Ledger(run.ledger_url) as ledger:
+        rows = forecasts(run, dataset.dataset_id, plan, ledger, quiet)
+    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(run, dataset.dataset_id, plan.plan_id))
+
+
+def _preferring_batch(judge: Judge) -> Judge:
+    return judge if "mode" in judge.model_fields_set else judge.model_copy(update={"mode": "auto"})

@@ -1,0 +1,120 @@
+"""Which checkpoints a benchmark's sources hold, in which order, since when. What they are asked: nightly.py, backfill.py."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import polars as pl
+
+from schemas.benchmark import Benchmark
+from schemas.errors import InputError
+from tasks.aggregate.comparisons import natural_key
+from tasks.ingest.readers import read
+from tasks.ingest.sources import ResolvedSource, expand
+
+READERS: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One checkpoint of one model. `made_on`: the table's date, else its folder's; None where neither says."""
+
+    model: str
+    checkpoint: str
+    made_on: date | None = None
+
+    @property
+    def name(self) -> str:
+        """As `--checkpoints` and the baseline name it."""
+        return f"{self.model}/{self.checkpoint}"
+
+
+def find_checkpoints(benchmark: Benchmark) -> list[Checkpoint]:
+    """Every checkpoint there is, model by model, oldest first.
+
+    With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
+    order of their names (the order predecessors are found by). Raises SourceError, and InputError where the table is none.
+    """
+    found = _in_sources(benchmark)
+    if benchmark.nightly.checkpoints is not None:
+        listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
+        found = {key: listed[key] for key in found if key in listed}
+        ordered = sorted(found, key=lambda key: (key[0], found[key] or date.min, natural_key(key[1]), key[1]))
+    else:
+        ordered = sorted(found, key=lambda key: (key[0], natural_key(key[1]), key[1]))
+    return [Checkpoint(model, checkpoint, found[model, checkpoint]) for model, checkpoint in ordered]
+
+
+def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:
+    """The newest checkpoint of each model, of a list that is oldest first."""
+    return {one.model: one for one in checkpoints}
+
+
+def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, since: date | None) -> list[Checkpoint]:
+    """Those of these names (`checkpoint` or `model/checkpoint`), or made on `since` or later; all where neither is given.
+
+    Raises InputError for a name that is not there, and where the date of one is not known.
+    """
+    if names is not None:
+        unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
+        if unknown:
+            raise InputError(f"there is no checkpoint {', '.join(unknown)}; there are: {_names(checkpoints)}")
+        return [one for one in checkpoints if one.checkpoint in names or one.name in names]
+    if since is None:
+        return list(checkpoints)
+    dateless = [one for one in checkpoints if one.made_on is None]
+    if dateless:
+        raise InputError(
+            f"--since needs a date for each checkpoint, and there is none for {_names(dateless)}; name a table with the columns "
+            "model, checkpoint and date under [nightly] checkpoints, or use --checkpoints"
+        )
+    return [one for one in checkpoints if one.made_on is not None and one.made_on >= since]
+
+
+def _names(checkpoints: Sequence[Checkpoint]) -> str:
+    return ", ".join(one.name for one in checkpoints[:20]) or "none"
+
+
+def _in_sources(benchmark: Benchmark) -> dict[tuple[str, str], date | None]:
+    found: dict[tuple[str, str], date | None] = {}
+    for source in expand(benchmark):
+        for key, made_on in _of_source(source):
+            known = [day for day in (found.get(key), made_on) if day is not None]
+            found[key] = max(known, default=None)
+    return found
+
+
+def _of_source(source: ResolvedSource) -> Iterator[tuple[tuple[str, str], date | None]]:
+    """Where the path names both, the folder is not read: its own date is that of the last file put into it."""
+    if source.has_checkpoint_in_path and source.model is not None and source.checkpoint is not None:
+        changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, UTC)
+        yield (source.model, source.checkpoint), changed_at.date()
+        return
+    for key in dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source)):
+        yield key, None
+
+
+def _listed(path: Path) -> Mapping[tuple[str, str], date | None]:
+    """The table of checkpoints."""
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        raise InputError(f"nightly.checkpoints = {path.name!r}: a table of checkpoints is one of {', '.join(READERS)}")
+    try:
+        frame = reader(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"nightly.checkpoints: {path} cannot be read as a table: {error}") from error
+    if not {"model", "checkpoint"} <= set(frame.columns):
+        raise InputError(f"{path} has the columns {', '.join(frame.columns)}; needed: model, checkpoint, and date where known")
+    days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
+    pairs = frame.select(pl.col("model", "checkpoint").cast(pl.String)).iter_rows()
+    return {(model, checkpoint): _day(day, path) for (model, checkpoint), day in zip(pairs, days, strict=True)}
+
+
+def _day(value: object, path: Path) -> date | None:
+    if value is None or isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
+    try:
+        return date.fromisoformat(str(value)[:10])
+    except ValueError as error:
+        raise InputError(f"{path}: date {value!r} is not a date; write it as 2026-03-31") from error

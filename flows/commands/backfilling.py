@@ -1,0 +1,70 @@
+"""`salon backfill`: past checkpoints previewed, asked and published; their partitions. The work is flows/backfill.py."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate
+from flows.commands.tables import print_leaderboard, print_summary
+from flows.progress import attach
+from schemas.errors import InputError
+
+Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
+All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
+Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
+WIDE = 160  # columns of a table that goes to a file or a pipe
+AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
+
+
+def backfill(
+    file: BenchmarkFile,
+    checkpoints: Checkpoints = None,
+    since: Since = None,
+    all_: All = False,
+    listed: Listed = False,
+    dry_run: DryRun = False,
+    max_usd: MaxUsd = None,
+    at_once: AtOnce = 4,
+    run_date: RunDate = None,
+) -> int:
+    """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
+    from flows.backfill_plan import open_backfill, plan_backfill
+    from flows.backfill_preview import print_partitions, print_preview
+    from flows.checkpoints import chosen, find_checkpoints
+    from flows.opening import check_keys
+    from flows.partitions import read_partitions
+
+    day, earliest = (moment.date() if moment else None for moment in (run_date, since))
+    run = open_backfill(file, day, max_usd=max_usd)
+    out = Console(soft_wrap=True, highlight=False)
+    if listed:
+        print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
+        return 0
+    names = [word for word in (part.strip() for part in (checkpoints or "").split(",")) if word] or None
+    if sum((names is not None, since is not None, all_)) != 1:
+        raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
+    reporter = attach(Console(stderr=True))
+    if dry_run:
+        with reporter.shown():
+            planned = plan_backfill(run, names, earliest, reporter)
+        print_preview(out, run.benchmark.name, planned)
+        out.print("nothing was sent")
+        return 0
+    chosen(find_checkpoints(run.benchmark), names, earliest)  # before Prefect starts: what is wrong is said at once
+    check_keys(run)
+    from flows.backfill import backfill
+    from flows.terminal import keep_prefect_quiet
+
+    keep_prefect_quiet()
+    with reporter.shown():
+        summary = backfill(file.absolute(), names, earliest, day, None, max_usd, at_once)
+    if summary.run is None:
+        is_spent = any(one.outcome.is_spent for one in summary.backfilled)
+        out.print("max_usd is reached; the same command goes on" if is_spent else "nothing to do: what is done is published")
+    else:
+        print_leaderboard(out, summary.run.published.folder, is_short=True)
+        print_summary(out, summary.run)
+    return 1 if summary.run is not None and summary.run.n_blocked else 0

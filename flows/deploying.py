@@ -1,0 +1,172 @@
+"""Setting up a benchmark's deployments on a Prefect server. What is set up stands in infra/; printing is in commands/."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from httpx import HTTPStatusError, TransportError
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, WorkPool
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.exceptions import ObjectNotFound
+from prefect.flows import load_flow_from_entrypoint
+from prefect.settings import PREFECT_API_URL
+from prefect.utilities.callables import parameter_schema
+from pydantic import ValidationError
+
+from flows.automations import notification_block, set_up
+from flows.deployment_files import automations, filled, new_pool
+from schemas.benchmark import Benchmark, load_benchmark
+from schemas.errors import InputError, StoreError
+
+DRAIN_MARGIN_S = 30  # beside the longest request: storing its reply, ending Prefect's own threads
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be deployed, beside the benchmark file: where, and who is told."""
+
+    pool: str
+    file_at_worker: str | None = None  # the file's path where the runs are, if it is another than here
+    image: str | None = None
+    notify: str | None = None  # <block type>/<block name> of a notification block
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What stands on the server now."""
+
+    api_url: str
+    pool: WorkPool
+    deployments: list[str] = field(default_factory=list)
+    automations: list[str] = field(default_factory=list)
+
+
+def grace_s(benchmark: Benchmark) -> int:
+    """Seconds between SIGTERM and SIGKILL in which a run surely drains: its longest request, and a margin."""
+    return math.ceil(benchmark.limits.deadline_s) + DRAIN_MARGIN_S
+
+
+def server_url() -> str:
+    """The address of the Prefect server's API. Raises InputError where none is named: Prefect would start one of its own."""
+    url: str | None = PREFECT_API_URL.value()
+    if not url:
+        raise InputError(
+            "PREFECT_API_URL is not set, so no Prefect server is named. Start one with `make serve`, or name yours: "
+            "export PREFECT_API_URL=http://HOST:4200/api"
+        )
+    return url
+
+
+def deploy(file: Path, asked: Asked) -> Deployed:
+    """Set up the pool, the deployments and the automations for one benchmark file; what is there already is brought up to date.
+
+    Raises BenchmarkFileError; InputError where no server is named, or the pool, image or block cannot be; StoreError where the
+    server does not answer.
+    """
+    benchmark = load_benchmark(file)
+    api_url = server_url()
+    plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
+    for entry in plan["deployments"]:  # before anything is set up
+        for found in entry["schedules"]:
+            _cron(entry["name"], found)
+    try:
+        with get_client(sync_client=True) as client:
+            deployed = Deployed(api_url, _pool(client, plan["definitions"], asked.pool))
+            job_variables = _job_variables(benchmark, deployed.pool, asked)
+            block_id = notification_block(client, asked.notify) if asked.notify else None
+            said = plan["definitions"]["parameters"]
+            deployed.deployments.extend(_deployment(client, entry, said, job_variables) for entry in plan["deployments"])
+            deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
+    except TransportError as error:
+        raise StoreError(f"no Prefect server answers at {api_url} ({type(error).__name__}); start it and deploy again") from error
+    except HTTPStatusError as error:
+        said = error.response.text[:500]
+        raise StoreError(f"the Prefect server at {api_url} refused {error.request.url.path}: {said}") from error
+    return deployed
+
+
+def _pool(client: SyncPrefectClient, definitions: Mapping[str, Any], name: str) -> WorkPool:
+    """The pool and its queues. One that is there stays as its operator made it."""
+    try:
+        pool = client.read_work_pool(name)
+    except ObjectNotFound:
+        kinds = {kind["type"]: kind for collection in client.read_worker_metadata().values() for kind in collection.values()}
+        templates = {kind: found["default_base_job_configuration"] for kind, found in kinds.items()}
+        pool = client.create_work_pool(new_pool(name, definitions["pools"], templates))
+    for queue, priority in definitions["queues"].items():
+        try:
+            found = client.read_work_queue_by_name(queue, work_pool_name=name)
+        except ObjectNotFound:
+            client.create_work_queue(queue, priority=priority, work_pool_name=name)
+        else:
+            client.update_work_queue(found.id, priority=priority)
+    return pool
+
+
+def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: Asked) -> dict[str, Any]:
+    """What this benchmark's runs need of the pool's job template, where it has the variable."""
+    known = pool.base_job_template.get("variables", {}).get("properties", {})
+    if asked.image and "image" not in known:
+        raise InputError(f"the work pool {pool.name!r} ({pool.type}) runs no images; leave --image out")
+    wanted = {"image": asked.image, "grace_s": grace_s(benchmark)}
+    return {variable: value for variable, value in wanted.items() if value is not None and variable in known}
+
+
+def _deployment(
+    client: SyncPrefectClient, entry: Mapping[str, Any], said: Mapping[str, str], job_variables: Mapping[str, Any]
+) -> str:
+    """Create or update one deployment; a schedule that somebody switched off stays off. Its full name."""
+    flow: Flow[..., Any] = load_flow_from_entrypoint(entry["entrypoint"])
+    name = f"{flow.name}/{entry['name']}"
+    try:
+        switched = {schedule.slug: schedule.active for schedule in client.read_deployment_by_name(name).schedules}
+    except ObjectNotFound:
+        switched = {}
+    pool, limit = entry["work_pool"], entry["concurrency_limit"]
+    client.create_deployment(
+        flow_id=client.create_flow_from_name(flow.name),
+        name=entry["name"],
+        version=flow.version,
+        entrypoint=entry["entrypoint"],
+        description=entry["description"],
+        tags=entry["tags"],
+        parameters=entry["parameters"],
+        parameter_openapi_schema=form(flow, said),
+        enforce_parameter_schema=True,
+        schedules=[
+            DeploymentScheduleCreate(schedule=_cron(name, found), active=switched.get(found["slug"], True), slug=found["slug"])
+            for found in entry["schedules"]
+        ],
+        concurrency_limit=limit["limit"],
+        concurrency_options=ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(limit["collision_strategy"])),
+        work_pool_name=pool["name"],
+        work_queue_name=pool["work_queue_name"],
+        job_variables=pool["job_variables"] | job_variables,
+        pull_steps=[],
+    )
+    return name
+
+
+def form(flow: Flow[..., Any], said: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON schema of a flow's parameters, each with a description where the flow or infra/prefect.yaml has one."""
+    schema = parameter_schema(flow.fn).model_dump_for_openapi()
+    for name, found in schema["properties"].items():
+        if name in said:
+            found.setdefault("description", said[name])
+    return schema
+
+
+def _cron(deployment: str, found: Mapping[str, Any]) -> CronSchedule:
+    try:
+        return CronSchedule(cron=found["cron"], timezone=found["timezone"], day_or=found["day_or"])
+    except ValidationError as error:
+        said = error.errors()[0]["msg"]
+        raise InputError(
+            f"{deployment}: [nightly] schedule {found['cron']!r} in timezone {found['timezone']!r} cannot be used: {said}. "
+            'Write a cron line such as "0 2 * * *" and a zone such as "Europe/Berlin"'
+        ) from error

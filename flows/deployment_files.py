@@ -1,0 +1,70 @@
+"""Reading infra/: the pools, deployments and automations there are, filled for one benchmark. Sending them is deploying.py."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.events.schemas.automations import AutomationCore
+
+from schemas.benchmark import Benchmark
+from schemas.errors import InputError
+
+INFRA = Path(__file__).resolve().parents[1] / "infra"
+_BLOCK_ID = "BLOCK_ID"  # what stands for the notification block in the automations' files
+
+
+def filled(benchmark: Benchmark, file: str, pool: str) -> dict[str, Any]:
+    """infra/prefect.yaml with the benchmark's own values in place of `{{ $SALON_… }}`, in strings alone."""
+    values = {
+        "SALON_NAME": benchmark.name, "SALON_FILE": file, "SALON_POOL": pool,
+        "SALON_SCHEDULE": benchmark.nightly.schedule, "SALON_TIMEZONE": benchmark.nightly.timezone,
+    }  # fmt: skip
+    plan: dict[str, Any] = _with_values(_read("prefect.yaml"), values)
+    return plan
+
+
+def new_pool(name: str, pools: Mapping[str, Any], kinds: Mapping[str, Any]) -> WorkPoolCreate:
+    """A pool of infra/prefect.yaml; `kinds` are the job templates of the server's kinds of workers. Raises InputError."""
+    if name not in pools:
+        raise InputError(
+            f"there is no work pool {name!r} on the server, and infra/prefect.yaml has none of that name; choose one of "
+            f"{', '.join(pools)}, or create yours: prefect work-pool create {name} --type process"
+        )
+    settings = pools[name]
+    template = _read(settings["job_template"]) if "job_template" in settings else kinds[settings["type"]]
+    for variable, default in settings.get("variables", {}).items():
+        template["variables"]["properties"][variable]["default"] = default
+    return WorkPoolCreate(
+        name=name,
+        type=settings["type"],
+        base_job_template=template,
+        concurrency_limit=settings["concurrency_limit"],
+        description=settings["description"],
+    )
+
+
+def automations(plan: Mapping[str, Any], block_id: str | None) -> Iterator[AutomationCore]:
+    """Those that watch, and those that notify where there is a block to notify by."""
+    found = list(plan["definitions"]["automations"])
+    for file in sorted((INFRA / "automations").glob("*.yaml")):
+        found += _read(f"automations/{file.name}")["automations"]
+    for automation in found:
+        is_notifying = any(action.get("block_document_id") == _BLOCK_ID for action in automation["actions"])
+        if not is_notifying or block_id is not None:
+            actions = [action | ({"block_document_id": block_id} if is_notifying else {}) for action in automation["actions"]]
+            yield AutomationCore.model_validate(automation | {"actions": actions})
+
+
+def _read(name: str) -> Any:
+    return yaml.safe_load((INFRA / name).read_text(encoding="utf-8"))
+
+
+def _with_values(found: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(found, dict):
+        return {key: _with_values(value, values) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_with_values(value, values) for value in found]
+    return re.sub(r"\{\{ \$(\w+) \}\}", lambda name: values[name[1]], found) if isinstance(found, str) else found

@@ -1,0 +1,183 @@
+"""Starting and ending a local Salon's programs, with all that they started. Which programs is commands/serving_prefect.py."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from schemas.errors import StoreError
+
+START_LIMIT_S = 120.0
+POLL_S = 0.2
+_LAST_S = 5.0  # what a program gets to end by itself once its runs are over
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One running program, in a session of its own so that Ctrl-C does not reach it before we do."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 20.0
+
+    def is_alive(self) -> bool:
+        """Whether the program itself still runs."""
+        return self.process.poll() is None
+
+    def stop(self) -> None:
+        """Let the runs under it drain, then tell it to stop; wait for all that is under it, and end what is left.
+
+        The runs go first: a Prefect worker that is told to stop kills its runs at once and leaves them Running on the server.
+        """
+        deadline, told = time.monotonic() + self.grace_s, dict[int, str]()
+        while (runs := _runs_under(self.process.pid)) and time.monotonic() < deadline:
+            _signal({pid: began for pid, began in runs.items() if pid not in told}, signal.SIGTERM)
+            told |= runs
+            time.sleep(POLL_S)
+        ours = _descendants(self.process.pid)
+        if self.is_alive():
+            self.process.send_signal(self.stop_signal)
+        deadline = max(deadline, time.monotonic() + _LAST_S)
+        while (self.is_alive() or _alive(ours)) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        _signal(_alive(ours), signal.SIGKILL)
+        self.process.wait()
+
+
+@dataclass(slots=True)
+class LocalServer:
+    """The programs started so far. On leaving the block they end, the latest first, and nothing else does."""
+
+    folder: Path
+    programs: list[Program] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        (self.folder / "logs").mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        while self.programs:
+            self.programs.pop().stop()
+
+    def log(self, name: str) -> Path:
+        """Where a program's output goes."""
+        return self.folder / "logs" / f"{name}.log"
+
+    def start(
+        self,
+        name: str,
+        command: list[str],
+        is_ready: Callable[[], bool],
+        *,
+        environment: Mapping[str, str] | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
+        grace_s: float = 20.0,
+        **options: Any,
+    ) -> Program:
+        """Start one program, its output in logs/, and wait until it is ready. Raises StoreError with the log's end."""
+        log = self.log(name)
+        # Should this process be killed, the program hears of it: Linux sends it the same signal.
+        tied = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG")] if shutil.which("setpriv") else []
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*tied, *command], env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options,
+            )  # fmt: skip
+        program = Program(name, process, stop_signal, grace_s)
+        self.programs.append(program)
+        deadline = time.monotonic() + START_LIMIT_S
+        while not is_ready():
+            if not program.is_alive() or time.monotonic() > deadline:
+                said = log.read_text(encoding="utf-8", errors="replace").strip()[-800:]
+                raise StoreError(f"{name} did not start; {log} ends:\n{said}")
+            time.sleep(POLL_S)
+        return program
+
+    def wait(self) -> Program:
+        """Wait until one of the programs ends by itself; which."""
+        while True:
+            for program in self.programs:
+                if not program.is_alive():
+                    return program
+            time.sleep(1.0)
+
+
+def free_port(wanted: int) -> int:
+    """The wanted port of loopback, or any free one where it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that a server left a moment ago is free
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    """Whether a GET is answered with success."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own server on loopback
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+_Processes: TypeAlias = dict[int, str]  # process id -> the moment it started: an id alone may be given anew
+
+
+def _signal(processes: _Processes, wanted: signal.Signals) -> None:
+    for pid in _alive(processes):
+        with suppress(ProcessLookupError):
+            os.kill(pid, wanted)
+
+
+def _alive(processes: _Processes) -> _Processes:
+    now = _table()
+    return {pid: started for pid, started in processes.items() if pid in now and now[pid][1] == started}
+
+
+def _runs_under(root: int) -> _Processes:
+    """The flow runs of a Prefect worker, and processes about to become one."""
+    return {pid: began for pid, began in _descendants(root).items() if pid != root and _is_run(pid)}
+
+
+def _is_run(pid: int) -> bool:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"prefect.engine" in command or b"prefect.runner" in command
+
+
+def _descendants(root: int) -> _Processes:
+    """A process and all under it: a worker's runs are sessions of their own, but its children."""
+    table = _table()
+    found = {root: table[root][1]} if root in table else {}
+    n_before = -1
+    while len(found) > n_before:
+        n_before = len(found)
+        found |= {pid: started for pid, (parent, started) in table.items() if parent in found}
+    return found
+
+
+def _table() -> dict[int, tuple[int, str]]:
+    """Of every live process: its parent and when it started."""
+    table = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # ended meanwhile
+        if fields[0] != "Z":
+            table[int(stat.parent.name)] = (int(fields[1]), fields[19])
+    return table

@@ -1,0 +1,140 @@
+"""A night: which one is due, the newest checkpoints judged and the anchors asked anew, published and noted. Schedules: infra/."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.anchors import newest_anchor_set
+from flows.artifacts import ProgressArtifact, show_in_prefect
+from flows.benchmark import N_WAITING
+from flows.checkpoints import Checkpoint, find_checkpoints, newest
+from flows.events import emit_blocked, emit_budget_reached
+from flows.fan_out import FanOut, as_prefect_tasks
+from flows.judging import SHARDS_AT_ONCE
+from flows.night_notes import Night, notes
+from flows.opening import OpenedRun, check_keys, open_run
+from flows.partitions import find_partitions, whole_checkpoints, write_partitions
+from flows.pipeline import RunSummary, run_pipeline
+from flows.progress import Reporter, current
+from schemas.benchmark import Benchmark, load_benchmark
+from schemas.errors import GateBlockedError, InputError
+from tasks.durable import locked
+from tasks.publish.reading import find_publication
+from tasks.stopping import heeding_sigterm
+
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=SHARDS_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class NightSummary:
+    """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked."""
+
+    run_date: date
+    checkpoints: Mapping[str, str]
+    anchor_set: str | None
+    publication_id: str
+    run: RunSummary | None
+
+
+@flow(name="nightly", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
+def nightly(file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None) -> NightSummary:
+    """The newest checkpoint of each model, and the anchors, as the night that is due.
+
+    file: the benchmark file. run_date: the night (default: the latest that is due by [nightly] schedule, so that of several
+    missed nights one is caught up, once). judge_url: ask here in place of the judges' own addresses. max_usd: spend at most this.
+    """
+    with heeding_sigterm():
+        run = open_night(file, run_date, judge_url, max_usd)
+        reporter = current()
+        reporter.on_share = ProgressArtifact(run.benchmark.name)
+        try:
+            summary = run_night(run, as_prefect_tasks(N_WAITING), reporter)
+        except GateBlockedError as error:
+            emit_blocked(run, error)
+            raise
+        if summary.run is not None:
+            asked = summary.run.asked
+            if asked.is_spent:
+                limit_usd = run.benchmark.limits.max_usd or 0.0
+                emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
+            show_in_prefect(run, summary.run, summary.run.cells)
+        return summary
+
+
+def open_night(
+    file: Path,
+    run_date: date | None = None,
+    judge_url: str | None = None,
+    max_usd: float | None = None,
+    now: datetime | None = None,
+    *,
+    is_asking: bool = True,
+) -> OpenedRun:
+    """The run of a night: `run_date`, else the latest that is due at `now`. Raises InputError, MissingKeyError."""
+    night = run_date or newest_due(load_benchmark(file), now or datetime.now(UTC)).date()
+    run = open_run(file, night, judge_url, max_usd)
+    if is_asking:
+        check_keys(run)
+    return run
+
+
+def run_night(run: OpenedRun, fan_out: FanOut, reporter: Reporter) -> NightSummary:
+    """Judge, publish and note the night of `run.run_date`, unless it stands whole. Only one process at a time works at it.
+
+    Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
+    """
+    name, root = run.benchmark.name, run.lake.root
+    with locked(root, f"nightly-{name}"):
+        noted = notes(root, name).get(run.run_date.isoformat())
+        if noted is not None and noted.is_whole:
+            return NightSummary(run.run_date, noted.checkpoints, noted.anchor_set, noted.publication_id, None)
+        known = find_checkpoints(run.benchmark)
+        night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
+        summary = run_pipeline(run, fan_out, reporter, shown_checkpoints(run, known), night=night)
+        _write_partitions(run, summary.published.publication_id)
+        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, summary.published.publication_id, summary)
+
+
+def shown_checkpoints(run: OpenedRun, known: list[Checkpoint]) -> list[str]:
+    """The checkpoints of a night's table as model/checkpoint. Raises InputError where there is none, or not the baseline."""
+    latest = newest(known)
+    if not latest:
+        raise InputError("there is no checkpoint yet: the table under [nightly] checkpoints lists none that a source holds")
+    shown = [one.name for one in latest.values()]
+    judged = set(whole_checkpoints(run))
+    for model, own in latest.items():
+        earlier = [one.name for one in known if one.model == model and one != own and (one.model, one.checkpoint) in judged]
+        shown += earlier[max(0, len(earlier) - run.benchmark.nightly.n_earlier) :]
+    baseline = run.benchmark.nightly.baseline
+    return shown if baseline is None or baseline in shown else [*shown, baseline]
+
+
+def newest_due(benchmark: Benchmark, now: datetime) -> datetime:
+    """The latest moment at or before `now` at which a nightly run is due, in the schedule's own time zone. Raises InputError."""
+    said = benchmark.nightly
+    try:
+        local = now.astimezone(ZoneInfo(said.timezone)).replace(second=1, microsecond=0)  # what is looked for lies before it
+        due = next(CronSim(said.schedule, local, reverse=True))
+    except CronSimError as error:
+        raise InputError(f"nightly.schedule = {said.schedule!r} is not a cron line ({error}); write it as '0 2 * * *'") from error
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InputError(f"nightly.timezone = {said.timezone!r} is not known; write it as 'Europe/Berlin' or 'UTC'") from error
+    return due
+
+
+def is_fresh(run: OpenedRun) -> bool:
+    """Whether the night of the run's date is published, with or without blocked cells."""
+    return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)
+
+
+def _write_partitions(run: OpenedRun, publication_id: str) -> None:
+    ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
+    found = find_partitions(run, ids["dataset_id"], ids["plan_id"])
+    write_partitions(run, found, "nightly")

@@ -1,0 +1,149 @@
+"""Partitions: checkpoint x dataset x rubric x judge, a row each, as a table one can look at. Who asks them: backfill, nightly.
+
+The ledger is the truth about what was bought; a row says what a run found there when it wrote the row. Each row is a file of its
+own, replaced whole, so that several processes can write and a reader meets no half.
+"""
+
+import json
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+
+import polars as pl
+
+from flows.opening import OpenedRun
+from schemas.benchmark import Judge
+from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
+from tasks.durable import write_parquet
+from tasks.ingest.identity import dataset_id as digest_of_samples
+from tasks.judge.anchors import ANCHORS
+from tasks.judge.keys import canonical_json
+from tasks.judge.ledger import Ledger
+from tasks.judge.owners import Process, is_dead, this_process
+from tasks.store import Lake
+
+OF_CHECKPOINT = ["model", "checkpoint"]
+SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]
+
+
+class PartitionState(StrEnum):
+    """Where a partition stands."""
+
+    PLANNED = "planned"  # something is left to ask, and nobody has begun
+    RUNNING = "running"
+    DONE = "done"  # every request has its final reply
+    FAILED = "failed"  # a run ended and left something to ask
+    STALE = "stale"  # the rubric, the judge or the samples are others now; never written, only shown
+
+
+def find_partitions(run: OpenedRun, dataset_id: str, plan_id: str) -> pl.DataFrame:
+    """The partitions of a plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
+
+    Anchors and judges that are only recorded have none.
+    """
+    asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    judgements = run.lake.scan(JUDGEMENTS, plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
+    keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
+    with Ledger(run.ledger_url) as ledger:
+        left = [_n_left(ledger, keys) for keys in keyed["request_key"]]
+    rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
+    digests = {model: judge_digest(run.judge(model)) for model in asked}
+    rows = rows.drop("request_key").join(_samples(run.lake, dataset_id), on=OF_CHECKPOINT).with_columns(
+        benchmark=pl.lit(run.benchmark.name),
+        rubric_digest=pl.col("rubric_id").replace_strict({r.id: r.digest for r in run.rubrics.values()}, return_dtype=pl.String),
+        judge_digest=pl.col("judge_model").replace_strict(digests, return_dtype=pl.String),
+        state=pl.when(pl.col("n_left") == 0)
+        .then(pl.lit(PartitionState.DONE.value))
+        .otherwise(pl.lit(PartitionState.PLANNED.value)),
+    )  # fmt: skip
+    named = ["benchmark", *OF_CHECKPOINT, "dataset_id", "rubric_id", "rubric_digest", "judge_digest"]
+    ids = [sha256("\n".join(row).encode()).hexdigest() for row in rows.select(named).iter_rows()]
+    return rows.with_columns(partition_id=pl.Series(ids, dtype=pl.String)).sort(SERIES)
+
+
+def write_partitions(
+    run: OpenedRun, found: pl.DataFrame, asked_by: str, *, state: PartitionState | None = None, detail: str | None = None
+) -> None:
+    """Write these rows, in place of earlier ones of the same partitions; `state` and `detail` are of those that are not done."""
+    process = this_process()
+    open_state = pl.col("state") if state is None else pl.lit(state.value)
+    is_done = pl.col("n_left") == 0
+    rows = found.with_columns(
+        state=pl.when(is_done).then(pl.lit(PartitionState.DONE.value)).otherwise(open_state),
+        detail=pl.when(~is_done).then(pl.lit(detail, dtype=pl.String)),
+        asked_by=pl.lit(asked_by),
+        changed_at=pl.lit(datetime.now(UTC)),
+        host=pl.lit(process.host, dtype=pl.String),
+        pid=pl.lit(process.pid, dtype=pl.Int64),
+        process_started=pl.lit(process.started),
+    )
+    for row in rows.iter_slices(1):
+        target = run.lake.root / PARTITIONS.name / run.benchmark.name / f"{row['partition_id'].item()}.parquet"
+        if row["n_left"].item() == 0 and target.is_file() and pl.read_parquet(target)["n_left"].item() == 0:
+            continue  # done before: who did it, and when, stays
+        write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")
+
+
+def read_partitions(run: OpenedRun) -> pl.DataFrame:
+    """Every partition of the benchmark that was ever written, as it stands now: PARTITIONS rows.
+
+    Stale are those of another rubric or judge than the file's, and of other samples than the checkpoint's latest; a running one
+    whose process is gone has failed.
+    """
+    empty = pl.DataFrame(PARTITIONS.schema().empty_table())
+    paths = sorted((run.lake.root / PARTITIONS.name / run.benchmark.name).glob("*.parquet"))
+    table = pl.concat([empty, *(pl.read_parquet(path) for path in paths)])
+    present = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
+    judges = {judge.model: judge_digest(judge) for judge in run.benchmark.judges}
+    latest = table.sort("changed_at").unique(OF_CHECKPOINT, keep="last").select(*OF_CHECKPOINT, latest="dataset_id")
+    gone = [
+        row["state"] == PartitionState.RUNNING and is_dead(Process(row["host"], row["pid"], row["process_started"]))
+        for row in table.iter_rows(named=True)
+    ]
+    is_stale = (
+        (pl.col("rubric_digest") != pl.col("rubric_id").replace_strict(present, default="", return_dtype=pl.String))
+        | (pl.col("judge_digest") != pl.col("judge_model").replace_strict(judges, default="", return_dtype=pl.String))
+        | (pl.col("dataset_id") != pl.col("latest"))
+    )
+    shown = table.with_columns(gone=pl.Series(gone, dtype=pl.Boolean)).join(latest, on=OF_CHECKPOINT, how="left").with_columns(
+        state=pl.when(is_stale).then(pl.lit(PartitionState.STALE.value))
+        .when("gone").then(pl.lit(PartitionState.FAILED.value)).otherwise("state"),
+        detail=pl.when(~is_stale & pl.col("gone"))
+        .then(pl.lit("its process is gone; the same command goes on")).otherwise("detail"),
+    )  # fmt: skip
+    return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
+
+
+def whole_checkpoints(run: OpenedRun) -> list[tuple[str, str]]:
+    """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
+    done = read_partitions(run).filter(state=PartitionState.DONE.value)
+    asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    found: list[tuple[str, str]] = []
+    for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
+        sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}
+        due = {(rubric_id, judge) for rubric_id in run.rubrics if sources & set(run.sources_for(rubric_id)) for judge in asked}
+        if due <= set(rows.select("rubric_id", "judge_model").iter_rows()):
+            found.append((str(model), str(checkpoint)))
+    return found
+
+
+def judge_digest(judge: Judge) -> str:
+    """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
+    said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
+    return sha256(canonical_json(said)).hexdigest()
+
+
+def _n_left(ledger: Ledger, keys: pl.Series) -> int:
+    known = ledger.known(keys)
+    return len(keys) - len(known) + len(ledger.reasks_due(known))
+
+
+def _samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
+    """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
+    samples = lake.scan(SAMPLES, dataset_id).filter(pl.col("model") != ANCHORS)
+    grouped = samples.group_by(OF_CHECKPOINT).agg("sample_id", sources=pl.col("source").unique().sort()).collect()
+    return grouped.select(
+        *OF_CHECKPOINT,
+        dataset_id=pl.Series([digest_of_samples(sorted(ids)) for ids in grouped["sample_id"]], dtype=pl.String),
+        sources_json=pl.Series([json.dumps(list(names)) for names in grouped["sources"]], dtype=pl.String),
+    )

@@ -1,0 +1,66 @@
+"""A small world for nights and backfills: checkpoints of a dozen drawn scenes each, made one by one, and a benchmark of them."""
+
+import json
+import shutil
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from demo import paint
+
+MODEL = "demo-painter"
+N_PROMPTS, N_IMAGES = 12, 2
+N_SAMPLES = N_PROMPTS * N_IMAGES
+BENCHMARK = """\
+name = "nights"
+[[sources]]
+reader = "geneval"
+path = "made/{{model}}/{{checkpoint}}"
+{rubrics}
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+price = {{ input_usd_per_million = 2.0, output_usd_per_million = 8.0 }}
+{judge}
+[limits]
+concurrency = 4
+{limits}
+[nightly]
+schedule = "0 2 * * *"
+{nightly}
+"""
+
+
+def write_benchmark(
+    folder: Path, url: str, name: str = "b.toml", *, rubrics: Sequence[str] = ("alignment",), **sections: str
+) -> Path:
+    """A benchmark file of the world; `judge`, `limits` and `nightly` are further lines of those sections."""
+    listed = "\n".join(f'[[rubrics]]\nid = "{rubric}"' for rubric in rubrics)
+    lines = {"judge": "", "limits": "", "nightly": ""} | sections
+    (folder / name).write_text(BENCHMARK.format(url=url, rubrics=listed, **lines))
+    return folder / name
+
+
+class World:
+    """Painted scenes from which checkpoints are put together: no two of them have the same pictures."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def make(self, number: int) -> str:
+        """Draw checkpoint `step-<number>`; its name."""
+        seed, step = 1 + number // 15, 1000 * (1 + number % 3)
+        painted = self.folder / "painted" / str(seed)
+        if not painted.exists():
+            paint(painted, seed)
+        for prompt in range(N_PROMPTS):
+            scene = f"{prompt * 5 + number // 3 % 5:05d}"
+            source = painted / "scenes" / MODEL / f"step-{step}" / scene
+            shutil.copytree(source, self.folder / "made" / MODEL / f"step-{number}" / f"{prompt:05d}")
+        return f"step-{number}"
+
+
+def n_billed(url: str) -> int:
+    """Requests the judge has answered since it was started."""
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/stats") as answer:
+        return int(json.load(answer)["n_requests"])

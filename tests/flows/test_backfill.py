@@ -1,0 +1,203 @@
+"""A backfill: previewed, stopped by its money, resumed, done once; what others publish stays; a night goes first."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+
+from flows.backfill import BackfillSummary, check_failures, run_backfill
+from flows.backfill_plan import BackfillPlan, open_backfill, plan_backfill
+from flows.checkpoints import Checkpoint, chosen, find_checkpoints
+from flows.fan_out import in_this_process
+from flows.nightly import open_night, run_night
+from flows.partitions import read_partitions
+from flows.progress import Reporter
+from schemas.benchmark import load_benchmark
+from schemas.errors import InputError, ProviderError
+from schemas.tables import BENCHMARK_LONG
+from tasks.judge.precedence import going_first
+
+DAY = date(2026, 3, 1)
+RUBRICS = ("alignment", "image_aspects")
+NOT_OF_THE_CELL = ("run_id", "dataset_id")  # which publication it stands in, and with what
+
+
+def _planned(file: Path, names: Sequence[str] | None = None) -> BackfillPlan:
+    return plan_backfill(open_backfill(file), names, None, Reporter())
+
+
+def _backfill(file: Path, max_usd: float | None = None, judge_url: str | None = None) -> BackfillSummary:
+    run = open_backfill(file, DAY, judge_url, max_usd)
+    return run_backfill(run, plan_backfill(run, None, None, Reporter()), in_this_process, Reporter())
+
+
+def _states(file: Path) -> dict[tuple[str, str], str]:
+    rows = read_partitions(open_backfill(file)).select("checkpoint", "rubric_id", "state")
+    return {(checkpoint, rubric): state for checkpoint, rubric, state in rows.iter_rows()}
+
+
+def _cells(folder: Path, checkpoint: str) -> pl.DataFrame:
+    cells = pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet").filter(checkpoint=checkpoint)
+    return cells.drop(NOT_OF_THE_CELL).sort("cell_id")
+
+
+def test_a_backfill_from_preview_to_stale(tmp_path: Path, judge_url: str) -> None:
+    world = World(tmp_path)
+    for number in range(3):
+        world.make(number)
+    file = write_benchmark(tmp_path, judge_url, rubrics=RUBRICS)
+    each = N_SAMPLES * len(RUBRICS)
+    night = run_night(open_night(file, DAY), in_this_process, Reporter())
+    assert night.run is not None
+    start = n_billed(judge_url)
+
+    planned = _planned(file)
+    assert [(one.name, one.n_requests, one.n_to_ask) for one in planned.checkpoints] == [
+        (f"{MODEL}/step-2", each, 0), (f"{MODEL}/step-1", each, each), (f"{MODEL}/step-0", each, each),
+    ]  # fmt: skip
+    assert n_billed(judge_url) == start  # a preview sends nothing
+    expected_usd = planned.open[0].online_usd
+    assert expected_usd is not None
+
+    stopped = _backfill(file, max_usd=expected_usd / 2)
+    assert [one.name for one in stopped.backfilled] == [f"{MODEL}/step-1"]  # the next one is not begun without money
+    assert stopped.backfilled[0].outcome.is_spent
+    assert stopped.run is None  # nothing new is whole
+    assert _states(file)["step-1", "image_aspects"] == "planned"
+    assert (
+        "max_usd" in read_partitions(open_backfill(file)).filter(checkpoint="step-1", rubric_id="image_aspects")["detail"].item()
+    )
+    assert 0 < n_billed(judge_url) - start < each
+
+    whole = _backfill(file)
+    check_failures(whole)
+    assert n_billed(judge_url) - start == 2 * each  # what the first one bought was not bought again
+    assert _states(file) == {(f"step-{number}", rubric): "done" for number in range(3) for rubric in RUBRICS}
+    assert whole.run is not None
+    before, after = (_cells(run.published.folder, "step-2") for run in (night.run, whole.run))
+    assert before.equals(after)  # a checkpoint's figures do not depend on which others stand beside it
+    assert whole.run.asked.n_asked == 2 * each - stopped.backfilled[0].outcome.n_asked
+
+    again = _backfill(file)
+    assert (again.run, again.backfilled) == (None, ())
+    assert n_billed(judge_url) - start == 2 * each
+    by = dict(read_partitions(open_backfill(file)).select("checkpoint", "asked_by").unique().iter_rows())
+    assert by == {"step-0": "backfill", "step-1": "backfill", "step-2": "nightly"}  # who did it stays
+
+    _claim_for_a_dead_process(tmp_path)
+    assert sorted(_states(file).values()) == ["done"] * 5 + ["failed"]
+
+    write_benchmark(tmp_path, judge_url, rubrics=RUBRICS, judge="parameters = { temperature = 1 }")
+    assert set(_states(file).values()) == {"stale"}  # another instrument: what it did not measure is to be asked
+    assert [one.n_to_ask for one in _planned(file).checkpoints] == [each] * 3
+
+
+def _claim_for_a_dead_process(folder: Path) -> None:
+    """Leave one row as a backfill leaves it that is killed while it asks."""
+    row = min((folder / "lake" / "partitions" / "nights").glob("*.parquet"))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pid = dead.pid
+    left = {"n_left": pl.lit(1, pl.Int64), "pid": pl.lit(pid, pl.Int64)}
+    text = {"state": pl.lit("running"), "process_started": pl.lit("1")}
+    pl.read_parquet(row).with_columns(**left, **text).write_parquet(row)
+
+
+def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path, judge_url: str) -> None:
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, judge_url, limits="requests_per_minute = 600")
+    lost = _backfill(file, judge_url=f"{judge_url}/nowhere")
+    with pytest.raises(ProviderError, match=r"1 of 1 checkpoints.*\n.*step-0"):
+        check_failures(lost)
+    assert _states(file) == {("step-0", "alignment"): "failed"}
+
+    start, run = n_billed(judge_url), open_backfill(file)
+    filling = threading.Thread(target=_backfill, args=(file,))
+    with going_first(run.ledger_url, ["salon-demo-judge"]):
+        filling.start()
+        time.sleep(2)
+        assert n_billed(judge_url) == start  # a night is asking: nothing is sent
+    _wait_for(judge_url, start + 5)
+    with going_first(run.ledger_url, ["salon-demo-judge"]):
+        time.sleep(1.5)  # to notice, and for what is in flight
+        paused_at = n_billed(judge_url)
+        time.sleep(1)
+        assert n_billed(judge_url) == paused_at < start + N_SAMPLES
+    filling.join(60)
+    assert n_billed(judge_url) == start + N_SAMPLES  # it went on, and nothing was bought twice
+    assert _states(file) == {("step-0", "alignment"): "done"}
+
+
+def _wait_for(url: str, n: int) -> None:
+    end = time.monotonic() + 30
+    while n_billed(url) < n:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+OLD, NEW, BARE = Checkpoint("m", "9", date(2026, 1, 5)), Checkpoint("m", "10", date(2026, 2, 1)), Checkpoint("n", "10")
+
+
+@pytest.mark.parametrize(
+    ("names", "since", "found"),
+    [
+        (None, None, [OLD, NEW, BARE]),
+        (["10"], None, [NEW, BARE]),
+        (["m/10"], None, [NEW]),
+        (["n/10", "9"], None, [OLD, BARE]),
+        (["11"], None, "no checkpoint 11; there are: m/9, m/10, n/10"),
+        (["m"], None, "no checkpoint m"),
+        (None, date(2026, 2, 1), "none for n/10"),
+    ],
+    ids=["all", "of every model", "of one", "several", "not there", "a model is none", "a date is missing"],
+)
+def test_which_checkpoints(names: list[str] | None, since: date | None, found: list[Checkpoint] | str) -> None:
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            chosen([OLD, NEW, BARE], names, since)
+    else:
+        assert chosen([OLD, NEW, BARE], names, since) == found
+
+
+def test_since_includes_its_day() -> None:
+    assert chosen([OLD, NEW], None, date(2026, 2, 1)) == [NEW]
+    assert chosen([OLD, NEW], None, date(2026, 1, 5)) == [OLD, NEW]
+
+
+def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: Path) -> None:
+    for name in ("step-9", "step-10", "step-11"):
+        (tmp_path / "made" / MODEL / name).mkdir(parents=True)
+    url = "http://127.0.0.1:1/v1"
+    by_name = find_checkpoints(load_benchmark(write_benchmark(tmp_path, url)))
+    assert [one.checkpoint for one in by_name] == ["step-9", "step-10", "step-11"]  # numbers as numbers
+    assert all(one.made_on is not None for one in by_name)  # the folders' own dates
+
+    rows = ["step-10,2026-01-01", "step-9,2026-01-02", "gone,2026-01-03"]
+    (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *(f"{MODEL},{row}" for row in rows)]))
+    listed = find_checkpoints(load_benchmark(write_benchmark(tmp_path, url, nightly='checkpoints = "ready.csv"')))
+    assert listed == [
+        Checkpoint(MODEL, "step-10", date(2026, 1, 1)),
+        Checkpoint(MODEL, "step-9", date(2026, 1, 2)),  # step-11 is not ready, `gone` is not there
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("ready.txt", "", "is one of .csv, .jsonl, .parquet"),
+        ("ready.csv", "name,when\na,b\n", "needed: model, checkpoint"),
+        ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
+    ],
+)
+def test_a_table_that_cannot_be_used(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / "made" / MODEL / "step-1").mkdir(parents=True)
+    (tmp_path / name).write_text(text)
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=f'checkpoints = "{name}"')
+    with pytest.raises(InputError, match=said):
+        find_checkpoints(load_benchmark(file))
