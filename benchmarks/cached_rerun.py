@@ -60,7 +60,7 @@ def measure(arguments: argparse.Namespace) -> int:
     from prefect import flow
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows import finishing, stages
+    from flows import finishing, judging, stages
     from flows.fan_out import as_prefect_tasks
     from flows.progress import Reporter
     from tasks.publish.code_version import code_version
@@ -76,7 +76,7 @@ def measure(arguments: argparse.Namespace) -> int:
         if arguments.run == "fill":
             fill_ledger(run, planned.plan_id, arguments.rubric)
             clock.say("(fill the ledger)")
-        asked = stages.judge(run, DATASET, planned, "cached", fan_out, reporter)
+        asked = judging.judge(run, DATASET, planned.plan_id, planned.parts, "cached", fan_out, reporter)
         clock.say("judge")
         assert (asked.n_asked, asked.n_cached) == (0, arguments.judgements), asked
         snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
@@ -88,7 +88,7 @@ def measure(arguments: argparse.Namespace) -> int:
         clock.say("finish")
         return found
 
-    runner: Any = ThreadPoolTaskRunner(max_workers=stages.SHARDS_AT_ONCE)
+    runner: Any = ThreadPoolTaskRunner(max_workers=judging.SHARDS_AT_ONCE)
     published, cells = flow(name="cached re-run", task_runner=runner)(stage_by_stage)()
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

@@ -65,8 +65,8 @@ def check_frames(stored: StoredTables, rubrics: Mapping[str, Rubric]) -> dict[st
 def _read(lake: Lake, table: Table, key: str) -> pl.DataFrame:
     fields = [field for field in table.schema() if field.name not in _LEFT_OUT]
     empty = pl.DataFrame(table.schema().empty_table().select([field.name for field in fields]))
-    parts = [empty]
-    for path in lake.parts(table, key):
+    paths = list(lake.parts(table, key))
+    for path in paths:
         stored = pq.read_schema(path)
         for field in fields:
             found = stored.field(field.name).type if field.name in stored.names else "not there"
@@ -74,9 +74,10 @@ def _read(lake: Lake, table: Table, key: str) -> pl.DataFrame:
                 raise CorruptLakeError(
                     f"{path}: column {field.name} is {found}, not {field.type}; delete {lake.marker(table, key)} and run again"
                 )
-        parts.append(pl.read_parquet(path, columns=empty.columns))
+    # All parts in one scan: read one by one, a thousand of them cost more than twice as much.
+    found = pl.scan_parquet(paths, hive_partitioning=False).select(empty.columns).collect() if paths else empty
     # Great Expectations takes NaN for null and lets it pass; as minus infinity it fails every bound, as it should.
-    return pl.concat(parts).with_columns(pl.col(pl.Float64).fill_nan(float("-inf")))
+    return found.with_columns(pl.col(pl.Float64).fill_nan(float("-inf")))
 
 
 def _is_among(column: str, other: pl.DataFrame, other_column: str) -> pl.Expr:
