@@ -47,11 +47,15 @@ class Program:
         ours = _descendants(self.process.pid)
         if self.is_alive():
             self.process.send_signal(self.stop_signal)
-        deadline = max(deadline, time.monotonic() + _LAST_S)
-        while (self.is_alive() or _alive(ours)) and time.monotonic() < deadline:
+        if not self._is_over(ours, max(deadline, time.monotonic() + _LAST_S)):
+            _signal(_alive(ours), signal.SIGKILL)
+            self._is_over(ours, time.monotonic() + _LAST_S)
+
+    def _is_over(self, ours: "_Processes", deadline: float) -> bool:
+        """Wait until none of these processes is left, or the time is up; whether none is left."""
+        while (is_left := self.is_alive() or bool(_alive(ours))) and time.monotonic() < deadline:
             time.sleep(POLL_S)
-        _signal(_alive(ours), signal.SIGKILL)
-        self.process.wait()
+        return not is_left
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ _N_READ_MAX = 2_000_000
 _DEPTH_MAX = 6
 _OPENING = re.compile(r"\{(?!\s*+\{)")
 _BRACE = re.compile(r"[{}]")
+_FENCED_STRING = re.compile(r'```[A-Za-z]{0,10}+\s*+(".*")\s*```', re.DOTALL)
 _QUOTED_START = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)")
 _SCALE_KEYS = frozenset(
     {"max", "maxscore", "maximum", "maximumscore", "outof", "scale", "scoremax", "scoringscale", "scorescale"}
@@ -47,8 +48,10 @@ def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> 
 
 
 def _decoded(text: str) -> str:
-    """A reply that is itself one JSON string: the text in it."""
+    """A reply that is itself one JSON string, in a fence or not: the text in it."""
     trimmed = text.strip(BLANK)
+    if trimmed.startswith("```") and (fenced := _FENCED_STRING.fullmatch(trimmed)):
+        trimmed = fenced[1]
     if len(trimmed) > 1 and trimmed[0] == trimmed[-1] == '"':
         try:
             inner = json.loads(trimmed, strict=False)

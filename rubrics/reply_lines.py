@@ -60,9 +60,11 @@ def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) 
         blank = ParseReason.TEMPLATE_ECHO if is_unfilled else ParseReason.WRONG_TYPE
         for said in entries:
             values.setdefault(said.key, []).append(blank if said.value is None else said.value)
-    for said in _said(form.sub("\n", text), dimensions, _FIRST_LINE):
-        if isinstance(said.value, Decimal):
-            values.setdefault(said.key, []).append(said.value)
+    beside = form.sub("\n", text)
+    for entry in (_FIRST_LINE, _FIRST_ENTRY):  # "4 (good; sharp)" on a line of its own, and "Label: 4; Label: 3" on one
+        for said in _said(beside, dimensions, entry):
+            if isinstance(said.value, Decimal):
+                values.setdefault(said.key, []).append(said.value)
     return Found(values)
 
 

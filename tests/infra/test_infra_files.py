@@ -1,0 +1,158 @@
+"""infra/: the image, compose, the cluster's manifests and Prefect's file, parsed and held to what matters."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flows.commands.serving_prefect import WORKER_GRACE_S
+from flows.deploying import DRAIN_MARGIN_S, grace_s
+from flows.deployment_files import INFRA, automations, filled
+from schemas.benchmark import Benchmark, Limits
+
+ROOT = INFRA.parent
+DRAIN_S = Limits().deadline_s + DRAIN_MARGIN_S
+DOCKERFILE = (INFRA / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((INFRA / "compose.yaml").read_text())
+JOB = json.loads((INFRA / "kubernetes" / "job-template.json").read_text())
+POD = JOB["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+BENCHMARK = Benchmark.model_validate(
+    {"name": "b", "sources": [{"reader": "geneval", "path": "x"}], "rubrics": [{"id": "alignment"}], "judges": [{"model": "m"}]}
+)
+
+
+def manifests() -> Iterator[dict[str, Any]]:
+    for file in sorted((INFRA / "kubernetes").glob("*.yaml")):
+        yield from yaml.safe_load_all(file.read_text())
+
+
+def images() -> Iterator[str]:
+    yield from re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
+    yield from (service["image"] for service in COMPOSE["services"].values())
+    yield JOB["variables"]["properties"]["image"]["default"]
+    yield filled(BENCHMARK, "f", "p")["definitions"]["pools"]["salon-docker"]["variables"]["image"]
+    yield from (c["image"] for m in manifests() if m["kind"] == "Deployment" for c in m["spec"]["template"]["spec"]["containers"])
+
+
+def seconds(duration: str) -> float:
+    return sum(float(n) * {"h": 3600, "m": 60, "s": 1}[unit] for n, unit in re.findall(r"([\d.]+)([hms])", duration))
+
+
+def test_every_image_is_pinned_and_ours_is_of_this_version() -> None:
+    found = list(images())
+    assert len(found) >= 8
+    for image in found:
+        tag = image.rpartition(":")[2]
+        assert ":" in image
+        assert re.search(r"\d", tag), image
+        assert "latest" not in tag
+    assert {image for image in found if image.startswith("salon:")} == {f"salon:{VERSION}"}
+    assert f'version="{VERSION}"' in DOCKERFILE
+
+
+def test_the_image_is_not_root_and_installs_by_hash() -> None:
+    last_stage = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
+    (user,) = re.findall(r"^USER (\d+):\d+$", last_stage, flags=re.MULTILINE)
+    assert int(user) > 0
+    assert "HEALTHCHECK" in last_stage
+    assert "ENTRYPOINT [" not in DOCKERFILE, "Prefect's workers put a command in place of ours"
+    installs = re.findall(r"pip install[^&\n]*", DOCKERFILE.replace("\\\n", " "))
+    assert len(installs) == 3
+    assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+
+
+def test_the_image_gets_all_that_salon_is_made_of() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, flags=re.MULTILINE))
+    assert copied == {*packages, "infra"}
+    sent = {line.removeprefix("!") for line in (INFRA / "Dockerfile.dockerignore").read_text().splitlines() if line[:1] == "!"}
+    assert copied <= sent
+    assert (INFRA / "Dockerfile.dockerignore").read_text().splitlines()[1] == "*"
+
+
+def test_compose_gives_the_worker_its_time_and_no_service_a_secret_in_its_environment() -> None:
+    services = COMPOSE["services"]
+    worker = services["worker"]["command"]
+    told = float(worker[worker.index("--grace-s") + 1])
+    assert told >= DRAIN_S
+    assert seconds(services["worker"]["stop_grace_period"]) > told
+    assert worker[:2] == ["salon", "worker"], "a plain Prefect worker kills its runs at SIGTERM"
+    for name, service in services.items():
+        for key, value in service.get("environment", {}).items():
+            assert not re.search(r"KEY|TOKEN|SECRET|PASSWORD$", key), f"{name}: {key}={value}"
+    ports = [port for service in services.values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports), "the UI has no login of its own"
+
+
+@pytest.mark.parametrize("name", ["prefect", "worker"])
+def test_our_containers_may_write_nowhere_but_where_they_must(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+
+
+def test_a_job_drains_before_it_is_killed() -> None:
+    assert POD["terminationGracePeriodSeconds"] == "{{ grace_s }}"
+    assert JOB["variables"]["properties"]["grace_s"]["default"] >= DRAIN_S
+    assert grace_s(BENCHMARK) >= DRAIN_S
+    assert WORKER_GRACE_S >= DRAIN_S
+    # The engine itself is process 1; `prefect flow-run execute` would end it 30 seconds after SIGTERM.
+    assert JOB["variables"]["properties"]["command"]["default"] == "python -m prefect.engine"
+
+
+def test_every_variable_of_the_job_template_is_declared() -> None:
+    used = set(re.findall(r"\{\{ (\w+) \}\}", json.dumps(JOB["job_configuration"])))
+    assert used == set(JOB["variables"]["properties"])
+
+
+def test_every_container_of_the_cluster_is_bound_and_holds_keys_by_reference() -> None:
+    pods = [m["spec"]["template"]["spec"] for m in manifests() if m["kind"] == "Deployment"] + [POD]
+    assert len(pods) == 2
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["terminationGracePeriodSeconds"]
+        for container in pod["containers"]:
+            assert set(container["resources"]) == {"requests", "limits"}
+            assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+            assert not container["securityContext"]["allowPrivilegeEscalation"]
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            environment = container["env"] if isinstance(container["env"], list) else []
+            assert all("valueFrom" in v for v in environment if re.search(r"KEY|TOKEN|SECRET|AUTH|PASSWORD", v["name"]))
+    assert POD["containers"][0]["envFrom"] == [{"secretRef": {"name": "{{ keys_secret }}"}}]
+    assert not [m for m in manifests() if m["kind"] == "Secret"], "no secret is kept beside the code"
+
+
+def test_the_kustomization_names_every_manifest() -> None:
+    files = {file.name for file in (INFRA / "kubernetes").glob("*.yaml")} - {"kustomization.yaml"}
+    (named,) = [m["resources"] for m in manifests() if m["kind"] == "Kustomization"]
+    assert set(named) == files
+
+
+def test_prefects_file_is_filled_and_holds_no_secret() -> None:
+    plan = filled(BENCHMARK, "/x/b.toml", "salon-process")
+    assert "$SALON" not in json.dumps(plan)
+    environment = plan["definitions"]["environment"]
+    assert not [name for name in environment if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name)]
+    for entry in plan["deployments"]:
+        assert entry["work_pool"]["work_queue_name"] in plan["definitions"]["queues"]
+        assert "salon" in entry["tags"], "the automations watch what has this tag"
+
+
+def test_a_run_is_given_up_only_after_many_heartbeats() -> None:
+    plan = filled(BENCHMARK, "f", "p")
+    (watch,) = automations(plan, None)
+    every_s = int(plan["definitions"]["environment"]["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"])
+    assert watch.trigger.within.total_seconds() >= max(5 * every_s, 180), "a server that is away for two minutes is no reason"
+
+
+def test_a_file_name_is_data(tmp_path: Path) -> None:
+    plan = filled(BENCHMARK, r"/x/\1 {{ $SALON_NAME }}.toml", "p")
+    assert plan["deployments"][0]["parameters"]["file"] == r"/x/\1 {{ $SALON_NAME }}.toml"

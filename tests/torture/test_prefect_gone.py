@@ -1,0 +1,150 @@
+"""The Prefect server killed while the judge answers, and started again: nothing is lost, nothing is bought twice."""
+
+import contextlib
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from checks import Watch, cells
+from rig import N_SAMPLES, ROOT, Recorder, make_world
+
+from flows.fan_out import in_this_process
+from flows.opening import open_run
+from flows.pipeline import run_pipeline
+from flows.progress import Reporter
+
+RUN_DATE = date(2026, 3, 4)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="two minutes and three Prefect servers: in `make torture`"),
+]
+START_LIMIT_S = 120
+RUN_LIMIT_S = 180
+AWAY_S = 3.0  # on top of the seconds the server takes to start again
+DELAY_S = 2.5  # of each reply: with 8 at once, 40 take 12.5 s
+
+
+class PrefectServer:
+    """A Prefect server on a port of its own, over one database file, that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/api"
+        database = f"sqlite+aiosqlite:///{folder / 'prefect.db'}"
+        self._environment = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_DATABASE_CONNECTION_URL": database}
+        self.log = (folder / "server.log").open("ab")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self.port)]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | self._environment
+        environment |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+        self.process = subprocess.Popen(command, env=environment, stdout=self.log, stderr=self.log, start_new_session=True)
+        deadline_s = time.monotonic() + START_LIMIT_S
+        while not self._is_up():
+            assert self.process.poll() is None, "the Prefect server ended at its start"
+            assert time.monotonic() < deadline_s, "the Prefect server did not start"
+            time.sleep(0.2)
+
+    def _is_up(self) -> bool:
+        with (
+            contextlib.suppress(OSError, urllib.error.URLError),
+            urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer,
+        ):
+            return int(answer.status) == 200
+        return False
+
+    def kill(self) -> None:
+        """kill -9, the server's own children too."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, 9)
+        self.process.wait()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PrefectServer]:
+    (tmp_path / "prefect").mkdir()
+    started = PrefectServer(tmp_path / "prefect")
+    yield started
+    started.kill()
+    started.log.close()
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    started = Recorder(DELAY_S)
+    yield started
+    started.close()
+
+
+def start_run(file: Path, api: str) -> subprocess.Popen[bytes]:
+    """`salon run` against a server. Prefect's client tries three times instead of six: 2 + 4 s, not a minute, for each call."""
+    environment = os.environ | {"PREFECT_API_URL": api, "PYTHONPATH": str(ROOT), "PREFECT_HOME": str(file.parent / "home")}
+    environment["PREFECT_CLIENT_MAX_RETRIES"] = "2"
+    command = [sys.executable, "-m", "flows", "run", file.name, "--run-date", RUN_DATE.isoformat()]
+    return subprocess.Popen(command, cwd=file.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def end_of(process: subprocess.Popen[bytes]) -> dict[str, object]:
+    said, _ = process.communicate(timeout=RUN_LIMIT_S)
+    return {"code": process.returncode, "said": said.decode(errors="replace")[-3000:]}
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["back in mid-run", "back after the run"])
+def test_the_prefect_api_gone_in_mid_run_and_back(
+    tmp_path: Path, server: PrefectServer, recorder: Recorder, *, is_back: bool
+) -> None:
+    """The run ends with 0, or with 3 and the same command goes on. Each reply is bought once, whatever Prefect knows of it."""
+    file = make_world(tmp_path / "world")
+    file.write_text(file.read_text().replace('model = "recorder"', f'model = "recorder"\nbase_url = "{recorder.url}"'))
+    watch = Watch(file.parent / "lake", recorder)
+    run = start_run(file, server.url)
+    try:
+        wait_for(lambda: len(recorder.billed) >= 4, run)
+        server.kill()
+        n_at_kill, killed_s = len(recorder.billed), time.monotonic()
+        if is_back:
+            time.sleep(AWAY_S)
+            server.start()
+        end = end_of(run) | {"ended_after_s": round(time.monotonic() - killed_s, 1)}
+    finally:
+        run.kill()
+    recorder.delay_s = 0.0
+    if not is_back:
+        server.start()
+    print(f"{n_at_kill} of {N_SAMPLES} bought before; {end['ended_after_s']} s later ended with {end['code']}: {end['said']}")
+    assert n_at_kill < N_SAMPLES, "the judge was too fast: nothing was left to buy"
+    assert end["code"] in (0, 3), end
+    assert watch.after(end) == []
+    assert len(recorder.billed) == len(set(recorder.billed)), "a reply was bought twice"
+    n_before = len(recorder.billed)
+    again = end_of(start_run(file, server.url))
+    reference_file = make_world(tmp_path / "reference")
+    run_pipeline(open_run(reference_file, RUN_DATE, recorder.url), in_this_process, Reporter())
+    del recorder.billed[N_SAMPLES:]
+    assert watch.at_the_end(again, cells(reference_file.parent / "lake")) == []
+    assert len(recorder.billed) == N_SAMPLES
+    assert end["code"] == 3 or n_before == N_SAMPLES
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} CPU s of children so far")
+
+
+def wait_for(is_there: object, run: subprocess.Popen[bytes]) -> None:
+    """Wait until something is so, as long as the run is under way."""
+    deadline_s = time.monotonic() + RUN_LIMIT_S
+    while not is_there():  # type: ignore[operator]
+        assert run.poll() is None, end_of(run)
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
