@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export GX_ANALYTICS_ENABLED = false
 
-.PHONY: help install demo test check format lock simulate torture clean
+.PHONY: help install demo test check format lock simulate serve torture clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,7 +33,11 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulate_nights --families 1500
 	$(BIN)/python -m benchmarks.simulate_agreement
 
+serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and backfill deployed; Ctrl-C ends it
+	@$(BIN)/salon serve
+
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py
 	$(BIN)/python tests/torture/campaign.py
 
 format: $(VENV)/.dev  ## put the code in its standard form
@@ -46,7 +50,7 @@ lock: $(VENV)/bin/uv  ## compile the pinned requirements again
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" --group tool -o requirements/tool.txt
 
 clean:  ## remove the virtual environment and the demo's lake
-	rm -rf $(VENV) lake salon-demo
+	rm -rf $(VENV) lake salon-demo serve
 
 $(VENV)/bin/uv: requirements/tool.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Salon needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 " + "demo")'

@@ -15,6 +15,7 @@ from flows import stages
 from flows.fan_out import as_prefect_tasks
 from flows.opening import OpenedRun, open_run
 from flows.progress import current
+from flows.redaction import redacted_errors
 from schemas.benchmark import Ratings
 from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, RATINGS, SCORES
 from tasks.aggregate.agreement import agreement
@@ -52,7 +53,7 @@ def hold_against_people(
     file: the benchmark file. ratings: tables of ratings, or folders of them. run_date: its logical date (default: today, UTC).
     replies: take in these recorded replies first.
     """
-    with heeding_sigterm():
+    with heeding_sigterm(), redacted_errors():
         return _run(file, ratings, run_date, replies)
 
 

@@ -1,5 +1,6 @@
 """What a run shows on its page in the Prefect UI: progress, leaderboard, summary, report, trend. Publishing is in tasks."""
 
+import logging
 import os
 import re
 from dataclasses import asdict
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 from uuid import UUID
 
+import httpx
 import polars as pl
 from prefect.artifacts import (
     create_link_artifact,
@@ -28,6 +30,8 @@ from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 if TYPE_CHECKING:
     from flows.pipeline import RunSummary
 
+log = logging.getLogger("salon.artifacts")
+
 
 class ProgressArtifact:
     """Keeps the artifact `salon-progress-NAME` at the share of the judge's questions that are answered."""
@@ -35,9 +39,19 @@ class ProgressArtifact:
     def __init__(self, benchmark: str) -> None:
         self._key = f"salon-progress-{_dashed(benchmark)}"
         self._id: UUID | None = None
+        self._is_away = False
 
     def __call__(self, stage: str, share: float) -> None:
-        """Create the artifact, or move it on."""
+        """Create the artifact, or move it on. A server that cannot be reached costs one wait, and the run nothing else."""
+        if self._is_away:
+            return
+        try:
+            self._move(stage, share)
+        except httpx.TransportError as error:
+            self._is_away = True
+            log.warning("the Prefect server does not answer (%s): the run goes on, unseen there", error)
+
+    def _move(self, stage: str, share: float) -> None:
         if self._id is None:
             created = create_progress_artifact(progress=100 * share, key=self._key, description=f"{stage}: share done")
             self._id = cast("UUID", created)

@@ -24,6 +24,7 @@ from flows.opening import OpenedRun, check_keys
 from flows.partitions import PartitionState, find_partitions, whole_checkpoints, write_partitions
 from flows.pipeline import RunSummary, run_pipeline
 from flows.progress import Reporter, current
+from flows.redaction import redacted_errors
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import ProviderError, SalonError, StoppedError
@@ -86,7 +87,7 @@ def backfill(
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
     addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most.
     """
-    with heeding_sigterm():
+    with heeding_sigterm(), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)
         check_keys(run)
         reporter = current()

@@ -15,6 +15,7 @@ from flows.judging import SHARDS_AT_ONCE
 from flows.opening import check_keys, open_run
 from flows.pipeline import RunSummary, run_pipeline
 from flows.progress import current
+from flows.redaction import redacted_errors
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 
@@ -38,7 +39,7 @@ def benchmark(
     judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies and ask nobody.
     max_usd: spend at most this, in place of the file's own limit.
     """
-    with heeding_sigterm():
+    with heeding_sigterm(), redacted_errors():
         run = open_run(file, run_date, judge_url, max_usd)
         if replies is None:
             check_keys(run)

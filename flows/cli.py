@@ -8,10 +8,12 @@ from typing import NoReturn
 
 import typer
 
+from flows import redaction
 from flows.commands import (
     agreement,
     anchors,
     backfilling,
+    deploying,
     instruments,
     nightly,
     opening_page,
@@ -19,11 +21,17 @@ from flows.commands import (
     reading,
     running,
     serving,
+    serving_prefect,
     verifying,
 )
-from schemas.errors import SalonError
+from flows.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
+from schemas.errors import SalonError, StoreError
 
 EXIT_INTERRUPTED = 130
+PREFECT_AWAY = (
+    "the Prefect server does not answer ({}); start it, or unset PREFECT_API_URL to run without one. "
+    "What was bought is stored; the same command goes on from there"
+)
 
 app = typer.Typer(
     name="salon",
@@ -47,6 +55,9 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "probe-injection": probing.probe_injection,
     "agreement": agreement.agreement,
     "parse": instruments.parse,
+    "deploy": deploying.deploy,
+    "serve": serving_prefect.serve,
+    "worker": serving_prefect.worker,
     "serve-judge": serving.serve_judge,
 }
 
@@ -57,9 +68,9 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(command)
     def called(*arguments: object, **options: object) -> None:
         try:
-            raise typer.Exit(command(*arguments, **options))
+            code = command(*arguments, **options)
         except SalonError as error:
-            print(f"salon: {error}", file=sys.stderr)
+            print(f"salon: {printable(redaction.redacted(str(error)))}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
             print("salon: interrupted; run the same command again to go on", file=sys.stderr)
@@ -67,6 +78,13 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
         except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from error
+        except Exception as error:
+            if is_prefect_away(error):
+                PREFECT_IS_AWAY.set()
+                print(f"salon: {printable(redaction.redacted(PREFECT_AWAY.format(error)))}", file=sys.stderr)
+                raise typer.Exit(StoreError.exit_code) from error
+            raise
+        raise typer.Exit(code)
 
     return called
 
@@ -89,11 +107,17 @@ app.add_typer(anchor_sets, name="anchors")
 
 def main() -> NoReturn:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if PREFECT_IS_AWAY.is_set():  # its client would wait minutes at the process's end, to tell a server that is not there
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; 0, or 1 (blocked by a gate), 2 (the input), 3 (provider or store down), 143 (told to stop)."""
+    redaction.install()
     try:
         app(args=list(arguments), prog_name="salon")
     except SystemExit as stop:

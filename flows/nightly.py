@@ -23,6 +23,7 @@ from flows.opening import OpenedRun, check_keys, open_run
 from flows.partitions import find_partitions, whole_checkpoints, write_partitions
 from flows.pipeline import RunSummary, run_pipeline
 from flows.progress import Reporter, current
+from flows.redaction import redacted_errors
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import GateBlockedError, InputError
 from tasks.durable import locked
@@ -50,7 +51,7 @@ def nightly(file: Path, run_date: date | None = None, judge_url: str | None = No
     file: the benchmark file. run_date: the night (default: the latest that is due by [nightly] schedule, so that of several
     missed nights one is caught up, once). judge_url: ask here in place of the judges' own addresses. max_usd: spend at most this.
     """
-    with heeding_sigterm():
+    with heeding_sigterm(), redacted_errors():
         run = open_night(file, run_date, judge_url, max_usd)
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from flows import redaction
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
@@ -44,6 +45,7 @@ def open_run(file: Path, run_date: date | None = None, judge_url: str | None = N
     Raises BenchmarkFileError or RubricError; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
+    redaction.watch(judge.api_key_env for judge in benchmark.judges)
     if judge_url is not None:
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
         benchmark = benchmark.model_copy(update={"judges": judges})

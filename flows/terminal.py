@@ -1,6 +1,30 @@
-"""Keeping the terminal for the command: Prefect's own console logging goes quiet there, and still reaches its API and UI."""
+"""Keeping the terminal for the command: texts from outside cannot steer it, and Prefect's console logging goes quiet there."""
 
 import logging
+import threading
+from collections.abc import Iterable
+
+import rich.console
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+# A terminal obeys them; each is shown as one sign instead. A line feed, and a tab that rich has made spaces of, stay.
+_OBEYED = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+_OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+
+
+def printable(text: str) -> str:
+    """The text with every control character and change of writing direction as a visible sign."""
+    return text.translate(_OBEYED)
+
+
+class Console(rich.console.Console):
+    """A console whose texts hold no command to the terminal; rich's own colours and bars work as ever."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of a renderable, those of text made printable."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 def keep_prefect_quiet() -> None:
@@ -11,3 +35,13 @@ def keep_prefect_quiet() -> None:
         for handler in logging.getLogger(name).handlers:
             if isinstance(handler, PrefectConsoleHandler):
                 handler.setLevel(logging.CRITICAL)
+
+
+PREFECT_IS_AWAY = threading.Event()
+"""Set once Prefect's server could not be reached: what its client still holds for it cannot be told any more."""
+
+
+def is_prefect_away(error: BaseException) -> bool:
+    """Whether the error is that Prefect's server could not be reached: httpx is Prefect's client library, and not Salon's."""
+    of = type(error).__module__.partition(".")[0]
+    return of in ("httpx", "httpcore") or (isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API"))

@@ -56,7 +56,7 @@ class Judge(_Section):
 
     model: str = Field(min_length=1)
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The variable's name.")
     parameters: dict[str, str | int | float | bool | list[str] | dict[str, str]] = Field(default_factory=dict)
     repeats: int = Field(default=1, ge=1, le=100)
     recorded: bool = False

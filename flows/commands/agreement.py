@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +12,7 @@ from rich.text import Text
 from flows.commands.running import BenchmarkFile, RunDate
 from flows.opening import open_run
 from flows.progress import attach
+from flows.terminal import Console
 from schemas.statuses import AgreementMetric, Total
 from tasks.ingest.rating_matching import examples
 

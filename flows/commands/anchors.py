@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from flows.commands.running import BenchmarkFile
 from flows.opening import open_run
+from flows.terminal import Console
 
 if TYPE_CHECKING:
     from flows.anchors import AnchorSet

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.progress import attach
+from flows.terminal import Console
 from schemas.errors import InputError
 
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from flows.terminal import Console
 
 DEFAULT_POOL = "salon-process"
 

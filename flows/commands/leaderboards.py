@@ -5,10 +5,10 @@ from dataclasses import asdict
 from enum import StrEnum
 
 import orjson
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flows.terminal import Console
 from schemas.statuses import CellStatus
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables

@@ -4,11 +4,11 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.progress import attach
+from flows.terminal import Console
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.terminal import Console
 from tasks.judge.money.forecast import total_usd
 from tasks.judge.money.prices import ModelPrice, why_no_price
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.leaderboards import Format, Sort, as_text, print_rows, sorted_rows
+from flows.terminal import Console
 from schemas.errors import InputError
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell

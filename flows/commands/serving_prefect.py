@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from flows import local_postgres
 from flows.commands.deploying import DEFAULT_POOL
 from flows.local_server import LocalServer, Program, answers, free_port
+from flows.terminal import Console
 from schemas.errors import StoppedError, StoreError
 
 UI_PORT, JUDGE_PORT, POSTGRES_PORT = 4200, 4201, 4202

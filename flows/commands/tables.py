@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from flows.commands.leaderboards import print_rows
+from flows.terminal import Console
 from schemas.tables import BENCHMARK_LONG
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows

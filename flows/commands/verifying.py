@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakeFolder
 from flows.progress import attach
+from flows.terminal import Console
 from tasks.store import Lake
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import ipaddress
 import os
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import aiohttp
 import httpx2
@@ -30,6 +30,8 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 PIECE_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
+N_SECRET_CHARACTERS = 6
+"""Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
 
 
 class JudgeClient:
@@ -40,6 +42,7 @@ class JudgeClient:
         self.judge = judge
         self.endpoint = endpoint(judge)
         self._key = api_key(judge)
+        self._secrets = secrets(judge)
         self._deadline_s = deadline_s
         # The SDK's timeouts are for each read; the deadline around the whole attempt is our own.
         timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
@@ -65,7 +68,7 @@ class JudgeClient:
         try:
             async with asyncio.timeout(self._deadline_s):
                 response = await self._post(body)
-                answer = read_answer(response.status_code, response.headers, response.content)
+                answer = read_answer(response.status_code, response.headers, self._cleaned(response.content))
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
         except _TooLargeError:
@@ -107,13 +110,19 @@ class JudgeClient:
         """Close the connections."""
         await self._client.close()
 
+    def _cleaned(self, content: bytes) -> bytes:
+        """A body without secrets, before any of it is cut short: half a key is no longer found."""
+        for secret in self._secrets:
+            content = content.replace(secret.encode(), _REMOVED.encode())
+        return content
+
     def _without_key(self, answer: Answer) -> Answer:
         """The answer with the key taken out, should a provider repeat it."""
         if answer.detail is not None:
-            answer = replace(answer, detail=one_line(without_key(answer.detail, self._key)))
+            answer = replace(answer, detail=one_line(without_key(answer.detail, self._secrets)))
         said = (answer.text, answer.refusal_text, answer.answered_model, answer.finish_reason)
-        if self._key and any(text and self._key in text for text in said):
-            text, refusal, model, finish = (text and without_key(text, self._key) for text in said)
+        if any(text and secret in text for text in said for secret in self._secrets):
+            text, refusal, model, finish = (text and without_key(text, self._secrets) for text in said)
             answer = replace(answer, text=text, refusal_text=refusal, answered_model=model, finish_reason=finish)
         return answer
 
@@ -131,9 +140,8 @@ def endpoint(judge: Judge) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise InputError(
-            f'judges.base_url = "{address[:80]}" is not an address; write https://host/v1 (or http://localhost:8000/v1)'
-        )
+        shown = address.rpartition("@")[2].partition("?")[0][:80]
+        raise InputError(f'judges.base_url = "{shown}" is not an address; write https://host/v1 (or http://localhost:8000/v1)')
     return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
 
 
@@ -147,7 +155,15 @@ def is_loopback(judge: Judge) -> bool:
 
 
 def api_key(judge: Judge) -> str | None:
-    """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none."""
+    """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none.
+
+    Raises InputError where the address holds a login: the transport could not send it beside a key.
+    """
+    if "@" in (judge.base_url or ""):
+        raise InputError(
+            f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
+            "environment variable and name that one with api_key_env"
+        )
     key = os.environ.get(judge.api_key_env, "").strip()
     if not key:
         if is_loopback(judge):
@@ -226,6 +242,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def without_key(text: str, key: str | None) -> str:
-    """The text with every copy of the key taken out."""
-    return text.replace(key, _REMOVED) if key else text
+def secrets(judge: Judge) -> tuple[str, ...]:
+    """What a provider may repeat and nobody may read: the key, the values in the address's query; longest first."""
+    query = urlsplit(judge.base_url or DEFAULT_BASE_URL).query
+    held = {api_key(judge) or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
+    return tuple(sorted(held | {quote(value, safe="") for value in held}, key=len, reverse=True))
+
+
+def without_key(text: str, secrets: Iterable[str]) -> str:
+    """The text with every copy of every secret taken out."""
+    for secret in secrets:
+        text = text.replace(secret, _REMOVED)
+    return text

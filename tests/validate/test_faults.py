@@ -112,6 +112,8 @@ FAULTS = [
     *declared_faults(),
     Fault("no fault", both(), set()),
     Fault("sample twice", add("samples", 0), {"samples.key.is_unique"}),
+    Fault("a text that addresses the judge", change("samples", 0, text_flags="prompt:addresses_judge"),
+          {"samples.text_flags.is_null"}),
     Fault("judgement twice", add("judgements", 0), {"judgements.key.is_unique"}),
     Fault("request twice", add("requests", 0), {"requests.key.is_unique"}),
     Fault("reply twice", add("replies", 5), {"replies.key.is_unique"}),

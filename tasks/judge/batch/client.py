@@ -23,7 +23,7 @@ from tasks.durable import store_error
 from tasks.judge.answers import Answer, one_line, read_answer
 from tasks.judge.batch.failures import CallFailedError
 from tasks.judge.batch.seen import TOKEN_NAME, Seen, mapping, read_seen, text
-from tasks.judge.client import CONNECT_TIMEOUT_S, DEFAULT_BASE_URL, api_key, cap_size, endpoint, no_response, without_key
+from tasks.judge.client import CONNECT_TIMEOUT_S, DEFAULT_BASE_URL, api_key, cap_size, endpoint, no_response, secrets, without_key
 
 ASKED_PATH = "/v1/chat/completions"
 CALL_DEADLINE_S = 60.0
@@ -48,6 +48,7 @@ class BatchClient:
         self.judge = judge
         self.endpoint = endpoint(judge)
         self._key = api_key(judge)
+        self._secrets = secrets(judge)
         timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_replies]})
         base_url = judge.base_url or DEFAULT_BASE_URL
@@ -61,10 +62,10 @@ class BatchClient:
 
     def clean(self, answer: Answer) -> Answer:
         """The answer with the key taken out, should a provider repeat it."""
-        if self._key is None:
+        if not self._secrets:
             return answer
         texts: dict[str, Any] = {name: getattr(answer, name) for name in _TEXTS}
-        cleaned: dict[str, Any] = {name: said and without_key(said, self._key) for name, said in texts.items()}
+        cleaned: dict[str, Any] = {name: said and without_key(said, self._secrets) for name, said in texts.items()}
         return replace(answer, **cleaned)
 
     async def is_offered(self) -> bool:
@@ -188,14 +189,14 @@ class BatchClient:
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")) from None
 
     def _failed(self, answer: Answer, status_code: int | None = None) -> CallFailedError:
-        said = one_line(without_key(answer.detail or "no reason given", self._key))
+        said = one_line(without_key(answer.detail or "no reason given", self._secrets))
         return CallFailedError(replace(answer, detail=said), status_code)
 
     def _seen(self, content: Mapping[str, Any]) -> Seen:
         seen = read_seen(content)
         if seen is None:
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the reply is not a batch: it has no id or no status"))
-        return replace(seen, problem=one_line(without_key(seen.problem, self._key)))
+        return replace(seen, problem=one_line(without_key(seen.problem, self._secrets)))
 
 
 async def _cap_replies(response: httpx2.Response) -> None:
