@@ -20,7 +20,7 @@ POINTS = (
     Point("after a rename", "replace", "c_return", 2),
     Point("before the completion marker of the samples", "Staging.commit", "call"),
     Point("before the first claim and attempt row", "GroupCommit._write", "call"),
-    Point("rows executed, not committed", "_execute", "return", 3),
+    Point("rows executed, not committed", "_write_rows", "return", 3),
     Point("after a commit, before anyone is told", "_resolve", "call", 4),
     Point("after the response, before it is stored", "read_answer", "return", 5),
     Point("before the response is read", "read_answer", "call", 5),

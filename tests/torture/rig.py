@@ -107,11 +107,11 @@ class Nursery:
         (end,) = self.run_at_once(1, file, judge_url, **fault)
         return end
 
-    def run_at_once(self, n: int, file: Path, judge_url: str, **fault: Any) -> list[dict[str, Any]]:
+    def run_at_once(self, n_children: int, file: Path, judge_url: str, **fault: Any) -> list[dict[str, Any]]:
         """Run it in n children at once; a signal strikes the first of them."""
         self.n_runs += 1
         command = {"file": str(file), "judge_url": judge_url, "said": str(self.scratch / f"said-{self.n_runs}")}
-        command |= {"root": str(file.parent / "lake"), "n_at_once": n} | fault
+        command |= {"root": str(file.parent / "lake"), "n_at_once": n_children} | fault
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(command) + "\n")
