@@ -1,4 +1,4 @@
-"""Salon's whole `run` beside a script on AsyncOpenAI, curator and Inspect: the same pictures, the same server, one session.
+"""Salon's whole `run` beside a script on AsyncOpenAI, curator and Inspect: the same pictures, the same server, one sitting.
 
     python -m benchmarks.judge_throughput [--judgements 2000] [--repetitions 3] [--environments FOLDER] [--only NAME …]
 
