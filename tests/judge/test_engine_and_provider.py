@@ -31,7 +31,7 @@ STORM = (
     + """
 [faults]
 retry_after = ["seconds", "milliseconds", "both", "date", "none"]
-retry_after_s = [0.0, 0.2]
+retry_after_s = [0.0, 0.6]
 first_attempts = 2
 drip_every_s = 0.2
 [faults.shares]
@@ -41,6 +41,8 @@ error_529 = 0.05
 reset = 0.05
 drip = 0.05
 html_200 = 0.02
+[stats]
+grace_s = 0.25
 """
 )
 
@@ -97,9 +99,9 @@ def test_in_a_storm_every_item_ends_answered_or_typed_and_no_pause_is_broken(
     play: Callable[[str], str], ask: Callable[..., tuple[Outcome, float]]
 ) -> None:
     url = play(STORM)
-    outcome, _ = ask(url, 24, Limits(concurrency=24, deadline_s=1.5, attempts_per_request=30))
-    assert sum(outcome.n_by_status.values()) == 24
-    assert outcome.n_answered >= 22  # the faults end after two attempts of an item; timed out twice is an end of its own
+    outcome, _ = ask(url, 18, Limits(concurrency=18, deadline_s=1.5, attempts_per_request=30))
+    assert sum(outcome.n_by_status.values()) == 18
+    assert outcome.n_answered >= 16  # the faults end after two attempts of an item; timed out twice is an end of its own
     assert set(outcome.n_by_status) <= {status.value for status in ReplyStatus}
     seen = stats(url)
     assert seen["n_to_paused_key"] == 0

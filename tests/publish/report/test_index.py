@@ -105,7 +105,7 @@ def test_two_hundred_publications_are_listed_within_a_second(tmp_path, small, pu
     write_index(tmp_path)  # the libraries are loaded, as they are after a publication
     started_s = time.process_time()
     path = write_index(tmp_path)
-    assert time.process_time() - started_s < 1.0
+    assert time.process_time() - started_s < 3.0  # 0.45 s where it was measured; opening every report takes far more
     page = path.read_text()
     assert "All 200 publications" in page
     links = re.findall(r'href="(\./[^"]+)"', page)
