@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from schemas.statuses import ReplyStatus
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
 
 MAX_DETAIL_CHARACTERS = 400
 FILTER_CODES = frozenset({
@@ -123,6 +124,38 @@ def _failure_status(status_code: int, codes: set[str], said: str) -> ReplyStatus
     if status_code in (401, 403, 404, 405, 407) or codes & KEY_CODES or _KEY_WORDS.search(said):
         return ReplyStatus.UNAUTHORIZED
     return ReplyStatus.REJECTED
+
+
+def reply_of(
+    answer: Answer,
+    *,
+    request_key: str,
+    ask_index: int,
+    judge_model: str,
+    origin: ReplyOrigin,
+    n_attempts: int,
+    cost_usd: float | None,
+) -> JudgeReply:
+    """An answer as the reply that the ledger keeps."""
+    return JudgeReply(
+        request_key=request_key,
+        ask_index=ask_index,
+        status=answer.status,
+        judge_model=judge_model,
+        origin=origin,
+        text=answer.text,
+        finish_reason=answer.finish_reason,
+        refusal_text=answer.refusal_text,
+        error_detail=answer.detail,
+        answered_model=answer.answered_model,
+        n_input_tokens=answer.n_input_tokens,
+        n_cached_tokens=answer.n_cached_tokens,
+        n_output_tokens=answer.n_output_tokens,
+        cost_usd=cost_usd,
+        latency_s=answer.latency_s,
+        n_attempts=n_attempts,
+        logprobs_json=answer.logprobs_json,
+    )
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

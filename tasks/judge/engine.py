@@ -21,7 +21,7 @@ from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.answering import AnsweringModel
-from tasks.judge.answers import Answer
+from tasks.judge.answers import Answer, reply_of
 from tasks.judge.bodies import Picture, request_body
 from tasks.judge.claims import Claims
 from tasks.judge.client import JudgeClient
@@ -221,24 +221,14 @@ class _Run:
 
     def reply(self, ask: Ask, ask_index: int, answer: Answer, n_attempts: int) -> JudgeReply:
         """The row for the ledger."""
-        return JudgeReply(
+        return reply_of(
+            answer,
             request_key=ask.request_key,
             ask_index=ask_index,
-            status=answer.status,
             judge_model=self.client.judge.model,
             origin=ReplyOrigin.ASKED,
-            text=answer.text,
-            finish_reason=answer.finish_reason,
-            refusal_text=answer.refusal_text,
-            error_detail=answer.detail,
-            answered_model=answer.answered_model,
-            n_input_tokens=answer.n_input_tokens,
-            n_cached_tokens=answer.n_cached_tokens,
-            n_output_tokens=answer.n_output_tokens,
-            cost_usd=self.gates.costs.cost_usd(answer),
-            latency_s=answer.latency_s,
             n_attempts=n_attempts,
-            logprobs_json=answer.logprobs_json,
+            cost_usd=self.gates.costs.cost_usd(answer),
         )
 
     def raise_outage(self) -> None:

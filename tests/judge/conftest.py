@@ -20,6 +20,7 @@ from schemas.records import SAMPLE_TEXTS
 from schemas.tables import SAMPLES
 from tasks.judge.ledger import Ledger
 from tasks.store import Lake
+from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 
 PNG = bytes.fromhex("89504e470d0a1a0a") + b"picture "
 
@@ -129,6 +130,20 @@ class Provider:
                 break
             await asyncio.sleep(play.drip_s or 0)
         return stream
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def address(postgres: PostgresServer) -> str:
+    return postgres.new_database()
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,3 +118,25 @@ def _wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) ->
             time.sleep(0.05)
         else:
             return
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """What these return that run in threads of their own; raises what the first to fail raised."""
+    found: list[Any] = [None] * len(works)
+
+    def run(place: int, work: Callable[[], Any]) -> None:
+        try:
+            found[place] = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            found[place] = error
+
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "it waits for ever"
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return found

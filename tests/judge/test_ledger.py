@@ -23,22 +23,13 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, conform
 from tasks.judge import ledger_reading
 from tasks.judge.ledger import Ledger
-from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
+from tests.judge.postgres_support import PostgresServer
 
 KEY = "a" * 64
 
 
 def reply(key: str = KEY, **changes: Any) -> JudgeReply:
     return replace(JudgeReply(key, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="first"), **changes)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,8 +1,6 @@
 """What only PostgreSQL can get wrong: several machines at once, a server that goes away, a database that does not sync."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,46 +12,13 @@ from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import LEDGER_META, METADATA, insert_where_absent
-from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
+from tests.judge.postgres_support import at_once
 
 KEY = "a" * 64
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-    with running_postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def address(postgres: PostgresServer) -> str:
-    return postgres.new_database()
-
-
 def reply(key: str = KEY, answer: str = "first") -> JudgeReply:
     return JudgeReply(key, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text=answer)
-
-
-def at_once(*works: Callable[[], Any]) -> None:
-    """Run these in threads of their own; raises what the first to fail raised."""
-    failures: list[BaseException] = []
-
-    def run(work: Callable[[], Any]) -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - it is raised below
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def in_database(address: str, *statements: str) -> Any:

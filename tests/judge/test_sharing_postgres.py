@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,53 +32,18 @@ from tasks.judge.claims import Claims
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import LEDGER_META, ONE_WRITER, insert_where_absent
 from tasks.judge.limits.allowance import Allowance
-from tasks.judge.money.budget import Budget, Pool, leased_usd
+from tasks.judge.money.budget import Budget, leased_usd
 from tasks.judge.money.observed import Observed, load_observed, store_observed
+from tasks.judge.money.purse import Pool
 from tasks.judge.outcome import Outcome
 from tasks.judge.plan import plan_part
 from tasks.judge.shard import judge_shard
 from tasks.judge.sharing_tables import CLAIMS
 from tasks.store import Lake
-from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
+from tests.judge.postgres_support import PostgresServer, at_once
 
 KEYS = [f"{index:064x}" for index in range(40)]
 N = 150
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-    with running_postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def address(postgres: PostgresServer) -> str:
-    return postgres.new_database()
-
-
-def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """What these return that run in threads of their own; raises what the first to fail raised."""
-    found: list[Any] = [None] * len(works)
-
-    def run(place: int, work: Callable[[], Any]) -> None:
-        try:
-            found[place] = work()
-        except BaseException as error:  # noqa: BLE001 - it is raised below
-            found[place] = error
-
-    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive(), "it waits for ever"
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return found
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.answering import AnsweringModel
-from tasks.judge.answers import Answer
+from tasks.judge.answers import Answer, reply_of
 from tasks.judge.batch.asks import PlannedAsks, Reading
 from tasks.judge.batch.files import read_results
 from tasks.judge.batch.store import lines_of, settle
@@ -132,21 +132,12 @@ class Collector:
         self.changed = await self.answering.check(answer.answered_model) or self.changed
 
     def _reply(self, line: Line, answer: Answer) -> JudgeReply:
-        return JudgeReply(
+        return reply_of(
+            answer,
             request_key=line.request_key,
             ask_index=line.ask_index,
-            status=answer.status,
             judge_model=self.judge_model,
             origin=ReplyOrigin.BATCH,
-            text=answer.text,
-            finish_reason=answer.finish_reason,
-            refusal_text=answer.refusal_text,
-            error_detail=answer.detail,
-            answered_model=answer.answered_model,
-            n_input_tokens=answer.n_input_tokens,
-            n_cached_tokens=answer.n_cached_tokens,
-            n_output_tokens=answer.n_output_tokens,
-            cost_usd=self.cost_of(answer) if self.cost_of is not None else None,
             n_attempts=line.n_attempts,
-            logprobs_json=answer.logprobs_json,
+            cost_usd=self.cost_of(answer) if self.cost_of is not None else None,
         )

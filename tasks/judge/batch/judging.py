@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 
 from rubrics.model import Rubric
@@ -98,7 +97,7 @@ def judge_by_batch(
 
 async def _until_stopped(rounds: Rounds, stop: threading.Event | None) -> bool:
     """Run the rounds; True where `stop` ended them. What is durable by then is all that is needed to go on."""
-    client, beside = rounds.steps.client, asyncio.create_task(_keep_claims(rounds.claims))
+    client, beside = rounds.steps.client, asyncio.create_task(rounds.claims.renew())
     work = asyncio.create_task(rounds.run())
     try:
         while not work.done() and not (stop is not None and stop.is_set()):
@@ -118,12 +117,6 @@ async def _until_stopped(rounds: Rounds, stop: threading.Event | None) -> bool:
         await rounds.collector.finish()
         await rounds.claims.release()
         await client.close()
-
-
-async def _keep_claims(claims: Claims) -> None:
-    """Renew the claims; where the ledger fails, the next write says so to whom it concerns."""
-    with suppress(Exception):
-        await claims.renew()
 
 
 async def _is_offered(judge: Judge) -> bool:

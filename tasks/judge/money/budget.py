@@ -15,9 +15,8 @@ from schemas.errors import InputError
 from tasks.judge.ledger import Ledger
 from tasks.judge.money.cost import output_bound
 from tasks.judge.money.prices import price_of, why_no_price
-from tasks.judge.money.purse import BLOCKS, Pool, Purse, lease, leased
+from tasks.judge.money.purse import Pool, Purse, lease, leased
 
-__all__ = ["BLOCKS", "Budget", "Pool", "check_max_usd", "leased_usd", "reserve_for_good"]
 _NUSD = 1_000_000_000
 
 
