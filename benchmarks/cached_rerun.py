@@ -60,9 +60,9 @@ def measure(arguments: argparse.Namespace) -> int:
     from prefect import flow
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows import finishing, judging, stages
-    from flows.fan_out import as_prefect_tasks
-    from flows.progress import Reporter
+    from flows.run import finishing, judging, stages
+    from flows.run.fan_out import as_prefect_tasks
+    from flows.telling.progress import Reporter
     from tasks.publish.code_version import code_version
 
     clock, run, reporter = Clock(), opened(arguments), Reporter()
@@ -122,7 +122,7 @@ class Clock:
 
 def opened(arguments: argparse.Namespace) -> Any:
     """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
-    from flows.opening import OpenedRun
+    from flows.run.opening import OpenedRun
     from rubrics.loading import SHIPPED, find_rubrics
     from schemas.benchmark import Benchmark
     from tasks.store import Lake

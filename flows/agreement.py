@@ -11,11 +11,11 @@ import polars as pl
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows import stages
-from flows.fan_out import as_prefect_tasks
-from flows.opening import OpenedRun, open_run
-from flows.progress import current
-from flows.redaction import redacted_errors
+from flows.run import stages
+from flows.run.fan_out import as_prefect_tasks
+from flows.run.opening import OpenedRun, open_run
+from flows.telling.progress import current
+from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Ratings
 from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, RATINGS, SCORES
 from tasks.aggregate.agreement import agreement

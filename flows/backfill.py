@@ -1,4 +1,4 @@
-"""A backfill as a flow: partitions asked checkpoint by checkpoint, then one table of what is done. Plan: backfill_plan.py.
+"""A backfill as a flow: partitions asked checkpoint by checkpoint, then one table of what is done. Plan: partitions/.
 
 While a nightly run asks the same judge, a backfill asks it nothing (tasks/judge/precedence.py).
 """
@@ -14,17 +14,17 @@ from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
-from flows.artifacts import ProgressArtifact, show_in_prefect
-from flows.backfill_plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
-from flows.backfill_preview import print_preview
-from flows.events import emit_budget_reached
-from flows.fan_out import FanOut, as_prefect_tasks, in_this_process
-from flows.judging import judge
-from flows.opening import OpenedRun, check_keys
-from flows.partitions import PartitionState, find_partitions, whole_checkpoints, write_partitions
-from flows.pipeline import RunSummary, run_pipeline
-from flows.progress import Reporter, current
-from flows.redaction import redacted_errors
+from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
+from flows.partitions.preview import print_preview
+from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
+from flows.run.fan_out import FanOut, as_prefect_tasks, in_this_process
+from flows.run.judging import judge
+from flows.run.opening import OpenedRun, check_keys
+from flows.run.pipeline import RunSummary, run_pipeline
+from flows.telling.artifacts import ProgressArtifact, show_in_prefect
+from flows.telling.events import emit_budget_reached
+from flows.telling.progress import Reporter, current
+from flows.telling.redaction import redacted_errors
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import ProviderError, SalonError, StoppedError

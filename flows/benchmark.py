@@ -1,4 +1,4 @@
-"""The main job as a Prefect flow: its parameters, its runner, what it shows on its page. What it does is pipeline.py."""
+"""The main job as a Prefect flow: its parameters, its runner, what it shows on its page. What it does is run/pipeline.py."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -8,14 +8,14 @@ from typing import Any
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.artifacts import ProgressArtifact, show_in_prefect
-from flows.events import emit_blocked, emit_budget_reached
-from flows.fan_out import as_prefect_tasks
-from flows.judging import SHARDS_AT_ONCE
-from flows.opening import check_keys, open_run
-from flows.pipeline import RunSummary, run_pipeline
-from flows.progress import current
-from flows.redaction import redacted_errors
+from flows.run.fan_out import as_prefect_tasks
+from flows.run.judging import SHARDS_AT_ONCE
+from flows.run.opening import check_keys, open_run
+from flows.run.pipeline import RunSummary, run_pipeline
+from flows.telling.artifacts import ProgressArtifact, show_in_prefect
+from flows.telling.events import emit_blocked, emit_budget_reached
+from flows.telling.progress import current
+from flows.telling.redaction import redacted_errors
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 

@@ -8,7 +8,6 @@ from typing import NoReturn
 
 import typer
 
-from flows import redaction
 from flows.commands import (
     agreement,
     anchors,
@@ -24,7 +23,8 @@ from flows.commands import (
     serving_prefect,
     verifying,
 )
-from flows.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
+from flows.telling import redaction
+from flows.telling.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoreError
 
 EXIT_INTERRUPTED = 130

@@ -11,19 +11,19 @@ from cronsim import CronSim, CronSimError
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.anchors import newest_anchor_set
-from flows.artifacts import ProgressArtifact, show_in_prefect
 from flows.benchmark import N_WAITING
-from flows.checkpoints import Checkpoint, find_checkpoints, newest
-from flows.events import emit_blocked, emit_budget_reached
-from flows.fan_out import FanOut, as_prefect_tasks
-from flows.judging import SHARDS_AT_ONCE
-from flows.night_notes import Night, notes
-from flows.opening import OpenedRun, check_keys, open_run
-from flows.partitions import find_partitions, whole_checkpoints, write_partitions
-from flows.pipeline import RunSummary, run_pipeline
-from flows.progress import Reporter, current
-from flows.redaction import redacted_errors
+from flows.nights.anchors import newest_anchor_set
+from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
+from flows.nights.notes import Night, notes
+from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
+from flows.run.fan_out import FanOut, as_prefect_tasks
+from flows.run.judging import SHARDS_AT_ONCE
+from flows.run.opening import OpenedRun, check_keys, open_run
+from flows.run.pipeline import RunSummary, run_pipeline
+from flows.telling.artifacts import ProgressArtifact, show_in_prefect
+from flows.telling.events import emit_blocked, emit_budget_reached
+from flows.telling.progress import Reporter, current
+from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import GateBlockedError, InputError
 from tasks.durable import locked

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows import stages
-from flows.fan_out import in_this_process
-from flows.judging import judge
-from flows.opening import OpenedRun
-from flows.progress import Reporter
+from flows.run import stages
+from flows.run.fan_out import in_this_process
+from flows.run.judging import judge
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.statuses import SampleStatus, ScoreStatus

@@ -11,11 +11,11 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows import stages
-from flows.fan_out import in_this_process
-from flows.judging import SHARDS_AT_ONCE
-from flows.opening import OpenedRun, open_run
-from flows.progress import Reporter
+from flows.run import stages
+from flows.run.fan_out import in_this_process
+from flows.run.judging import SHARDS_AT_ONCE
+from flows.run.opening import OpenedRun, open_run
+from flows.telling.progress import Reporter
 from schemas.benchmark import Limits
 from schemas.tables import REQUESTS
 from tasks.judge.planning import PlannedPart

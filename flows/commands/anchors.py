@@ -1,4 +1,4 @@
-"""`salon anchors freeze` and `list`: the frozen samples every night asks about. How they are chosen is flows/anchors.py."""
+"""`salon anchors freeze` and `list`: the frozen samples every night asks about. Chosen in flows/nights/anchors.py."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,11 +6,11 @@ import typer
 from rich.table import Table
 
 from flows.commands.running import BenchmarkFile
-from flows.opening import open_run
-from flows.terminal import Console
+from flows.run.opening import open_run
+from flows.telling.terminal import Console
 
 if TYPE_CHECKING:
-    from flows.anchors import AnchorSet
+    from flows.nights.anchors import AnchorSet
 
 N_ANCHORS = 50
 
@@ -21,7 +21,7 @@ def freeze(
     anew: Annotated[bool, typer.Option("--anew", help="Freeze another set.")] = False,
 ) -> int:
     """Choose the anchors from what is published, once; every night from then on asks about them anew."""
-    from flows import anchors
+    from flows.nights import anchors
 
     made = anchors.freeze(open_run(file), n, is_anew=anew)
     counts = ", ".join(f"{count} of {source}" for source, count in made.n_by_source.items())
@@ -32,7 +32,7 @@ def freeze(
 
 def list_(file: BenchmarkFile) -> int:
     """The sets frozen so far; the last one is in use."""
-    from flows.anchors import anchor_sets
+    from flows.nights.anchors import anchor_sets
 
     run = open_run(file)
     found = anchor_sets(run.lake.root, run.benchmark.name)

@@ -7,8 +7,8 @@ import typer
 
 from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate
 from flows.commands.tables import print_leaderboard, print_summary
-from flows.progress import attach
-from flows.terminal import Console
+from flows.telling.progress import attach
+from flows.telling.terminal import Console
 from schemas.errors import InputError
 
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
@@ -31,11 +31,11 @@ def backfill(
     run_date: RunDate = None,
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
-    from flows.backfill_plan import open_backfill, plan_backfill
-    from flows.backfill_preview import print_partitions, print_preview
-    from flows.checkpoints import chosen, find_checkpoints
-    from flows.opening import check_keys
-    from flows.partitions import read_partitions
+    from flows.nights.checkpoints import chosen, find_checkpoints
+    from flows.partitions.plan import open_backfill, plan_backfill
+    from flows.partitions.preview import print_partitions, print_preview
+    from flows.partitions.table import read_partitions
+    from flows.run.opening import check_keys
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
@@ -56,7 +56,7 @@ def backfill(
     chosen(find_checkpoints(run.benchmark), names, earliest)  # before Prefect starts: what is wrong is said at once
     check_keys(run)
     from flows.backfill import backfill
-    from flows.terminal import keep_prefect_quiet
+    from flows.telling.terminal import keep_prefect_quiet
 
     keep_prefect_quiet()
     with reporter.shown():

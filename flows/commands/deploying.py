@@ -1,11 +1,11 @@
-"""`salon deploy`: a benchmark's nightly and backfill on a Prefect server, and what to do next. How is flows/deploying.py."""
+"""`salon deploy`: a benchmark's nightly and backfill on a Prefect server, and what to do next. How: flows/serving/."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.terminal import Console
+from flows.telling.terminal import Console
 
 DEFAULT_POOL = "salon-process"
 
@@ -25,7 +25,7 @@ def deploy(
     ] = None,
 ) -> int:
     """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
-    from flows import deploying
+    from flows.serving import deploying
 
     deployed = deploying.deploy(file, deploying.Asked(pool, file_at_worker, image, with_automations))
     console = Console(soft_wrap=True, highlight=False)

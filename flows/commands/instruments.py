@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flows.terminal import Console
+from flows.telling.terminal import Console
 from rubrics.linting import lint as problems_of
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside

@@ -7,8 +7,8 @@ import typer
 
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
 from flows.commands.tables import print_leaderboard, print_summary
-from flows.progress import attach
-from flows.terminal import Console
+from flows.telling.progress import attach
+from flows.telling.terminal import Console
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
 
@@ -29,7 +29,7 @@ def nightly(
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
-    from flows.terminal import keep_prefect_quiet
+    from flows.telling.terminal import keep_prefect_quiet
 
     reporter = attach(Console(stderr=True))
     keep_prefect_quiet()

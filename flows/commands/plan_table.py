@@ -6,12 +6,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.terminal import Console
+from flows.telling.terminal import Console
 from tasks.judge.money.forecast import total_usd
 from tasks.judge.money.prices import ModelPrice, why_no_price
 
 if TYPE_CHECKING:
-    from flows.planning import PlannedRubric, Preview
+    from flows.run.planning import PlannedRubric, Preview
 
 
 def print_plan(console: Console, preview: "Preview") -> None:

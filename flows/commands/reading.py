@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.leaderboards import Format, Sort, as_text, print_rows, sorted_rows
-from flows.terminal import Console
+from flows.telling.terminal import Console
 from schemas.errors import InputError
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell

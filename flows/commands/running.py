@@ -9,9 +9,9 @@ import typer
 
 from flows.commands.plan_table import print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
-from flows.opening import check_keys, open_run
-from flows.progress import attach
-from flows.terminal import Console
+from flows.run.opening import check_keys, open_run
+from flows.telling.progress import attach
+from flows.telling.terminal import Console
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
@@ -37,7 +37,7 @@ def import_(
 
 def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
     """What a run would ask, cost and take; nothing is sent."""
-    from flows.planning import preview
+    from flows.run.planning import preview
 
     console = Console(stderr=True)
     reporter = attach(console)
@@ -79,7 +79,7 @@ def _run(
     if replies is None:
         check_keys(opened)
     from flows.benchmark import benchmark
-    from flows.terminal import keep_prefect_quiet
+    from flows.telling.terminal import keep_prefect_quiet
 
     reporter = attach(console)
     keep_prefect_quiet()

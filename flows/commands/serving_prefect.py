@@ -1,4 +1,4 @@
-"""`salon serve` and `salon worker`: a local Prefect with the demo on it, and a worker alone. How they run is local_server.py."""
+"""`salon serve` and `salon worker`: a local Prefect with the demo on it, and a worker alone. How they run is serving/local_server.py."""
 
 import os
 import signal
@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from flows import local_postgres
 from flows.commands.deploying import DEFAULT_POOL
-from flows.local_server import LocalServer, Program, answers, free_port
-from flows.terminal import Console
+from flows.serving import local_postgres
+from flows.serving.local_server import LocalServer, Program, answers, free_port
+from flows.telling.terminal import Console
 from schemas.errors import StoppedError, StoreError
 
 UI_PORT, JUDGE_PORT, POSTGRES_PORT = 4200, 4201, 4202
@@ -62,7 +62,7 @@ def worker(
     healthcheck: Annotated[bool, typer.Option("--healthcheck", help="Answer GET /health on port 8080.")] = False,
 ) -> int:
     """Run a Prefect worker that lets its runs drain when it is told to stop: finish and store what was sent, ask no more."""
-    from flows.deploying import server_url
+    from flows.serving.deploying import server_url
 
     server_url()
     _heed_signals()
@@ -137,7 +137,7 @@ def _demo(local: LocalServer) -> Path:
 def _deploy(file: Path, api_url: str) -> list[str]:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    from flows import deploying
+    from flows.serving import deploying
 
     with temporary_settings({PREFECT_API_URL: api_url}):  # whatever server the user's own profile names
         return deploying.deploy(file, deploying.Asked(DEFAULT_POOL)).deployments

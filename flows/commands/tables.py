@@ -9,13 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.commands.leaderboards import print_rows
-from flows.terminal import Console
+from flows.telling.terminal import Console
 from schemas.tables import BENCHMARK_LONG
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.pipeline import RunSummary
+    from flows.run.pipeline import RunSummary
 
 
 def read_cells(folder: Path) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""`salon verify`: what is printed of a verdict. What is verified is flows/verifying.py."""
+"""`salon verify`: what is printed of a verdict. What is verified is flows/verification/verifying.py."""
 
 from itertools import groupby
 from pathlib import Path
@@ -9,12 +9,12 @@ import typer
 from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakeFolder
-from flows.progress import attach
-from flows.terminal import Console
+from flows.telling.progress import attach
+from flows.telling.terminal import Console
 from tasks.store import Lake
 
 if TYPE_CHECKING:
-    from flows.verifying import Verdict
+    from flows.verification.verifying import Verdict
 
 
 def verify(
@@ -26,8 +26,8 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
-    from flows.terminal import keep_prefect_quiet
-    from flows.verifying import verify as verify_folder
+    from flows.telling.terminal import keep_prefect_quiet
+    from flows.verification.verifying import verify as verify_folder
     from tasks.publish.verifying import find_folder
 
     folder = find_folder(lake, publication)

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import polars as pl
 import pytest
 
-from flows.nights import drift_of_lake, nightly_publications
+from flows.nights.drift import drift_of_lake, nightly_publications
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
 from tasks.aggregate.cells import cells
 from tasks.aggregate.drift_series import ANCHORS, anchor_cells, night_series

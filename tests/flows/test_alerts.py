@@ -12,9 +12,9 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 
-from flows import alerting
-from flows.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
-from flows.events import send
+from flows.telling import alerting
+from flows.telling.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
+from flows.telling.events import send
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
 
 ROOT = Path(__file__).parents[2]

@@ -17,10 +17,10 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.runtime import flow_run
 
-from flows import alerting
-from flows.artifacts import page_address, show_in_prefect
-from flows.events import emit_after_run
-from flows.trend_images import trend_markdown
+from flows.telling import alerting
+from flows.telling.artifacts import page_address, show_in_prefect
+from flows.telling.events import emit_after_run
+from flows.telling.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.publication import Published
 

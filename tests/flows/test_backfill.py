@@ -13,12 +13,12 @@ import pytest
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 from flows.backfill import BackfillSummary, check_failures, run_backfill
-from flows.backfill_plan import BackfillPlan, open_backfill, plan_backfill
-from flows.checkpoints import Checkpoint, chosen, find_checkpoints
-from flows.fan_out import in_this_process
 from flows.nightly import open_night, run_night
-from flows.partitions import read_partitions
-from flows.progress import Reporter
+from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
+from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
+from flows.partitions.table import read_partitions
+from flows.run.fan_out import in_this_process
+from flows.telling.progress import Reporter
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG

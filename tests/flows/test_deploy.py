@@ -19,10 +19,10 @@ from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows import local_postgres
 from flows.commands.deploying import deploy as deploy_command
 from flows.commands.serving_prefect import worker
-from flows.deploying import Asked, deploy
+from flows.serving import local_postgres
+from flows.serving.deploying import Asked, deploy
 from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
 

@@ -14,14 +14,14 @@ import pytest
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 from sqlalchemy import func, select
 
-from flows.anchors import freeze
-from flows.events import missed_nights
-from flows.fan_out import in_this_process
-from flows.night_notes import notes
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
-from flows.nights import nightly_publications
-from flows.partitions import read_partitions
-from flows.progress import Reporter
+from flows.nights.anchors import freeze
+from flows.nights.drift import nightly_publications
+from flows.nights.notes import notes
+from flows.partitions.table import read_partitions
+from flows.run.fan_out import in_this_process
+from flows.telling.events import missed_nights
+from flows.telling.progress import Reporter
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from tasks.judge.ledger import Ledger
@@ -38,9 +38,9 @@ KILLED = """\
 import sys
 from datetime import date
 from pathlib import Path
-from flows.fan_out import in_this_process
+from flows.run.fan_out import in_this_process
 from flows.nightly import open_night, run_night
-from flows.progress import Reporter
+from flows.telling.progress import Reporter
 run_night(open_night(Path(sys.argv[1]), date.fromisoformat(sys.argv[2])), in_this_process, Reporter())
 """
 

@@ -25,8 +25,8 @@ from PIL import Image
 from prefect import flow, get_run_logger, task
 from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
 
-from flows import redaction
 from flows.cli import run
+from flows.telling import redaction
 
 ROOT = Path(__file__).parents[2]
 BENCHMARK = """\
@@ -342,7 +342,7 @@ def test_an_uncaught_error_is_printed_without_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import os, threading\n"
-        "from flows import redaction\n"
+        "from flows.telling import redaction\n"
         "redaction.install()\n"
         "def fail(): raise ValueError('held ' + os.environ['SOME_TOKEN'])\n"
         "other = threading.Thread(target=fail, name='other'); other.start(); other.join()\n"

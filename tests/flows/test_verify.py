@@ -15,9 +15,9 @@ from PIL import Image
 from demo import paint
 from flows.cli import run
 from flows.commands.verifying import verify as command
-from flows.progress import Reporter
-from flows.verifying import Verdict, verify
-from flows.verifying_tables import SETTINGS, adopt, open_published
+from flows.telling.progress import Reporter
+from flows.verification.tables import SETTINGS, adopt, open_published
+from flows.verification.verifying import Verdict, verify
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from flows.commands.serving_prefect import WORKER_GRACE_S
-from flows.deploying import DRAIN_MARGIN_S, grace_s
-from flows.deployment_files import INFRA, automations, filled
+from flows.serving.deploying import DRAIN_MARGIN_S, grace_s
+from flows.serving.deployment_files import INFRA, automations, filled
 from schemas.benchmark import Benchmark, Limits
 
 ROOT = INFRA.parent

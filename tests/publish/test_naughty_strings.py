@@ -18,10 +18,10 @@ from markdown_it import MarkdownIt
 from PIL import Image
 
 from flows.cli import run
-from flows.fan_out import in_this_process
-from flows.opening import open_run
-from flows.pipeline import run_pipeline
-from flows.progress import Reporter
+from flows.run.fan_out import in_this_process
+from flows.run.opening import open_run
+from flows.run.pipeline import run_pipeline
+from flows.telling.progress import Reporter
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.reply_jsonl import parse_jsonl
 from tasks.publish.exports import to_csv, to_markdown

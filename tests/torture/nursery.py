@@ -18,10 +18,10 @@ from typing import Any
 
 import great_expectations  # noqa: F401 - so that children need not import it
 
-from flows.fan_out import in_this_process
-from flows.opening import open_run
-from flows.pipeline import run_pipeline
-from flows.progress import Reporter
+from flows.run.fan_out import in_this_process
+from flows.run.opening import open_run
+from flows.run.pipeline import run_pipeline
+from flows.telling.progress import Reporter
 from schemas.errors import SalonError
 from tasks.stopping import heeding_sigterm
 from tasks.validate import expecting  # noqa: F401

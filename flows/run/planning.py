@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows import stages
-from flows.fan_out import in_this_process
-from flows.opening import OpenedRun, open_run
-from flows.progress import Reporter
+from flows.run import stages
+from flows.run.fan_out import in_this_process
+from flows.run.opening import OpenedRun, open_run
+from flows.telling.progress import Reporter
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.tables import REQUESTS, SAMPLES

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 from prefect.events import emit_event
 
-from flows import alerting
-from flows.alerting import Alert
-from flows.nights import nightly_publications
+from flows.nights.drift import nightly_publications
+from flows.telling import alerting
+from flows.telling.alerting import Alert
 from schemas.benchmark import Benchmark
 from schemas.tables import COMPARISONS, DRIFT
 from tasks.publish.folders import LAYOUT
 
 if TYPE_CHECKING:
-    from flows.opening import OpenedRun
-    from flows.pipeline import RunSummary
+    from flows.run.opening import OpenedRun
+    from flows.run.pipeline import RunSummary
 
 
 def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:

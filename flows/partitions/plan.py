@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from flows import stages
-from flows.checkpoints import chosen, find_checkpoints
-from flows.fan_out import in_this_process
-from flows.opening import OpenedRun, open_run
-from flows.partitions import find_partitions
-from flows.planning import PlannedRubric, forecasts
-from flows.progress import Reporter
+from flows.nights.checkpoints import chosen, find_checkpoints
+from flows.partitions.table import find_partitions
+from flows.run import stages
+from flows.run.fan_out import in_this_process
+from flows.run.opening import OpenedRun, open_run
+from flows.run.planning import PlannedRubric, forecasts
+from flows.telling.progress import Reporter
 from schemas.benchmark import Judge, Limits
 from tasks.ingest.samples import IngestResult
 from tasks.judge.ledger import Ledger

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from flows.fan_out import in_this_process
-from flows.finishing import Made, publish, tables_of
-from flows.opening import OpenedRun
+from flows.run.fan_out import in_this_process
+from flows.run.finishing import Made, publish, tables_of
+from flows.run.opening import OpenedRun
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError

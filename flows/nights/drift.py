@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.night_notes import notes
+from flows.nights.notes import notes
 from rubrics.model import Rubric
 from schemas.tables import DRIFT, JUDGEMENTS, SCORES, conform
 from tasks.aggregate.drift import drift

@@ -1,4 +1,4 @@
-"""How a backfill's plan and its partitions look in a terminal. What they are is backfill_plan.py and partitions.py."""
+"""How a backfill's plan and its partitions look in a terminal. What they are is plan.py and table.py."""
 
 import polars as pl
 from rich.console import Console
@@ -6,8 +6,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.backfill_plan import BackfillPlan
 from flows.commands.plan_table import format_usd
+from flows.partitions.plan import BackfillPlan
 from tasks.judge.money.forecast import total_usd
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from flows import redaction
+from flows.telling import redaction
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric

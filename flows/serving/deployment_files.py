@@ -12,7 +12,7 @@ from prefect.events.schemas.automations import AutomationCore
 from schemas.benchmark import Benchmark
 from schemas.errors import InputError
 
-INFRA = Path(__file__).resolve().parents[1] / "infra"
+INFRA = Path(__file__).resolve().parents[2] / "infra"
 _BLOCK_ID = "BLOCK_ID"  # what stands for the notification block in the automations' files
 
 

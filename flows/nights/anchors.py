@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from flows.opening import OpenedRun
+from flows.run.opening import OpenedRun
 from schemas.errors import CorruptLakeError, InputError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus, ScoreStatus

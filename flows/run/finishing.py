@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from flows.fan_out import FanOut, one
-from flows.opening import OpenedRun
-from flows.progress import Reporter
+from flows.run.fan_out import FanOut, one
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
 from schemas.errors import GateBlockedError
 from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, POOLED, QUARANTINE, REPLIES, SCORES, Table
 from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges

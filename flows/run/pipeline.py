@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from flows import finishing, stages
-from flows.fan_out import FanOut
-from flows.judging import judge
-from flows.night_notes import Night, note_night
-from flows.nights import write_drift
-from flows.opening import OpenedRun
-from flows.progress import Reporter
+from flows.nights.drift import write_drift
+from flows.nights.notes import Night, note_night
+from flows.run import finishing, stages
+from flows.run.fan_out import FanOut
+from flows.run.judging import judge
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
 from schemas.errors import GateBlockedError
 from schemas.statuses import CellStatus
 from tasks.ingest.samples import IngestResult

@@ -1,7 +1,7 @@
 """`salon verify`: every stage of a publication made again from what the lake stores, offline, and held against what stands there.
 
 No ledger, no network and no judge has a part. What is made again is written to a temporary folder; the lake is only read.
-How tables are compared is tasks/publish/verifying.py; how a publication's tables are made again is verifying_tables.py.
+How tables are compared is tasks/publish/verifying.py; how a publication's tables are made again is tables.py.
 """
 
 import tempfile
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
-from flows import stages
-from flows.fan_out import in_this_process
-from flows.opening import OpenedRun
-from flows.progress import Reporter
-from flows.verifying_tables import Published, adopt, make_tables, open_published
+from flows.run import stages
+from flows.run.fan_out import in_this_process
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
+from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.ingest.identity import dataset_id

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import polars as pl
 
-from flows.opening import OpenedRun
+from flows.run.opening import OpenedRun
 from schemas.benchmark import Judge
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
 from tasks.durable import write_parquet

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from flows.fan_out import FanOut
-from flows.opening import OpenedRun
-from flows.progress import Reporter
+from flows.run.fan_out import FanOut
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.tables import REPLIES, SAMPLES, SCORES

@@ -6,9 +6,9 @@ from typing import Any
 
 from prefect import Task
 
-from flows.fan_out import FanOut, one
-from flows.opening import OpenedRun
-from flows.progress import Reporter
+from flows.run.fan_out import FanOut, one
+from flows.run.opening import OpenedRun
+from flows.telling.progress import Reporter
 from tasks.judge.batch.judging import is_by_batch, is_under_way
 from tasks.judge.ledger import Ledger
 from tasks.judge.limits.attempts import attempts_per_run

@@ -19,16 +19,16 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from flows.events import emit_after_run
-from flows.opening import OpenedRun
-from flows.trend_images import trend_markdown
+from flows.run.opening import OpenedRun
+from flows.telling.events import emit_after_run
+from flows.telling.trend_images import trend_markdown
 from schemas.tables import DRIFT
 from tasks.publish.exports import escape_markdown
 from tasks.publish.folders import REPORT
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.pipeline import RunSummary
+    from flows.run.pipeline import RunSummary
 
 log = logging.getLogger("salon.artifacts")
 
