@@ -1,4 +1,4 @@
-"""`salon serve` and `salon worker`: a local Prefect with the demo on it, and a worker alone. How they run is serving/local_server.py."""
+"""`salon serve` and `salon worker`: a local Prefect with the demo on it, and a worker alone. How they run: serving/."""
 
 import os
 import signal
