@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+N_TESTERS ?= 2
 export UV_COMPILE_BYTECODE = 1
 export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
@@ -17,8 +18,8 @@ install: $(VENV)/.dev  ## set up everything, development tools included
 demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no server
 	@$(BIN)/salon demo
 
-test: $(VENV)/.dev  ## run the tests (about five minutes)
-	@$(BIN)/python -m pytest
+test: $(VENV)/.dev  ## run the tests, in two processes (about eight minutes)
+	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 	$(BIN)/ruff check .
