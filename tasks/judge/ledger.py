@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 import polars as pl
 from sqlalchemy import bindparam, insert, update
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
@@ -23,11 +23,16 @@ from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.judge import ledger_reading as reading
+from tasks.judge.ledger_commit import Write
 from tasks.judge.ledger_opening import explain, open_engine, parse_url, sqlite_folder
+from tasks.judge.ledger_patience import AWAY_PATIENCE_S, patiently
 from tasks.judge.ledger_tables import ATTEMPTS, BUSY_TIMEOUT_MS, REPLIES, VERBATIM, insert_where_absent
-from tasks.judge.ledger_writer import RESERVE_BYTES, GroupCommit, Write
+from tasks.judge.ledger_writer import RESERVE_BYTES, GroupCommit
 
 _Found = TypeVar("_Found")
+
+_REACHED: set[URL] = set()
+"""Ledgers that this process has opened."""
 
 _END = (
     update(ATTEMPTS)
@@ -37,10 +42,21 @@ _END = (
 
 
 class Ledger:
-    """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used."""
+    """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used.
 
-    def __init__(self, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS, reserve_bytes: int = RESERVE_BYTES) -> None:
+    A server that goes away is waited for, `patience_s` for each thing that is asked of it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        reserve_bytes: int = RESERVE_BYTES,
+        patience_s: float = AWAY_PATIENCE_S,
+    ) -> None:
         self._busy_timeout_ms = busy_timeout_ms
+        self._patience_s = patience_s
         self._reserve_bytes = reserve_bytes
         self._url = parse_url(url)
         self._lock = threading.Lock()
@@ -86,9 +102,13 @@ class Ledger:
         return self._read(reading.n_stored, keys) - n_before
 
     # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
-    async def alone(self, function: Callable[[Connection], _Found]) -> _Found:
-        """Run a short function as the only writer of the ledger; when this returns, what it wrote is durable."""
-        return await self._open().alone(function)
+    async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
+        """Run a short function as the only writer of the ledger; when this returns, what it wrote is durable.
+
+        Not `is_lasting`: others see what it wrote, a crash of the server may undo it, a lost answer may repeat it, and the
+        ledger's state does not change for it. For what is true for a second.
+        """
+        return await self._open().alone(function, is_lasting=is_lasting)
 
     def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
         """The same for callers without an event loop."""
@@ -100,7 +120,7 @@ class Ledger:
         return self._read(lambda connection, _: function(connection), ())
 
     def state(self) -> str | None:
-        """A word that is another after every write, in every copy of the ledger; None before the first."""
+        """A word that is another after every lasting write, in every copy of the ledger; None before the first."""
         return self._read(reading.state, ())
 
     def known(self, keys: Iterable[str]) -> set[str]:
@@ -141,24 +161,34 @@ class Ledger:
     def _open(self) -> GroupCommit:
         with self._lock:
             if self._writer is None:
-                self._engine = open_engine(self._url, self._busy_timeout_ms)
+                self._engine = self._opened()
                 # Where the rows stand there already, they may be written again: a commit whose answer was lost.
                 self._insert = insert_where_absent(self._engine, REPLIES)
                 self._begin = insert_where_absent(self._engine, ATTEMPTS)
                 folder = sqlite_folder(self._url)
                 explained = partial(explain, self._url)
-                patience_s = self._busy_timeout_ms / 1000
-                self._writer = GroupCommit(self._engine, explained, folder, self._reserve_bytes, patience_s)
+                self._writer = GroupCommit(self._engine, explained, folder, self._reserve_bytes, self._patience_s)
             return self._writer
+
+    def _opened(self) -> Engine:
+        """An engine. A wrong address is told at once; a server that this process has used before is waited for."""
+        patience_s = self._patience_s if self._url in _REACHED else 0.0
+        engine = patiently(lambda: open_engine(self._url, self._busy_timeout_ms), patience_s)
+        _REACHED.add(self._url)
+        return engine
 
     def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
         self._open()
-        engine = self._engine
+        engine, listed = self._engine, list(keys)
         if engine is None:
             raise StoreError("the ledger was closed while it was read; run the same command again")
-        try:
+
+        def read() -> _Found:
             with engine.connect() as connection:
-                return function(connection, list(keys))
+                return function(connection, listed)
+
+        try:
+            return patiently(read, self._patience_s)
         except SQLAlchemyError as error:
             raise explain(self._url, error) from error
 

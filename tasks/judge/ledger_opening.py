@@ -1,9 +1,13 @@
-"""Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
+"""Opening a ledger: making it where there is none, carrying an earlier version forward, refusing what is not one.
 
+And saying what to do when that fails.
+"""
+
+import secrets
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, inspect, select
+from sqlalchemy import create_engine, inspect, select, update
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
@@ -11,10 +15,21 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from schemas.errors import InputError, StoreError
 from tasks.judge import sharing_tables  # noqa: F401 - its tables are made with the ledger's, and those of the next three
 from tasks.judge.batch import tables as _batches  # noqa: F401
-from tasks.judge.ledger_tables import LEDGER_META, METADATA, VERSION, begin, insert_where_absent, make_durable
+from tasks.judge.ledger_tables import (
+    EARLIER_VERSIONS,
+    LEDGER_META,
+    METADATA,
+    VERSION,
+    begin,
+    insert_where_absent,
+    make_durable,
+    state_row,
+    upsert,
+)
 from tasks.judge.limits import tables as _limits  # noqa: F401
 from tasks.judge.money import tables as _money  # noqa: F401
 
+_VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
@@ -25,7 +40,7 @@ def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url) if folder is not None else create_engine(url, pool_pre_ping=True, connect_args=_network(url))
+        engine = create_engine(url) if folder is not None else create_engine(url, connect_args=_network(url))
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
     try:
@@ -95,6 +110,7 @@ def explain(url: URL, error: BaseException) -> StoreError:
 
 
 def _check_or_create(engine: Engine, url: URL) -> None:
+    """Make a new ledger's tables, carry an earlier version forward, refuse what is neither."""
     names = inspect(engine).get_table_names()
     if LEDGER_META.name not in names:
         if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
@@ -102,12 +118,29 @@ def _check_or_create(engine: Engine, url: URL) -> None:
             raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
         _create(engine)
     with engine.connect() as connection:
-        version = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")).scalar()
+        version = connection.execute(_VERSION).scalar()
+    if version in EARLIER_VERSIONS:
+        version = _upgrade(engine)
     if version != VERSION:
         raise StoreError(
-            f"the ledger {url.render_as_string(hide_password=True)} has version {version}; this Salon reads version {VERSION}; "
-            "use the Salon that wrote it, or refill a new ledger from the lake with `salon import`"
+            f"the ledger {url.render_as_string(hide_password=True)} has version {version}, and this Salon knows versions up to "
+            f"{VERSION}; use the Salon that wrote it, or a newer one"
         )
+
+
+def _upgrade(engine: Engine) -> str | None:
+    """Carry the ledger forward in one transaction. Of processes that come at once the first does it; the version there is now."""
+    from tasks.judge.migrations.upgrading import upgrade  # Alembic takes half a second to load, and is needed once
+
+    with engine.begin() as connection:
+        begin(connection, is_alone=True)
+        version: str | None = connection.execute(_VERSION).scalar()
+        if version in EARLIER_VERSIONS:
+            upgrade(connection, version)
+            connection.execute(update(LEDGER_META).where(LEDGER_META.c.name == "version").values(value=VERSION))
+            connection.execute(upsert(engine, LEDGER_META), state_row(secrets.token_hex(16)))
+            version = VERSION
+    return version
 
 
 def _create(engine: Engine) -> None:

@@ -14,7 +14,9 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.sql.expression import Executable
 
-VERSION = "2"
+VERSION = "3"
+"""Raised with every change of a table, and with it a script in migrations/versions/."""
+EARLIER_VERSIONS = ("1", "2")
 BUSY_TIMEOUT_MS = 30_000
 
 LEAST_IDLE_MS = 10_000
@@ -78,12 +80,18 @@ def insert_where_absent(engine: Engine, table: Table) -> Executable:
     return statement
 
 
-def new_state(engine: Engine) -> Executable:
-    """Give the ledger a state nobody has seen. Part of every transaction that writes: equal states are equal contents."""
+def upsert(engine: Engine, table: Table) -> Executable:
+    """INSERT … ON CONFLICT DO UPDATE of every column that is not of the key: the last row stored stays."""
     insert: Any = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
-    made = insert(LEDGER_META).values(name="state")
-    statement: Executable = made.on_conflict_do_update(index_elements=["name"], set_={"value": made.excluded.value})
+    made = insert(table)
+    changed = {column.name: made.excluded[column.name] for column in table.columns if not column.primary_key}
+    statement: Executable = made.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed)
     return statement
+
+
+def state_row(word: str) -> dict[str, str]:
+    """The row of LEDGER_META each writing transaction puts anew, with a word nobody has seen: equal states, equal contents."""
+    return {"name": "state", "value": word}
 
 
 def make_durable(engine: Engine, busy_timeout_ms: int) -> None:
@@ -125,8 +133,10 @@ def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
             return
 
 
-def begin(connection: Connection, *, is_alone: bool) -> None:
+def begin(connection: Connection, *, is_alone: bool, is_lasting: bool = True) -> None:
     """Begin a transaction that writes; with `is_alone` as the only one of its kind. SQLite has one writer at a time anyway.
+
+    What is not lasting is as visible as all else, and a crash of the server may undo it: its commit waits for no disk.
 
     Python's SQLite driver would otherwise commit each CREATE by itself. PostgreSQL reads what is committed, statement by
     statement: without the lock, what a function read could be untrue by the time it writes, and two functions that touch
@@ -135,7 +145,8 @@ def begin(connection: Connection, *, is_alone: bool) -> None:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     elif is_alone:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_WRITER})")
+        unsynced = "" if is_lasting else ", set_config('synchronous_commit', 'off', true)"
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_WRITER}){unsynced}")
 
 
 def is_passing(error: BaseException) -> bool:
@@ -145,6 +156,18 @@ def is_passing(error: BaseException) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     is_of_connection = isinstance(error, OperationalError) and state is None
     return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
+
+
+def has_written(connection: Connection, n_changes_before: int) -> bool:
+    """Whether the transaction changed a row since `n_changes` was so much. PostgreSQL counts a locked row for a changed one."""
+    if connection.dialect.name == "sqlite":
+        return n_changes(connection) != n_changes_before
+    return connection.exec_driver_sql("SELECT pg_current_xact_id_if_assigned()::text").scalar() is not None
+
+
+def n_changes(connection: Connection) -> int:
+    """Rows this connection has ever changed, where the driver counts them: on SQLite."""
+    return int(getattr(connection.connection.dbapi_connection, "total_changes", 0))
 
 
 def now_us(connection: Connection) -> int:

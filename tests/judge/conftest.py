@@ -132,7 +132,7 @@ class Provider:
         return stream
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     reason = why_not()
     if reason is not None:
@@ -144,6 +144,21 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def address(postgres: PostgresServer) -> str:
     return postgres.new_database()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a ledger that is not there yet, in each kind of database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
+@pytest.fixture
+def each_ledger(each_address: str) -> Iterator[Ledger]:
+    with Ledger(each_address) as ledger:
+        yield ledger
 
 
 @pytest.fixture

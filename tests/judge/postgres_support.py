@@ -20,12 +20,22 @@ from uuid import uuid4
 START_LIMIT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PostgresServer:
     """A running server on loopback; anyone there may do anything with it."""
 
     process: subprocess.Popen[bytes]
     port: int
+    _begin: Callable[[], subprocess.Popen[bytes]]
+
+    def stop(self) -> None:
+        """End it at once, as `pg_ctl stop -m immediate` does: its clients lose their connections, its log is what is left."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(30)
+
+    def start(self) -> None:
+        """Start it again on the same data and port; it recovers first."""
+        self.process = self._begin()
 
     def new_database(self) -> str:
         """The SQLAlchemy URL of a new, empty database."""
@@ -49,7 +59,7 @@ def why_not() -> str | None:
 
 
 @contextmanager
-def running_postgres(*, is_synced: bool = False) -> Iterator[PostgresServer]:
+def running_postgres(*, is_synced: bool = False, n_connections: int = 100) -> Iterator[PostgresServer]:
     """Start a server on a free port with an empty cluster of its own; both are gone when the block ends.
 
     Unless `is_synced`, its commits do not wait for the disk: they are as visible and as isolated, and quicker.
@@ -71,17 +81,35 @@ def running_postgres(*, is_synced: bool = False) -> Iterator[PostgresServer]:
         if made.returncode:
             raise RuntimeError(f"initdb: {made.stderr.decode(errors='replace')[-500:]}")
         port = _free_port()
-        options = ["-h", "127.0.0.1", "-p", str(port), "-k", "", "-c", f"fsync={'on' if is_synced else 'off'}"]
-        with (folder / "log.txt").open("wb") as log:
-            process = subprocess.Popen(
-                [str(_program("postgres")), "-D", str(folder / "data"), *options], cwd=folder, stdout=log, stderr=log, **identity
-            )
+        options = [
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(port),
+            "-k",
+            "",
+            "-c",
+            f"fsync={'on' if is_synced else 'off'}",
+            "-c",
+            f"max_connections={n_connections}",
+        ]
+
+        def begin() -> subprocess.Popen[bytes]:
+            command = [str(_program("postgres")), "-D", str(folder / "data"), *options]
+            with (folder / "log.txt").open("ab") as log:
+                process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **identity)
+            try:
+                _wait_until_ready(process, port, folder / "log.txt")
+            except BaseException:
+                process.kill()
+                raise
+            return process
+
+        server = PostgresServer(begin(), port, begin)
         try:
-            _wait_until_ready(process, port, folder / "log.txt")
-            yield PostgresServer(process, port)
+            yield server
         finally:
-            process.send_signal(signal.SIGQUIT)  # its clients are gone or meant to lose it
-            process.wait(30)
+            server.stop()  # its clients are gone or meant to lose it
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, select
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
@@ -238,7 +237,7 @@ class Shared:
         self.commit_s, self.n = commit_s, 0
         self.error: Exception | None = None
 
-    async def alone(self, function: Callable[[Connection], _Found]) -> _Found:
+    async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:  # noqa: ARG002 - nothing here lasts
         self.n += 1
         await asyncio.sleep(random.uniform(0.2, 3) * self.commit_s)
         if self.error:
@@ -350,6 +349,15 @@ def test_a_limit_that_is_halved_is_kept_to_within_ten_seconds(latency_s: float) 
     assert played.rate(30, 50) >= 0.95 * 15
     assert len(played.refused_s) <= 0.01 * len(played.let_through_s)
     assert not [moment for moment in played.refused_s if moment > 30]
+
+
+def test_a_hundred_holders_use_a_limit_without_asking_for_it_all_the_time() -> None:
+    """Thirty requests a second for a hundred: most are told that there is nothing, and come back later each time."""
+    played = Played(BUCKET, n_holders=100, n_workers=4)
+    play(partial(played.run, 18.0))
+    assert played.rate(8, 18) >= 0.95 * 30
+    assert len(played.refused_s) <= 0.01 * len(played.let_through_s)
+    assert played.shared.n <= 18 * 150
 
 
 def test_a_limit_that_is_raised_is_used() -> None:
@@ -549,17 +557,11 @@ def test_ids_differ_by_endpoint_key_and_model_and_say_none_of_them() -> None:
     assert all(len(name) == 64 for name in ids)
 
 
-def test_the_row_is_locked_where_the_database_locks_rows() -> None:
-    """On PostgreSQL two holders must not read the same moment; SQLite has one writer."""
-    statement = select(tables.ALLOWANCES).where(tables.ALLOWANCES.c.allowance_id == "x").with_for_update()
-    assert "FOR UPDATE" in str(statement.compile(dialect=postgresql.dialect()))
-
-
 # --- the real thing -------------------------------------------------------------------------------------------------
-def test_a_real_ledger_paces_two_of_its_users(ledger: Ledger) -> None:
+def test_a_real_ledger_paces_two_of_its_users(each_ledger: Ledger) -> None:
     async def main() -> list[float]:
         loop, stopping, moments = asyncio.get_running_loop(), asyncio.Event(), []
-        holders = [Allowance(ledger, "key", 3000, None) for _ in range(2)]
+        holders = [Allowance(each_ledger, "key", 3000, None) for _ in range(2)]
 
         async def work(holder: Allowance) -> None:
             while len(moments) < 60:

@@ -17,9 +17,15 @@ from tasks.judge.money.purse import BLOCKS, Pool
 
 
 @pytest.fixture
+def ledger(each_ledger: Ledger) -> Ledger:
+    """All that is told of money holds in each kind of database."""
+    return each_ledger
+
+
+@pytest.fixture
 def run_id(request: pytest.FixtureRequest) -> str:
     """A run of the test's own: runs have ids that no other run has."""
-    return str(request.node.name)[:64]
+    return str(request.node.name)[-64:]
 
 
 usd = st.floats(0.0001, 0.3)

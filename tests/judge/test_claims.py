@@ -34,6 +34,12 @@ KEYS = [f"{index:064x}" for index in range(6)]
 REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")
 
 
+@pytest.fixture
+def ledger(each_ledger: Ledger) -> Ledger:
+    """All that is told of claims holds in each kind of database."""
+    return each_ledger
+
+
 def _take(ledger: Ledger, claims: Claims, keys: list[str]) -> Any:
     del ledger  # the claims' own
     return asyncio.run(claims.take(keys))

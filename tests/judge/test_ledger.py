@@ -5,8 +5,9 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Connection
 
 from schemas.errors import InputError, StoreError
 from schemas.records import JudgeReply
@@ -23,7 +25,9 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, conform
 from tasks.judge import ledger_reading
 from tasks.judge.ledger import Ledger
-from tests.judge.postgres_support import PostgresServer
+from tasks.judge.ledger_tables import insert_where_absent
+from tasks.judge.limits.allowance import POLL_S, Allowance
+from tasks.judge.sharing_tables import CLAIMS
 
 KEY = "a" * 64
 
@@ -32,19 +36,14 @@ def reply(key: str = KEY, **changes: Any) -> JudgeReply:
     return replace(JudgeReply(key, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="first"), **changes)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a ledger that is not there yet, in each kind of database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/ledger.db"
-    server: PostgresServer = request.getfixturevalue("postgres")
-    return server.new_database()
+@pytest.fixture
+def address(each_address: str) -> str:
+    return each_address
 
 
 @pytest.fixture
-def ledger(address: str) -> Iterator[Ledger]:
-    with Ledger(address) as ledger:
-        yield ledger
+def ledger(each_ledger: Ledger) -> Ledger:
+    return each_ledger
 
 
 def rows(address: str, sql: str) -> list[tuple[Any, ...]]:
@@ -269,3 +268,88 @@ def test_time_and_size_stay_small(ledger: Ledger, address: str) -> None:
     size = "pg_total_relation_size('replies')" if address.startswith("postgresql") else "page_count * page_size"
     table = "" if address.startswith("postgresql") else " from pragma_page_count, pragma_page_size"
     assert rows(address, f"select {size}{table}")[0][0] / 5_000 < 1_000  # bytes a reply, beyond a few of text
+
+
+def _count(connection: Connection) -> int:
+    return int(connection.execute(text("select count(*) from claims")).scalar_one())
+
+
+def _claim(connection: Connection, key: str = KEY) -> int:
+    connection.execute(insert_where_absent(connection.engine, CLAIMS), [{"request_key": key, "owner_id": "o"}])
+    return _count(connection)
+
+
+def test_a_turn_that_only_reads_commits_nothing_and_leaves_the_state(ledger: Ledger) -> None:
+    assert ledger.alone_now(_claim) == 1
+    writer, state = ledger._open(), ledger.state()
+    n_commits = writer.n_commits
+    assert [ledger.alone_now(_count) for _ in range(5)] == [1] * 5
+    assert ledger.alone_now(_claim) == 1  # it is there already: nothing changes
+    assert (writer.n_commits, ledger.state()) == (n_commits, state)
+    assert ledger.alone_now(partial(_claim, key="b" * 64)) == 2
+    assert writer.n_commits == n_commits + 1
+    assert ledger.state() != state
+
+
+def test_a_key_without_limits_is_only_read(ledger: Ledger, address: str) -> None:
+    """Told by the database: SQLite's count of others' commits, PostgreSQL's next number of a transaction that writes."""
+    count = "select data_version from pragma_data_version"
+    if address.startswith("postgresql"):
+        count = "select pg_snapshot_xmax(pg_current_snapshot())::text"
+
+    async def run() -> list[object]:
+        allowance, stopping = Allowance(ledger, "key"), asyncio.Event()
+        await allowance.wait(10, stopping)
+        allowance.hear({})
+        await asyncio.sleep(POLL_S)
+        await allowance.wait(10, stopping)
+        counts = []
+        engine = create_engine(address, isolation_level="AUTOCOMMIT")
+        with engine.connect() as other:
+            for _ in range(4):
+                counts.append(other.execute(text(count)).scalar_one())
+                await asyncio.sleep(POLL_S * 1.2)
+                await allowance.wait(10, stopping)
+            counts.append(other.execute(text(count)).scalar_one())
+            await allowance.pause(0.1)  # and this writes
+            counts.append(other.execute(text(count)).scalar_one())
+        engine.dispose()
+        return counts
+
+    *quiet, last = asyncio.run(run())
+    assert len(set(quiet)) == 1
+    assert last != quiet[0]
+
+
+def test_a_grant_leaves_the_state(ledger: Ledger) -> None:
+    ledger.store([reply()])
+    state = ledger.state()
+    asyncio.run(Allowance(ledger, "key", 600).wait(10, asyncio.Event()))
+    assert ledger.state() == state
+
+
+def test_what_need_not_last_leaves_the_state_and_is_seen_by_all(ledger: Ledger, address: str) -> None:
+    ledger.store([reply()])
+    state = ledger.state()
+    assert asyncio.run(ledger.alone(_claim, is_lasting=False)) == 1
+    assert ledger.state() == state
+    assert rows(address, "select count(*) from claims") == [(1,)]
+
+
+def test_a_reply_beside_a_function_that_only_reads_is_stored(ledger: Ledger) -> None:
+    async def run() -> list[Any]:
+        attempt_id = await ledger.begin(KEY, 0, "judge")
+        return list(await asyncio.gather(*(ledger.alone(_count) for _ in range(3)), ledger.finish(attempt_id, reply())))
+
+    assert asyncio.run(run()) == [0, 0, 0, None]
+    assert ledger.known([KEY]) == {KEY}
+
+
+def test_what_a_function_wrote_before_it_failed_is_undone(ledger: Ledger) -> None:
+    def fail(connection: Connection) -> None:
+        _claim(connection)
+        raise LookupError("on purpose")
+
+    with pytest.raises(LookupError):
+        ledger.alone_now(fail)
+    assert ledger.alone_now(_count) == 0

@@ -100,6 +100,22 @@ def test_a_database_that_does_not_sync_is_made_to(address: str) -> None:
         assert ledger.alone_now(lambda connection: connection.execute(text("show synchronous_commit")).scalar()) == "on"
 
 
+def _how(connection: Connection) -> str:
+    return str(connection.execute(text("show synchronous_commit")).scalar_one())
+
+
+def test_what_need_not_last_waits_for_no_disk_and_what_stands_beside_it_does(address: str) -> None:
+    async def together(ledger: Ledger) -> list[str]:
+        slow = asyncio.create_task(ledger.alone(lambda connection: connection.execute(text("select pg_sleep(0.3)")) and None))
+        await asyncio.sleep(0.1)
+        both = asyncio.gather(ledger.alone(_how), ledger.alone(_how, is_lasting=False))  # one transaction, once the slow one ends
+        await slow
+        return [*await both, await ledger.alone(_how, is_lasting=False), await ledger.alone(_how)]
+
+    with Ledger(address) as ledger:
+        assert asyncio.run(together(ledger)) == ["on", "on", "off", "on"]
+
+
 def test_connections_the_server_cut_are_made_anew(address: str) -> None:
     with Ledger(address) as ledger:
         ledger.store([reply()])

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from sqlalchemy import create_engine, event, select, text, update
+from sqlalchemy import create_engine, event, insert, select, text, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
@@ -30,15 +30,17 @@ from tasks.judge.batch.store import ClaimsLostError, declare, hold, open_batches
 from tasks.judge.batch.tables import Batch, BatchState
 from tasks.judge.claims import Claims
 from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_commit import Transactions
 from tasks.judge.ledger_tables import LEDGER_META, ONE_WRITER, insert_where_absent
 from tasks.judge.limits.allowance import Allowance
 from tasks.judge.money.budget import Budget, leased_usd
 from tasks.judge.money.observed import Observed, load_observed, store_observed
 from tasks.judge.money.purse import Pool
 from tasks.judge.outcome import Outcome
+from tasks.judge.owners import EXPIRES_AFTER_S
 from tasks.judge.plan import plan_part
 from tasks.judge.shard import judge_shard
-from tasks.judge.sharing_tables import CLAIMS
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
 from tasks.store import Lake
 from tests.judge.postgres_support import PostgresServer, at_once
 
@@ -94,8 +96,8 @@ with Ledger(sys.argv[1]) as ledger:
 """
 
 
-def test_what_a_killed_process_had_claimed_is_taken_over_at_once(address: str) -> None:
-    root = Path(__file__).parents[2]
+def test_what_a_killed_process_had_claimed_is_taken_over_at_once(each_address: str) -> None:
+    address, root = each_address, Path(__file__).parents[2]
     holder = subprocess.Popen([sys.executable, "-c", _HOLDER, address, *KEYS[:5]], cwd=root, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"5\n"
@@ -106,6 +108,42 @@ def test_what_a_killed_process_had_claimed_is_taken_over_at_once(address: str) -
         holder.wait()
         holder.stdout.close()
         assert asyncio.run(claims.take(KEYS[:6])).ours == set(KEYS[:6])
+
+
+_CLOCK = """
+import os, time
+true_ns = time.time_ns
+time.time_ns = lambda: true_ns() + int(os.environ["HOURS_OFF"]) * 3_600_000_000_000
+"""
+
+
+@pytest.mark.parametrize("n_hours", [-5, 5])
+def test_clocks_of_machines_that_differ_change_nothing(address: str, n_hours: int) -> None:
+    """A claim of a machine whose clock is wrong lasts as long as any other: its expiry is of the server's clock."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _CLOCK + _HOLDER, address, *KEYS[:5]],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"HOURS_OFF": str(n_hours)},
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"5\n"
+    with Ledger(address) as ledger:
+        ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(host="elsewhere")) and None)
+        assert asyncio.run(Claims(ledger).take(KEYS[:5])).elsewhere == set(KEYS[:5])
+        left = text(
+            "select (expires_at_us - extract(epoch from clock_timestamp()) * 1e6) / 1e6 from owners where host = 'elsewhere'"
+        )
+        assert 0 < ledger.read(lambda connection: float(connection.execute(left).scalar_one())) <= EXPIRES_AFTER_S
+        ledger.alone_now(
+            lambda connection: (
+                connection.execute(update(OWNERS).values(expires_at_us=OWNERS.c.expires_at_us - 61_000_000)) and None
+            )
+        )
+        assert asyncio.run(Claims(ledger).take(KEYS[:5])).ours == set(KEYS[:5])
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
 
 
 def test_claims_of_many_overlapping_blocks_have_one_owner_each(address: str) -> None:
@@ -263,33 +301,90 @@ def test_a_function_whose_connection_is_cut_before_its_commit_is_run_again_and_c
         assert ledger.read(lambda connection: list(connection.execute(select(CLAIMS.c.request_key)).scalars())) == [KEYS[2]]
 
 
-def test_a_commit_without_an_answer_is_made_again_for_rows_and_not_for_functions(address: str) -> None:
-    n_runs = 0
+@pytest.mark.parametrize("is_made", [True, False], ids=["made", "not made"])
+def test_a_commit_without_an_answer_counts_once(address: str, postgres: PostgresServer, is_made: bool) -> None:
+    """The server goes away between the commit and its answer, or right before it, and stays away for some tries."""
+    n_runs, elsewhere = 0, create_engine(postgres.new_database(), isolation_level="AUTOCOMMIT")
+    name = address.rpartition("/")[2]
 
-    def count(_: Connection) -> None:
+    def claim(connection: Connection) -> int:
         nonlocal n_runs
         n_runs += 1
+        connection.execute(insert_where_absent(connection.engine, CLAIMS), [{"request_key": KEYS[n_runs], "owner_id": "o"}])
+        return n_runs
 
-    with Ledger(address) as ledger:
-        ledger.known([])
-        to_cut = [2, 1]
+    with Ledger(address) as ledger, elsewhere.connect() as server:
+        ledger.alone_now(lambda connection: connection.execute(update(LEDGER_META).values(value=LEDGER_META.c.value)) and None)
+        to_cut = [1]
 
         def cut(connection: Connection) -> None:
             if to_cut:
                 to_cut.pop()
                 pid = connection.execute(text("select pg_backend_pid()")).scalar_one()
-                elsewhere = create_engine(address)
-                with elsewhere.connect() as other:
-                    other.execute(text(f"select pg_terminate_backend({pid}, 5000)"))
-                elsewhere.dispose()
+                if is_made:
+                    connection.exec_driver_sql("COMMIT")
+                    connection.exec_driver_sql("SELECT 1")  # another transaction, whose commit gets no answer
+                server.execute(text(f"alter database {name} allow_connections false"))
+                server.execute(text(f"select pg_terminate_backend({pid}, 5000)"))
+                allow = text(f"alter database {name} allow_connections true")
+                threading.Timer(0.4, lambda: server.execute(allow)).start()
 
         assert ledger._engine is not None
         event.listen(ledger._engine, "commit", cut)
-        with pytest.raises(StoreError):
-            ledger.alone_now(count)
+        n_before = n_runs
+        assert ledger.alone_now(claim) == n_before + (1 if is_made else 2)
+        assert to_cut == []
+        kept = ledger.read(lambda connection: list(connection.execute(select(CLAIMS.c.request_key)).scalars()))
+        assert kept == [KEYS[n_runs]]
         reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
+        to_cut.append(1)
         assert ledger.store([reply]) == 1
-        assert (n_runs, to_cut) == (1, [])
+    elsewhere.dispose()
+
+
+def test_the_words_of_writers_do_not_gather(address: str) -> None:
+    with Ledger(address) as killed:
+        killed.alone_now(lambda connection: connection.execute(text("delete from claims")) and None)
+        killed.alone_now(_claim_one)
+        words = text("update writers set committed_at_us = committed_at_us - 90000000000")
+        killed.alone_now(lambda connection: connection.execute(words) and None)  # and it writes its own anew
+        assert _n_words(killed) == 1
+        killed.alone_now(lambda connection: connection.execute(text("insert into writers values ('x', 'y', 1)")) and None)
+        with Ledger(address) as other:
+            other.alone_now(lambda connection: connection.execute(text("update claims set owner_id = 'p'")) and None)
+            assert _n_words(other) == 2  # the two that live
+        assert _n_words(killed) == 1
+
+
+def _claim_one(connection: Connection) -> None:
+    connection.execute(insert_where_absent(connection.engine, CLAIMS), [{"request_key": KEYS[0], "owner_id": "o"}])
+
+
+def _n_words(ledger: Ledger) -> int:
+    return ledger.read(lambda connection: int(connection.execute(text("select count(*) from writers")).scalar_one()))
+
+
+def test_no_owner_expires_while_the_server_is_away(address: str) -> None:
+    now = int(time.time() * 1e6)
+    never_us = 2**62
+    rows = {"dead before": -40, "expired meanwhile": -5, "alive": 30}
+    with Ledger(address) as ledger:
+        for name, seconds in rows.items():
+            ledger.alone_now(
+                lambda c, name=name, seconds=seconds: c.execute(insert(OWNERS), _owner(name, now + seconds * 1_000_000)) and None
+            )
+        ledger.alone_now(lambda connection: connection.execute(insert(OWNERS), _owner("a batch", never_us)) and None)
+        assert ledger._engine is not None
+        Transactions(ledger._engine, lambda error: StoreError(str(error))).make([], away_s=30.0)
+        found = dict(ledger.read(lambda connection: list(connection.execute(select(OWNERS.c.owner_id, OWNERS.c.expires_at_us)))))
+    assert found.pop("a batch") == never_us
+    left_s = {name: (expires_us - now) / 1e6 for name, expires_us in found.items()}
+    assert left_s.pop("dead before") == -40
+    assert all(59 < seconds < 90 for seconds in left_s.values())
+
+
+def _owner(name: str, expires_at_us: int) -> dict[str, Any]:
+    return {"owner_id": name, "host": "elsewhere", "pid": 1, "process_started": "1", "expires_at_us": expires_at_us}
 
 
 def test_a_reply_is_stored_though_a_function_beside_it_waits_in_vain(address: str) -> None:
@@ -315,7 +410,7 @@ def test_a_reply_is_stored_though_a_function_beside_it_waits_in_vain(address: st
         assert ledger.known(KEYS) == {KEYS[0]}
 
 
-def _crash(address: str) -> None:
+def _kill_one(address: str, _: PostgresServer) -> None:
     """Kill one of the server's processes: it throws out all clients, recovers from its log, and goes on."""
     engine = create_engine(address)
     with suppress(OperationalError), engine.connect() as connection:
@@ -324,40 +419,88 @@ def _crash(address: str) -> None:
     engine.dispose(close=False)
 
 
-def test_a_server_that_crashes_in_mid_run_is_waited_for_and_no_reply_is_lost(
-    provider: Any, shard: Callable[..., Outcome], address: str
+def _cut_all(address: str, _: PostgresServer) -> None:
+    engine = create_engine(address)
+    others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    with engine.connect() as connection:
+        connection.execute(text(f"select pg_terminate_backend(pid) {others}"))
+    engine.dispose()
+
+
+def _restart(_: str, server: PostgresServer) -> None:
+    server.stop()
+    time.sleep(1.0)
+    server.start()
+
+
+@pytest.mark.parametrize(("fail", "n_times"), [(_cut_all, 5), (_kill_one, 1), (_restart, 1)], ids=["cut", "crash", "restart"])
+def test_a_server_that_goes_in_mid_run_is_waited_for_and_each_request_bought_once(
+    provider: Any, shard: Callable[..., Outcome], address: str, postgres: PostgresServer, fail: Callable[..., None], n_times: int
 ) -> None:
+    """One run, not resumed; the provider itself says how often it was asked, and that nobody asked while the ledger was away."""
     provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.05)
     told: list[str] = []
+    failures: list[BaseException] = []
 
-    def crash() -> None:
-        while provider.n < 30:
-            time.sleep(0.01)
-        _crash(address)
-
-    crasher = threading.Thread(target=crash)
-    crasher.start()
-    n_runs, outcome = 0, None
-    while outcome is None and n_runs < 4:
-        n_runs += 1
+    def harm() -> None:
         try:
-            outcome = shard(on_reply=lambda reply: told.append(reply.request_key))
-        except StoreError:  # the same command goes on
-            time.sleep(0.5)
-    crasher.join()
-    assert outcome is not None
-    assert outcome.n_cached + outcome.n_answered == N
-    assert len(set(told)) == len(told)  # what anyone was told of is never bought again
-    assert provider.n <= N + 8  # at most what was in flight
+            for turn in range(n_times):
+                while provider.n < 30 + 20 * turn:
+                    time.sleep(0.01)
+                fail(address, postgres)
+        except BaseException as error:  # noqa: BLE001 - the test reports it
+            failures.append(error)
+
+    harming = threading.Thread(target=harm)
+    harming.start()
+    outcome = shard(on_reply=lambda reply: told.append(reply.request_key))
+    harming.join()
+    assert failures == []
+    assert (outcome.n_answered, outcome.n_asked, provider.n) == (N, N, N)
+    assert Counter(Counter(provider.seen).values()) == {1: N}
     with Ledger(address) as ledger:
-        assert len(ledger.known(ledger.read(lambda c: list(c.execute(text("select request_key from replies")).scalars())))) == N
+        assert ledger.known(told) == set(told)
+        assert len(set(told)) == N
+        assert ledger.read(lambda c: c.execute(text("select count(*), count(ended_at_us) from attempts")).one()) == (N, N)
+
+
+def test_nothing_is_sent_while_the_server_is_away(provider: Any, shard: Callable[..., Outcome], postgres: PostgresServer) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.05)
+    outcomes: list[Outcome] = []
+    running = threading.Thread(target=lambda: outcomes.append(shard()))
+    running.start()
+    while provider.n < 30:
+        time.sleep(0.01)
+    postgres.stop()
+    try:
+        time.sleep(0.5)  # what was under way has come back
+        n_before = provider.n
+        time.sleep(1.5)
+        assert provider.n == n_before < N
+    finally:
+        postgres.start()
+        running.join()
+    assert [outcome.n_answered for outcome in outcomes] == [provider.n] == [N]
+
+
+def test_a_shard_that_begins_while_the_server_is_away_waits_too(
+    provider: Any, shard: Callable[..., Outcome], postgres: PostgresServer, address: str
+) -> None:
+    with Ledger(address) as ledger:
+        ledger.known([])
+    postgres.stop()
+    back = threading.Timer(0.7, postgres.start)
+    back.start()
+    outcome = shard()
+    back.join()
+    assert outcome.n_answered == provider.n == N
 
 
 def test_a_server_that_stays_away_is_an_error_that_resumes(address: str, postgres: PostgresServer) -> None:
     elsewhere = create_engine(postgres.new_database(), isolation_level="AUTOCOMMIT")
     name = address.rpartition("/")[2]
     reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
-    with Ledger(address, busy_timeout_ms=500) as ledger, elsewhere.connect() as server:
+    with Ledger(address, patience_s=0.5) as ledger, elsewhere.connect() as server:
         attempt_id = asyncio.run(ledger.begin(KEYS[0], 0, "judge"))
         server.execute(text(f"alter database {name} allow_connections false"))
         server.execute(text(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from sqlalchemy import Connection
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
@@ -135,15 +136,16 @@ def attempted(url: str) -> None:
     asyncio.run(begin())
 
 
-def _nothing(_: object) -> None:
-    """A function that runs as the only writer; what it wrote, nobody knows."""
+def _claim(connection: Connection) -> None:
+    """What runs as the only writer, and writes."""
+    connection.exec_driver_sql("INSERT INTO claims VALUES ('k', 'o')")
 
 
 WRITES: dict[str, Callable[[str], object]] = {
     "a reply": lambda url: store(url, reply("1" * 64)),
     "a reply it had already": lambda url: store(url, reply("2" * 64), reply("2" * 64, "other")),
     "an attempt": attempted,
-    "what processes share": lambda url: Ledger(url).alone_now(_nothing),
+    "what processes share": lambda url: Ledger(url).alone_now(_claim),
 }
 
 

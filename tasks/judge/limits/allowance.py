@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
@@ -15,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from tasks.judge.ledger_tables import now_us
 from tasks.judge.limits import tables
-from tasks.judge.limits.leases import SLOT_LIFE_US
+from tasks.judge.limits.leases import BLOCK_US, SLOT_LIFE_US
 from tasks.judge.limits.line import SPREAD_S, Line
 from tasks.judge.limits.notes import Notes
 from tasks.judge.limits.tables import LONGEST_PAUSE_US, Clock, Lease, Report
@@ -27,6 +28,8 @@ POLL_S = 0.2
 SWEEP_S = 0.1
 TICK_S = 0.005
 """At hundreds of requests a second some go together: a timer for each would cost more than all the rest."""
+MOST_LATER_S = 2.0
+"""A hundred holders that all come back for the same few requests ask the ledger sixty times for each."""
 SLOT_LIFE_S = SLOT_LIFE_US / 1e6
 MOST_ASKED_FOR = 1_000
 
@@ -34,8 +37,8 @@ MOST_ASKED_FOR = 1_000
 class Alone(Protocol):
     """What is needed of a ledger."""
 
-    async def alone(self, function: Callable[[Connection], _Found]) -> _Found:
-        """Run a function as the only writer; what it wrote is durable when this returns."""
+    async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
+        """Run a function as the only writer; what it wrote is seen by all when this returns."""
 
 
 def allowance_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
@@ -65,6 +68,7 @@ class Allowance:
         self._notes = Notes()
         self._lease: Lease | None = None
         self._synced_s = self._ask_at_s = self._swept_s = self._paused_until_s = self._go_on_s = float("-inf")
+        self._n_refused = 0
         self._syncing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -132,9 +136,10 @@ class Allowance:
                 self._let_go_by_slots(now_s)
             elif now_s - self._synced_s < POLL_S * 2:  # else there may be a pause that was not heard of
                 self._line.let_all_go(now_s - self._paused_until_s)
-        lacks_slots = len(self._line) > len(self._slots) and not self._is_open
-        is_due = now_s - self._synced_s >= POLL_S or (lacks_slots and now_s >= self._ask_at_s)
-        if self._syncing is None and (self._notes.has_news or (is_due and (self._line or self._is_open))):
+        may_send = bool(self._slots) or self._is_open  # who may not need not hear of a pause
+        is_due = may_send and now_s - self._synced_s >= POLL_S
+        is_due |= len(self._line) > len(self._slots) and not self._is_open and now_s >= self._ask_at_s
+        if self._syncing is None and (self._notes.has_news or is_due):
             self._syncing = asyncio.create_task(self._sync())
         self._set_timer(now_s)
 
@@ -179,7 +184,9 @@ class Allowance:
         ahead = (n_tokens_gone // n_gone,) * n_ahead if n_ahead else ()
         report = self._notes.take(self._line.sizes(len(self._slots), MOST_ASKED_FOR), ahead)
         try:
-            lease, offset_s = await self._ledger.alone(lambda connection: self._exchange(connection, report, loop))
+            # A crash that undoes the last moments' grants costs as many requests as were granted in them.
+            exchange = partial(self._exchange, report=report, loop=loop)
+            lease, offset_s = await self._ledger.alone(exchange, is_lasting=False)
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             self._line.fail(error)
             self._syncing = None
@@ -208,6 +215,14 @@ class Allowance:
         self._slots.extend((slot.at_us / 1e6 + offset_s, slot.n_tokens) for slot in lease.slots)
         self._lease = lease
         self._synced_s = asyncio.get_running_loop().time()
-        self._ask_at_s = lease.next_us / 1e6 + offset_s
+        self._n_refused = 0 if lease.slots else self._n_refused + 1
+        self._ask_at_s = lease.next_us / 1e6 + offset_s + _later_s(self._n_refused)
         if lease.paused_until_us > lease.now_us:
             self._hold(lease.paused_until_us / 1e6 + offset_s)
+
+
+def _later_s(n_refused: int) -> float:
+    """How much later than it might a holder asks that was given nothing so many times in a row: others do meanwhile."""
+    if n_refused < 2:
+        return 0.0
+    return random.uniform(0, min(MOST_LATER_S, BLOCK_US / 1e6 * 2.0 ** (n_refused - 2)))  # noqa: S311 - no secret

@@ -14,7 +14,9 @@ from tasks.judge.money.purse import Pool, Purse
 PER_REQUEST = 2
 BESIDE = 100
 BLOCKS = 10
-"""Attempts are leased by so large parts of the whole: a commit for each few of them would slow down small runs."""
+"""Attempts are leased by so large parts of a small run: a commit for each few of them would slow it down."""
+ATTEMPTS_PER_BLOCK = 64
+"""Of a large run: what a killed worker had leased counts as made, and a few kills must not use up a run's attempts."""
 
 
 def attempts_per_run(limits: Limits, n_requests: int) -> int:
@@ -39,7 +41,9 @@ class Attempts:
     """The attempts of one run, shared by its shards and processes through the ledger; those of a killed worker count as made."""
 
     def __init__(self, ledger: Ledger, run_id: str, most: int, pool: Pool | None = None) -> None:
-        self._purse = Purse(ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, pool, BLOCKS)
+        self._purse = Purse(
+            ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, pool, max(BLOCKS, most // ATTEMPTS_PER_BLOCK)
+        )
         self.most = most
         self.is_used_up = False
 
