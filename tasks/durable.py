@@ -38,7 +38,7 @@ def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
         temporary = staging / f"{uuid.uuid4().hex}.tmp"
         try:
             pq.write_table(table, temporary, **options)
-            _replace(temporary, target)
+            place(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -50,7 +50,7 @@ def write_bytes(content: bytes, target: Path, staging: Path) -> None:
         temporary = staging / f"{uuid.uuid4().hex}.tmp"
         try:
             temporary.write_bytes(content)
-            _replace(temporary, target)
+            place(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -99,7 +99,8 @@ def store_error(doing: str) -> Iterator[None]:
         raise StoreError(message) from error
 
 
-def _replace(temporary: Path, target: Path) -> None:
+def place(temporary: Path, target: Path) -> None:
+    """Rename a written file to its place, durably; on the same file system."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,22 +3,38 @@
 Layout, below the lake's root: `<table>/<key_name>=<key>/part-00000.parquet`, one file per shard; the completion marker
 in `complete/<table>/<key>.json`, written last, outside the data so that a folder scan meets Parquet files alone;
 `staging/` for what is being written; `locks/`. A partition never changes after its marker is there: readers see all or nothing.
+
+A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its working folder, from which parts are sent and into which
+they are fetched as they are asked for (tasks/bucket/).
 """
 
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import Table, conform
-from tasks.durable import fsync_folder, locked, sha256_of_file, store_error, sweep, write_bytes, write_parquet
+from tasks.bucket.address import is_url, url_of, working_folder
+from tasks.bucket.objects import Bucket
+from tasks.bucket.partitions import (
+    bring_parts,
+    bring_staged,
+    commit_staged,
+    describe,
+    entries_in,
+    entries_of,
+    put_staged,
+    sweep_bucket,
+)
+from tasks.bucket.working import bucket_behind, pull, push
+from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_parquet
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -33,51 +49,63 @@ PARTITION_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A lake on a local folder."""
+    """A lake on a local folder, or on a bucket, worked in a local folder. Another machine opens it by its address."""
 
     root: Path
 
+    @property
+    def bucket(self) -> Bucket | None:
+        """The bucket it stands in; None for a lake that is the folder."""
+        return bucket_behind(self.root)
+
+    @property
+    def place(self) -> str:
+        """Where it is, as `--lake` takes it."""
+        return url_of(self.root) or str(self.root)
+
+    def __reduce__(self) -> tuple[Callable[[str], "Lake"], tuple[str]]:
+        return open_lake, (self.place,)
+
     def stage(self, table: Table) -> "Staging":
         """A new place to write a partition's parts, before its key is known."""
-        staging = self.root / "staging"
-        sweep(staging)
-        return Staging(self, table, staging / f"{table.name}-{uuid.uuid4().hex}")
+        sweep(self.root / "staging")
+        return Staging(self, table, f"{table.name}-{uuid.uuid4().hex}")
+
+    def sweep(self) -> None:
+        """Remove from a bucket what killed runs left staged days ago; from a folder, staging does it."""
+        if self.bucket:
+            sweep_bucket(self.bucket)
 
     def is_complete(self, table: Table, key: str) -> bool:
         """Whether the partition is wholly written."""
-        return self.marker(table, key).is_file()
+        marker = self.marker(table, key)
+        if marker.is_file() or self.bucket is None:
+            return marker.is_file()
+        found = self.bucket.get(marker.relative_to(self.root).as_posix())
+        if found is not None:
+            self._keep_marker(table, key, found[0])
+        return found is not None
 
     def parts(self, table: Table, key: str) -> list[Path]:
         """The partition's files in order. Raises CorruptLakeError where one is gone, StoreError where none was written."""
-        marker = self.marker(table, key)
-        try:
-            entries = json.loads(marker.read_bytes())["parts"]
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{table.name} {key[:12]} is not in the lake {self.root}; run the benchmark again to write it"
-            ) from error
-        paths = [self.partition(table, key) / entry["name"] for entry in entries]
-        for path, entry in zip(paths, entries, strict=True):
-            if not path.is_file() or path.stat().st_size != entry["n_bytes"]:
-                raise CorruptLakeError(f"{path} is missing or not {entry['n_bytes']} bytes long; delete {marker} and run again")
-        return paths
+        return self._there(table, key, self._entries(table, key))
 
     def n_rows(self, table: Table, key: str) -> int:
         """Rows of the partition, from its marker."""
-        entries = json.loads(self.marker(table, key).read_bytes())["parts"]
-        return sum(int(entry["n_rows"]) for entry in entries)
+        return sum(int(entry["n_rows"]) for entry in self._entries(table, key))
 
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
         """The whole partition, lazily."""
         return pl.scan_parquet(self.parts(table, key))
 
     def part(self, table: Table, key: str, index: int) -> Path:
-        """The file of part `index`: the number it was written under, whichever other parts there are."""
-        name = part_name(index)
-        for path in self.parts(table, key):
-            if path.name == name:
-                return path
-        raise CorruptLakeError(f"{self.partition(table, key)} has no {name}; delete {self.marker(table, key)} and run again")
+        """The file of part `index`: the number it was written under, whichever other parts there are. No other is fetched."""
+        entries = [entry for entry in self._entries(table, key) if entry["name"] == part_name(index)]
+        if not entries:
+            raise CorruptLakeError(
+                f"{self.partition(table, key)} has no {part_name(index)}; delete {self.marker(table, key)} and run again"
+            )
+        return self._there(table, key, entries)[0]
 
     def read_part(self, table: Table, key: str, index: int, columns: list[str] | None = None) -> pl.DataFrame:
         """The rows of part `index`, or some of its columns."""
@@ -91,33 +119,93 @@ class Lake:
         """Add one file to an append-only table (`runs`); `name` must be new."""
         target = self.root / table.name / f"{name}.parquet"
         write_parquet(conform(frame, table), target, self.root / "staging")
+        push(self.root, target)
         return target
+
+    def rows_files(self, table: Table) -> list[Path]:
+        """The files of an append-only table, as they are now."""
+        pull(self.root, table.name)
+        return sorted((self.root / table.name).glob("*.parquet"))
 
     def marker(self, table: Table, key: str) -> Path:
         """The completion marker of a partition: names, rows, sizes and sha256 of its parts."""
         return self.root / "complete" / table.name / f"{key}.json"
 
+    def bring_as_it_is(self, table: Table, key: str) -> None:
+        """Fetch a partition's marker and files that are missing here, whatever they hold: for verifying them."""
+        if self.bucket and self.is_complete(table, key):
+            entries = self._entries(table, key)
+            bring_parts(self.bucket, self.root, self.partition(table, key), entries, is_checked=False)
+
+    def _entries(self, table: Table, key: str) -> list[dict[str, Any]]:
+        marker = self.marker(table, key)
+        try:
+            if self.is_complete(table, key):
+                return entries_in(marker, marker.stat().st_mtime_ns)
+        except FileNotFoundError:  # the working folder was deleted this moment
+            pass
+        raise StoreError(f"{table.name} {key[:12]} is not in the lake {self.place}; run the benchmark again to write it")
+
+    def _there(self, table: Table, key: str, entries: list[dict[str, Any]]) -> list[Path]:
+        folder = self.partition(table, key)
+        if self.bucket:
+            bring_parts(self.bucket, self.root, folder, entries)
+        paths = [folder / entry["name"] for entry in entries]
+        for path, entry in zip(paths, entries, strict=True):
+            if not path.is_file() or path.stat().st_size != entry["n_bytes"]:
+                marker = self.marker(table, key)
+                raise CorruptLakeError(f"{path} is missing or not {entry['n_bytes']} bytes long; delete {marker} and run again")
+        return paths
+
+    def _keep_marker(self, table: Table, key: str, content: bytes, staged: Path | None = None) -> None:
+        """Keep a marker of the bucket here. Files kept under an earlier marker go; `staged` ones that it names are kept."""
+        marker, folder = self.marker(table, key), self.partition(table, key)
+        with store_error(f"writing {marker}"), locked(self.root, f"{table.name}-{key}"):
+            if marker.is_file():
+                return
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for entry in entries_of(marker, content) if staged else ():
+                own = staged / entry["name"]
+                if own.is_file() and describe(own) == entry:
+                    own.rename(folder / own.name)
+            write_bytes(content, marker, self.root / "staging")
+
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """Parts being written. Every part is durable when write_part returns; commit() makes them the partition at once."""
+    """Parts being written. Every part is durable when write_part returns; commit() makes them the partition at once.
+
+    In a lake on a bucket, that is where parts are durable: any machine may write them, and any commit them.
+    """
 
     lake: Lake
     table: Table
-    folder: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine's parts are."""
+        return self.lake.root / "staging" / self.name
 
     def write_part(self, index: int, frame: pl.DataFrame | pa.Table) -> int:
         """Write part `index` (rows in the order given) and return its number of rows."""
-        table = conform(frame, self.table)
-        write_parquet(table, self.folder / part_name(index), self.folder / "unfinished")
+        table, path = conform(frame, self.table), self.folder / part_name(index)
+        write_parquet(table, path, self.folder / "unfinished")
+        if self.lake.bucket:
+            put_staged(self.lake.bucket, self.lake.root, path)
         return int(table.num_rows)
 
     def part_paths(self) -> Iterator[Path]:
         """The parts written so far, in order."""
+        if self.lake.bucket:
+            bring_staged(self.lake.bucket, self.lake.root, self.folder)
         yield from sorted(self.folder.glob("part-*.parquet"))
 
     def commit(self, key: str) -> str:
         """Move the parts to their partition and write its marker; where the partition is complete already, drop them."""
+        if self.lake.bucket:
+            return self._commit_to(self.lake.bucket, key)
         lock = f"{self.table.name}-{key}"
         with store_error(f"committing {self.table.name} {key[:12]}"), locked(self.lake.root, lock):
             if self.lake.is_complete(self.table, key):
@@ -127,7 +215,7 @@ class Staging:
             target.parent.mkdir(parents=True, exist_ok=True)
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
-            entries = [_describe(path) for path in self.part_paths()]
+            entries = [describe(path) for path in self.part_paths()]
             _take_place(self.folder, target)
             fsync_folder(target.parent)
             write_bytes(
@@ -135,9 +223,27 @@ class Staging:
             )
         return key
 
+    def _commit_to(self, bucket: Bucket, key: str) -> str:
+        lake = self.lake
+        if not lake.is_complete(self.table, key):
+            marker = lake.marker(self.table, key)
+            content = commit_staged(bucket, lake.root, self.folder, lake.partition(self.table, key), marker)
+            lake._keep_marker(self.table, key, content, self.folder)  # noqa: SLF001
+        self.discard()
+        return key
+
     def discard(self) -> None:
         """Remove what was staged."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self.lake.bucket:
+            self.lake.bucket.delete(one.path for one in self.lake.bucket.below(f"staging/{self.name}"))
+
+
+def open_lake(place: str, folder: Path | None = None) -> Lake:
+    """The lake at `s3://bucket/prefix` or in a folder, seen from `folder`. Raises InputError for another kind of address."""
+    if is_url(place):
+        return Lake(working_folder(place))
+    return Lake(folder / place if folder else Path(place))
 
 
 def part_name(index: int) -> str:
@@ -155,12 +261,3 @@ def _take_place(staged: Path, target: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
     else:
         staged.rename(target)
-
-
-def _describe(path: Path) -> dict[str, object]:
-    return {
-        "name": path.name,
-        "n_rows": pq.read_metadata(path).num_rows,
-        "n_bytes": path.stat().st_size,
-        "sha256": sha256_of_file(path),
-    }

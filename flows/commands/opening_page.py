@@ -5,25 +5,29 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakeFolder, PublicationId
+from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace, PublicationId
 from schemas.errors import InputError
+from tasks.bucket.address import working_root
+from tasks.bucket.working import bring, fresh
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.reading import chosen
+from tasks.store import open_lake
 
 
 def open_page(
-    lake: LakeFolder = DEFAULT_LAKE,
+    lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
     is_index: Annotated[bool, typer.Option("--index", help="The index over all publications of the lake instead.")] = False,
     is_shown: Annotated[bool, typer.Option("--browser", help="Open it in the browser too.")] = False,
 ) -> int:
     """Print the path of the report page; with --browser, open it."""
-    page = (
-        lake.resolve() / "publish" / LAYOUT / INDEX
-        if is_index
-        else chosen(lake.resolve(), benchmark, publication).folder / REPORT
-    )
+    root = open_lake(lake).root.resolve()
+    page = root / "publish" / LAYOUT / INDEX if is_index else chosen(root, benchmark, publication).folder / REPORT
+    if not is_index:
+        bring(page)
+    elif working_root(page):
+        fresh(page)
     if not page.is_file():
         raise InputError(f"{page} is not there: it was published before there were pages; run the benchmark again to publish one")
     typer.echo(page)

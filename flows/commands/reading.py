@@ -3,7 +3,6 @@
 import os
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -18,18 +17,20 @@ from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 from tasks.publish.reading import chosen, find_cell, load_cells
-from tasks.store import Lake
+from tasks.store import open_lake
 
-LakeFolder = Annotated[Path, typer.Option("--lake", help="The lake; default: $SALON_LAKE, or the folder lake.")]
+LakePlace = Annotated[
+    str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
+]
 BenchmarkName = Annotated[str | None, typer.Option("--benchmark", help="The benchmark's name; default: the last one published.")]
 PublicationId = Annotated[
     str | None, typer.Option("--publication", help="A publication's id or its beginning; default: the current one.")
 ]
-DEFAULT_LAKE = Path(os.environ.get("SALON_LAKE", "lake"))
+DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
 
 
 def table(
-    lake: LakeFolder = DEFAULT_LAKE,
+    lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
     rubric: Annotated[str | None, typer.Option(help="Only this rubric.")] = None,
@@ -42,7 +43,7 @@ def table(
     form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
 ) -> int:
     """Print the leaderboard: means with their intervals, best first, and what is missing."""
-    found = chosen(lake, benchmark, publication)
+    found = chosen(open_lake(lake).root, benchmark, publication)
     cells = load_cells(found)
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
@@ -69,7 +70,7 @@ def explain(
     cell: Annotated[
         str, typer.Argument(help="A cell's id (its first characters), or model/checkpoint/rubric/dimension[/category].")
     ],
-    lake: LakeFolder = DEFAULT_LAKE,
+    lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
     limit: Annotated[
@@ -78,8 +79,9 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Trace a published number to its samples, the exact messages, the replies and the hashes."""
-    found = chosen(lake, benchmark, publication)
-    explanation = explain_cell(Lake(lake), found, find_cell(load_cells(found), cell), limit or None)
+    opened = open_lake(lake)
+    found = chosen(opened.root, benchmark, publication)
+    explanation = explain_cell(opened, found, find_cell(load_cells(found), cell), limit or None)
     if as_json:
         print(orjson.dumps(asdict(explanation), default=str).decode())
         return 0

@@ -13,6 +13,7 @@ from flows.telling.terminal import Console
 from schemas.tables import BENCHMARK_LONG
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
+from tasks.store import Lake
 
 if TYPE_CHECKING:
     from flows.run.pipeline import RunSummary
@@ -74,10 +75,11 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     current = "current" if published.is_current else "not made current"
     console.print(f"publication {published.publication_id[:16]} ({word}; {current})")
-    console.print(f"files       {escape(str(published.folder))}/")
-    lake = _lake_option(published.folder.parents[3])
-    console.print(f"next        salon table{lake}    salon explain CELL{lake}")
+    lake = Lake(published.folder.parents[3])
+    console.print(f"files       {escape(f'{lake.place}/{published.folder.relative_to(lake.root)}')}/")
+    lake_option = _lake_option(lake)
+    console.print(f"next        salon table{lake_option}    salon explain CELL{lake_option}")
 
 
-def _lake_option(lake: Path) -> str:
-    return "" if Path("lake").resolve() == lake else f" --lake {escape(str(lake))}"
+def _lake_option(lake: Lake) -> str:
+    return "" if Path("lake").resolve() == lake.root else f" --lake {escape(lake.place)}"

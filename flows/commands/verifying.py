@@ -1,5 +1,8 @@
 """`salon verify`: what is printed of a verdict. What is verified is flows/verification/verifying.py."""
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,10 +11,11 @@ import orjson
 import typer
 from rich.text import Text
 
-from flows.commands.reading import DEFAULT_LAKE, LakeFolder
+from flows.commands.reading import DEFAULT_LAKE, LakePlace
 from flows.telling.progress import attach
 from flows.telling.terminal import Console
-from tasks.store import Lake
+from tasks.bucket.address import url_of
+from tasks.store import Lake, open_lake
 
 if TYPE_CHECKING:
     from flows.verification.verifying import Verdict
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 def verify(
     publication: Annotated[str, typer.Argument(help="A publication's id or its beginning, or its folder.")],
-    lake: LakeFolder = DEFAULT_LAKE,
+    lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Differences to show of each table; 0 for all.")] = 20,
@@ -30,17 +34,27 @@ def verify(
     from flows.verification.verifying import verify as verify_folder
     from tasks.publish.verifying import find_folder
 
-    folder = find_folder(lake, publication)
     reporter = attach(Console(stderr=True))
     keep_prefect_quiet()
-    with reporter.shown():
-        verdict = verify_folder(folder, Lake(_lake_of(folder, lake)), reporter, file, rubrics or [])
+    with _read_anew(open_lake(lake)) as named, reporter.shown():
+        folder = find_folder(named.root, publication)
+        verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
         said = {"publication": folder.name, "is_verified": verdict.is_verified, "steps": verdict.steps}
         print(orjson.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}).decode())
     else:
         _print(Console(soft_wrap=True, highlight=False), verdict, limit)
     return 0 if verdict.is_verified else 1
+
+
+@contextmanager
+def _read_anew(lake: Lake) -> Iterator[Lake]:
+    """A lake on a bucket with nothing fetched yet: what is verified is what is there, not what was kept here."""
+    if lake.bucket is None:
+        yield lake
+        return
+    with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
+        yield Lake(Path(folder) / lake.root.name)
 
 
 def _lake_of(folder: Path, named: Path) -> Path:
@@ -50,7 +64,8 @@ def _lake_of(folder: Path, named: Path) -> Path:
 
 
 def _print(console: Console, verdict: "Verdict", limit: int) -> None:
-    console.print(Text(f"publication {verdict.folder.name[:16]}  {verdict.folder}"))
+    url = next((url for parent in verdict.folder.parents if (url := url_of(parent))), None)
+    console.print(Text(f"publication {verdict.folder.name[:16]}  {url or verdict.folder}"))
     for name, done in verdict.steps:
         console.print(Text(f"{name:<11} {done}"))
     for note in verdict.notes:

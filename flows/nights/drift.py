@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.nights.bridges import bridges_of
 from flows.nights.notes import notes
 from rubrics.model import Rubric
 from schemas.tables import DRIFT, JUDGEMENTS, SCORES, conform
@@ -13,6 +14,7 @@ from tasks.aggregate.drift import drift
 from tasks.aggregate.drift_bridge import joined
 from tasks.aggregate.drift_limits import N_BASELINE
 from tasks.aggregate.drift_series import anchor_cells, night_series
+from tasks.bucket.working import push
 from tasks.durable import write_parquet
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
@@ -32,10 +34,10 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
     """
     target = None
     if len(nightly_publications(lake_root, benchmark)) >= N_NIGHTS_MIN:
-        found = drift_of_lake(lake_root, benchmark, rubrics)
+        found = drift_of_lake(lake_root, benchmark, rubrics, bridge=bridges_of(lake_root, benchmark))
         target = lake_root / "publish" / LAYOUT / benchmark / f"{DRIFT.name}.parquet"
         write_parquet(conform(found, DRIFT), target, lake_root / "staging")
-        write_living_table(lake_root, DRIFT, benchmark, found)
+        push(lake_root, target, write_living_table(lake_root, DRIFT, benchmark, found))
     write_duckdb(lake_root, benchmark)
     return target
 

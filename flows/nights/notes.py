@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
+from tasks.bucket.working import pull, push
 from tasks.durable import write_bytes
 
 
@@ -36,12 +37,16 @@ def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, pu
     """Note a night, in place of an earlier note of the same date."""
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole)
     content = json.dumps(asdict(note), sort_keys=True, indent=1).encode()
-    write_bytes(content, _folder(lake_root, benchmark) / f"{run_date.isoformat()}.json", lake_root / "staging")
+    target = _folder(lake_root, benchmark) / f"{run_date.isoformat()}.json"
+    write_bytes(content, target, lake_root / "staging")
+    push(lake_root, target)
 
 
 def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
     """Every noted night of a benchmark by its date (ISO), oldest first. Raises CorruptLakeError."""
-    return {path.stem: _read(path) for path in sorted(_folder(lake_root, benchmark).glob("*.json"))}
+    folder = _folder(lake_root, benchmark)
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    return {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
 
 
 def _read(path: Path) -> NightNote:

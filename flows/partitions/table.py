@@ -8,12 +8,14 @@ import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from pathlib import Path
 
 import polars as pl
 
 from flows.run.opening import OpenedRun
 from schemas.benchmark import Judge
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
+from tasks.bucket.working import pull, push
 from tasks.durable import write_parquet
 from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.judge.anchors import ANCHORS
@@ -77,11 +79,14 @@ def write_partitions(
         pid=pl.lit(process.pid, dtype=pl.Int64),
         process_started=pl.lit(process.started),
     )
+    folder, written = _folder(run), []
     for row in rows.iter_slices(1):
-        target = run.lake.root / PARTITIONS.name / run.benchmark.name / f"{row['partition_id'].item()}.parquet"
+        target = folder / f"{row['partition_id'].item()}.parquet"
         if row["n_left"].item() == 0 and target.is_file() and pl.read_parquet(target)["n_left"].item() == 0:
             continue  # done before: who did it, and when, stays
         write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")
+        written.append(target)
+    push(run.lake.root, *written)
 
 
 def read_partitions(run: OpenedRun) -> pl.DataFrame:
@@ -91,7 +96,7 @@ def read_partitions(run: OpenedRun) -> pl.DataFrame:
     whose process is gone has failed.
     """
     empty = pl.DataFrame(PARTITIONS.schema().empty_table())
-    paths = sorted((run.lake.root / PARTITIONS.name / run.benchmark.name).glob("*.parquet"))
+    paths = sorted(_folder(run).glob("*.parquet"))
     table = pl.concat([empty, *(pl.read_parquet(path) for path in paths)])
     present = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     judges = {judge.model: judge_digest(judge) for judge in run.benchmark.judges}
@@ -131,6 +136,13 @@ def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
     return sha256(canonical_json(said)).hexdigest()
+
+
+def _folder(run: OpenedRun) -> Path:
+    """Where the benchmark's rows are, as they are now."""
+    folder = run.lake.root / PARTITIONS.name / run.benchmark.name
+    pull(run.lake.root, folder.relative_to(run.lake.root).as_posix())
+    return folder
 
 
 def _n_left(ledger: Ledger, keys: pl.Series) -> int:

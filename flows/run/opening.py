@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from flows.run.keys import fetch_keys
 from flows.telling import redaction
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark, Judge, load_benchmark, source_name
-from schemas.errors import RubricError
+from schemas.errors import InputError, RubricError
 from tasks.judge.client import api_key
 from tasks.judge.money.budget import check_max_usd
-from tasks.store import Lake
+from tasks.store import Lake, open_lake
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def open_run(file: Path, run_date: date | None = None, judge_url: str | None = N
 
     `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`; `max_usd` stands
     in place of the file's own.
-    Raises BenchmarkFileError or RubricError; a rubric that lint finds fault with is never asked by.
+    Raises InputError: what is wrong with the file, the lake or a rubric; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
     redaction.watch(judge.api_key_env for judge in benchmark.judges)
@@ -59,14 +60,24 @@ def open_run(file: Path, run_date: date | None = None, judge_url: str | None = N
             raise RubricError(
                 f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
             )
-    lake = Lake(benchmark.path(benchmark.lake).resolve())
-    ledger_url = benchmark.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
-    return OpenedRun(benchmark, rubrics, lake, ledger_url, run_date or datetime.now(UTC).date())
+    lake = open_lake(benchmark.lake, benchmark.folder.resolve())
+    return OpenedRun(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date())
+
+
+def ledger_url(benchmark: Benchmark, lake: Lake) -> str:
+    """The ledger's address. Raises InputError where a lake on a bucket has none named: a cache is no place for it."""
+    if benchmark.ledger is None and lake.bucket:
+        raise InputError(
+            f'lake = "{lake.place}": a lake on an object store needs a ledger elsewhere, where replies are kept as they are paid '
+            'for. Add ledger = "postgresql+psycopg://user@host/database", or for one machine ledger = "sqlite:////folder/ledger.db"'
+        )
+    return benchmark.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
 
 
 def check_keys(run: OpenedRun) -> None:
     """Before anything is sent: MissingKeyError where a remote judge has no key, InputError where max_usd cannot be kept."""
     check_max_usd(run.benchmark.judges, run.benchmark.limits.max_usd)
+    fetch_keys(judge.api_key_env for judge in run.benchmark.judges if not judge.recorded)
     for judge in run.benchmark.judges:
         if not judge.recorded:
             api_key(judge)

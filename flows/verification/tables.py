@@ -91,6 +91,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
 
     The marker is written anew, so that a changed file is read all the same and the cells it changes are found.
     """
+    stored.bring_as_it_is(table, key)
     try:
         entries = json.loads(stored.marker(table, key).read_bytes())["parts"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -126,8 +127,10 @@ def make_tables(published: Published) -> Path:
         return _make_agreement(published)
     run, ids, key = published.run, published.ids, published.folder.name
     made = Made(**{field.name: ids[field.name] for field in fields(Made)})
-    partitions = {name: ids[name] for name in ("dataset_id", "plan_id", "snapshot_id", "reading_id")}
-    checked = validate(run.lake, **partitions, rubrics=run.rubrics, run_id=key, docs_folder=None)
+    checked = validate(
+        run.lake, dataset_id=made.dataset_id, plan_id=made.plan_id, snapshot_id=made.snapshot_id, reading_id=made.reading_id,
+        rubrics=run.rubrics, run_id=key, docs_folder=None,
+    )  # fmt: skip
     checks = {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
     return publish(run, made, key, tables_of(run, made, key, in_this_process) | checks, in_this_process).folder
 

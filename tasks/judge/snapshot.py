@@ -14,7 +14,7 @@ from tasks.durable import write_bytes
 from tasks.judge.keys import canonical_json
 from tasks.judge.ledger import Ledger
 from tasks.judge.planning import PlannedPart, together
-from tasks.store import Lake, Staging, part_name
+from tasks.store import Lake, Staging
 
 _ASKED = ["request_key", "judge_model"]
 
@@ -48,8 +48,7 @@ def take_parts(
     lake: Lake, plan_id: str, indices: Sequence[int], ledger_url: str, staging: Staging | None = None
 ) -> list[TakenPart]:  # fmt: skip
     """Read the replies of these parts of requests from the ledger, all at once; write each part where there is a staging."""
-    parts = {path.name: path for path in lake.parts(REQUESTS, plan_id)}
-    requests = [pl.read_parquet(parts[part_name(index)], columns=_ASKED) for index in indices]
+    requests = [lake.read_part(REQUESTS, plan_id, index, _ASKED) for index in indices]
     together = pl.concat([frame.with_columns(part=pl.lit(n, pl.Int64)) for n, frame in enumerate(requests)])
     with Ledger(ledger_url) as ledger:
         replies = _replies(ledger, together)
@@ -67,11 +66,10 @@ def take_parts(
 
 def parts_to_ask(lake: Lake, plan_id: str, parts: Sequence[PlannedPart], ledger_url: str) -> list[PlannedPart]:
     """Those of the parts with a request that has no final reply in the ledger, or is owed a re-ask."""
-    paths = {path.name: path for path in lake.parts(REQUESTS, plan_id)}
     found: list[PlannedPart] = []
     with Ledger(ledger_url) as ledger:
         for some in together(parts):
-            keys = [pl.read_parquet(paths[part_name(part.index)], columns=["request_key"])["request_key"] for part in some]
+            keys = [lake.read_part(REQUESTS, plan_id, part.index, ["request_key"])["request_key"] for part in some]
             every = pl.concat(keys)
             known, due = ledger.known(every), ledger.reasks_due(every)
             is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]

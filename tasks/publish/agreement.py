@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
+from tasks.bucket.working import bucket_behind, pull, push, seal
 from tasks.durable import write_bytes, write_parquet
 from tasks.publish.agreement_page import agreement_page
 from tasks.publish.exports import to_csv
@@ -47,7 +48,10 @@ def ratings_digest(ratings: pl.DataFrame) -> str:
 def find_agreement(lake_root: Path, benchmark: str, key: str) -> Path | None:
     """The folder of an agreement that was published before. Raises CorruptLakeError where it is not whole."""
     folder = lake_root / "publish" / LAYOUT / benchmark / FOLDER / key
-    return folder if is_published(folder) else None
+    if not is_published(folder):
+        return None
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    return folder
 
 
 def publish_agreement(
@@ -75,9 +79,14 @@ def publish_agreement(
             write_bytes(page.encode(), staged / "agreement.md", staging)
             write_bytes(as_json(dict(provenance) | named), staged / PROVENANCE, staging)
             write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
-            is_new = take_place(staged, folder)
+            if bucket_behind(lake_root):
+                files = [(folder / path.name, path) for path in staged.iterdir() if path.name != MANIFEST]
+                is_new = seal(lake_root, files, (folder / MANIFEST, staged / MANIFEST))
+                shutil.rmtree(folder, ignore_errors=True)
+            is_new = take_place(staged, folder) if is_new else is_new
         finally:
             shutil.rmtree(staged, ignore_errors=True)
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
     pointer = {
         "benchmark": benchmark,
         "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
@@ -86,6 +95,7 @@ def publish_agreement(
         "schema_version": SCHEMA_VERSION,
     }
     write_bytes(as_json(pointer), home / POINTER, staging)
+    push(lake_root, home / POINTER)
     return Published(folder, key, is_new, is_current=True)
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
+from tasks.bucket.working import bucket_behind, pull, push
 from tasks.durable import store_error, write_bytes
 from tasks.publish.folders import LAYOUT
-from tasks.publish.machine_tables import LARGE, partition_folder
+from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
 from tasks.publish.reading import publications
 from tasks.publish.views import quoted, views_sql
 
@@ -47,6 +48,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
     Raises StoreError.
     """
+    _pull_small(lake_root, benchmark)
     small = [table for table in TABLES.values() if table.name not in _LARGE and _glob(lake_root, table, benchmark)]
     if BENCHMARK_LONG not in small:
         return None
@@ -59,13 +61,25 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
             folder.mkdir(parents=True)
             try:
                 with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
+                    database.begin()  # one commit: each table's own would sync the disk by itself
                     _fill(database, lake_root, benchmark, small)
+                    database.commit()
             except duckdb.IOException as error:
                 raise OSError(str(error)) from error
             write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
+            push(lake_root, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return target
+
+
+def _pull_small(lake_root: Path, benchmark: str) -> None:
+    """The small tables of every publication out of the bucket, where the lake is in one."""
+    bucket = bucket_behind(lake_root)
+    there = bucket.folders(tables_folder(lake_root).relative_to(lake_root).as_posix())[0] if bucket else []
+    for table in TABLES.values():
+        if table.name in there and table.name not in _LARGE:
+            pull(lake_root, partition_folder(lake_root, table, benchmark).relative_to(lake_root).as_posix())
 
 
 def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small: list[Table]) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
+from tasks.bucket.address import working_root
+from tasks.bucket.working import fresh
 from tasks.durable import fsync_folder, sha256_of_file
 
 LAYOUT = "v1"
@@ -13,7 +15,9 @@ REPORT, INDEX = "report.html", "index.html"
 
 
 def is_published(folder: Path) -> bool:
-    """Whether the folder was published. Raises CorruptLakeError where it is there and not whole."""
+    """Whether the folder was published: in a lake on a bucket, there. Raises CorruptLakeError where it is there and not whole."""
+    if working_root(folder):
+        return fresh(folder / MANIFEST) is not None
     if not folder.exists():
         return False
     if not (folder / MANIFEST).is_file():

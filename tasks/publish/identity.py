@@ -19,6 +19,8 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "judges": {"__all__": {"base_url", "api_key_env", "mode", "price"}},
     "nightly": {"schedule", "timezone", "checkpoints", "n_earlier"},
     "ratings": True,
+    "runner": True,
+    "workers": True,
 }
 """What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""
 

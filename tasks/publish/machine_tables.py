@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
 from tasks.durable import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
-from tasks.publish.folders import LAYOUT
+from tasks.publish.folders import LAYOUT, POINTER, PROVENANCE
 from tasks.store import Lake, part_name
 
 FOLDER, LISTING = "tables", "tables.json"
@@ -27,6 +26,7 @@ SAMPLES_WITHOUT_PICTURES = replace(SAMPLES, fields=tuple(field for field in SAMP
 LARGE = ((SAMPLES_WITHOUT_PICTURES, "dataset_id"), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
 """The tables of single samples and scores, and the identity in provenance.json that names their partition of the lake."""
 N_ROWS_PER_FILE = 500_000  # about 50 MB of scores: few files for a reader, a bounded table in memory for us
+_BATCH_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def place_tables(
     """Put the publication's small tables (files) and the lake's large ones into the tree; what was placed, by table and path.
 
     Large tables are copied out of their partitions in the lake's order, without pictures, into files of N_ROWS_PER_FILE rows,
-    so that the bytes do not depend on the size of shards. One that the lake does not hold is left out. Call it under the
+    so that the bytes do not depend on the size of shards; where the current publication is of the same partition, its files are
+    linked. One that the lake does not hold is left out. Call it under the
     publication's lock: a folder of another content is what a killed run left, and is replaced. Raises StoreError.
     """
     placed: list[PlacedFile] = []
@@ -68,7 +69,7 @@ def place_tables(
         try:
             if table in small:
                 write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
-            else:
+            elif not _link_large(lake, table, (large[table], identities.get("code_version", "")), benchmark, staged):
                 _copy_large(lake, table, large[table], staged)
             _settle(staged, target)
         finally:
@@ -89,20 +90,55 @@ def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
         write_parquet(conform(rows, table).combine_chunks(), staged / part_name(index), lake.root / "staging")
 
 
-def _rebatched(paths: list[Path], table: Table) -> Iterator[pa.Table]:
-    """The rows of all parts in order, N_ROWS_PER_FILE at a time; one empty table where there are none."""
-    waiting: list[pa.Table] = [table.schema().empty_table()]
+def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
+    """The rows of all parts in order, N_ROWS_PER_FILE at a time, read as one stream; one empty table where there are none."""
+    waiting: list[pl.DataFrame] = [pl.DataFrame(table.schema().empty_table())]
     n_waiting, has_any = 0, False
-    for path in paths:
-        rows = pq.read_table(path, columns=table.columns, partitioning=None).cast(table.schema())
-        while n_waiting + rows.num_rows > N_ROWS_PER_FILE:
+    for some in _streamed(paths, table):
+        rows = some
+        while n_waiting + rows.height > N_ROWS_PER_FILE:
             n_more = N_ROWS_PER_FILE - n_waiting
-            yield pa.concat_tables([*waiting, rows.slice(0, n_more)])
-            rows, waiting, n_waiting, has_any = rows.slice(n_more), [], 0, True
+            yield pl.concat([*waiting, rows[:n_more]])
+            rows, waiting, n_waiting, has_any = rows[n_more:], [], 0, True
         waiting.append(rows)
-        n_waiting += rows.num_rows
+        n_waiting += rows.height
     if n_waiting or not has_any:
-        yield pa.concat_tables(waiting)
+        yield pl.concat(waiting)
+
+
+def _streamed(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
+    if paths:
+        rows = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore").select(table.columns)
+        yield from rows.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True, engine="streaming")
+
+
+def _link_large(lake: Lake, table: Table, key: tuple[str, str], benchmark: str, staged: Path) -> bool:
+    """Stage the files that the current publication has of the same partition: the same rows are on the disk once.
+
+    False, and nothing staged, where it is of another partition or other code, or a file is not what it was.
+    """
+    root = tables_folder(lake.root).parent
+    try:
+        folder = root / benchmark / str(json.loads((root / benchmark / POINTER).read_bytes())["publication_id"])
+        made_of = json.loads((folder / PROVENANCE).read_bytes())["identities"]
+        files = [file for file in json.loads((folder / LISTING).read_bytes())["files"] if file["table"] == table.name]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    there = [(root / file["path"], file["sha256"]) for file in files]
+    is_same = (made_of.get(_identity_of(table)), made_of.get("code_version")) == key
+    if not there or not is_same or any(not path.is_file() or sha256_of_file(path) != sha256 for path, sha256 in there):
+        return False
+    staged.mkdir(parents=True, exist_ok=True)
+    for path, _ in there:
+        try:
+            (staged / path.name).hardlink_to(path)
+        except OSError:  # a file system without links
+            write_bytes(path.read_bytes(), staged / path.name, lake.root / "staging")
+    return True
+
+
+def _identity_of(table: Table) -> str:
+    return {one.name: identity for one, identity in LARGE}[table.name]
 
 
 def _settle(staged: Path, target: Path) -> None:

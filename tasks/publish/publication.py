@@ -1,11 +1,9 @@
-"""Publishing: one immutable folder per publication, then one pointer, written last. Finding and reading them is reading.py."""
+"""Publishing: one immutable folder per publication, then the pointer (pointer.py). Finding and reading them is reading.py."""
 
-import hashlib
 import json
-import logging
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -13,20 +11,21 @@ from typing import Any
 
 import polars as pl
 
-from schemas.errors import CorruptLakeError
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, SCHEMA_VERSION, Table, conform
+from tasks.bucket.working import pull, seal
 from tasks.durable import locked, write_bytes, write_parquet
 from tasks.publish.exports import to_csv
-from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE, as_json, is_published, manifest_of, take_place
+from tasks.publish.folders import LAYOUT, MANIFEST, PROVENANCE, as_json, is_published, manifest_of, take_place
 from tasks.publish.latex import leaderboard_tex
-from tasks.publish.machine_tables import LARGE, LISTING, place_tables
+from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.page import leaderboard_page
+from tasks.publish.pointer import move_pointer, read_pointer
 from tasks.publish.views import views_sql
 from tasks.store import Lake
 
-CELL_ORDER = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
+__all__ = ["Published", "publish", "read_pointer"]
 
-_log = logging.getLogger("salon.publish")
+CELL_ORDER = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,14 @@ def publish(
 
     `further` tables are written beside benchmark_long, as Parquet and CSV, `pages` as they are under their plain file names.
     Before the folder takes its place, its tables and the lake's large ones are placed among the tables for machines.
-    Raises StoreError where the disk refuses; the pointer then says what it said before.
+    In a lake on a bucket all of it is put there, the manifest last; where another run was first, its folder counts.
+    Raises StoreError where the disk or the bucket refuses; the pointer then says what it said before.
     """
     home = lake_root / "publish" / LAYOUT / benchmark
     folder = home / publication_id
     named = {"benchmark": benchmark, "publication_id": publication_id, "run_date": run_date, "schema_version": SCHEMA_VERSION}
     tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: quarantine} | dict(further or {})
+    bucket = Lake(lake_root).bucket
     with locked(lake_root, f"publication-{publication_id}"):
         is_new = not is_published(folder)
         if is_new:
@@ -69,11 +70,13 @@ def publish(
             texts = _texts(cells, dict(further or {}), dict(pages or {}), named)
             try:
                 _write(lake_root, staged, tables, texts, provenance, named)
-                is_new = take_place(staged, folder)
+                is_new = _seal(lake_root, staged, folder) if bucket else take_place(staged, folder)
             finally:
                 shutil.rmtree(staged, ignore_errors=True)
+        if bucket and not is_new:
+            pull(lake_root, folder.relative_to(lake_root).as_posix())
     has_estimate = cells["estimate"].count() > 0
-    is_current = _point(lake_root, home, folder, benchmark=benchmark, run_date=run_date, has_estimate=has_estimate)
+    is_current = move_pointer(lake_root, folder, benchmark=benchmark, run_date=run_date, has_estimate=has_estimate)
     return Published(folder, publication_id, is_new, is_current)
 
 
@@ -97,6 +100,23 @@ def _write(
     write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
 
 
+def _seal(lake_root: Path, staged: Path, folder: Path) -> bool:
+    """Put the staged folder and its tables for machines into the bucket, then into place here; False where another was first."""
+    is_new = seal(lake_root, _files(staged, folder), (folder / MANIFEST, staged / MANIFEST))
+    if is_new:
+        shutil.rmtree(folder, ignore_errors=True)
+        take_place(staged, folder)
+    return is_new
+
+
+def _files(staged: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
+    """What a publication consists of, less its manifest: (its place, where it is now)."""
+    for file in json.loads((staged / LISTING).read_bytes())["files"]:
+        path = folder.parents[1] / file["path"]
+        yield path, path
+    yield from ((folder / path.name, path) for path in sorted(staged.iterdir()) if path.name != MANIFEST)
+
+
 def _texts(
     cells: pl.DataFrame, further: dict[Table, pl.DataFrame], pages: dict[str, bytes], named: dict[str, Any]
 ) -> dict[str, bytes]:
@@ -117,18 +137,6 @@ def _texts(
     return texts | pages
 
 
-def read_pointer(home: Path) -> dict[str, str] | None:
-    """What latest.json of a benchmark's folder says; None where there is none. Raises CorruptLakeError where it is not whole."""
-    path = home / POINTER
-    try:
-        found = json.loads(path.read_bytes())
-        return {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptLakeError(f"{path} is not a pointer Salon wrote ({error}); delete it and run the benchmark again") from error
-
-
 def _write_tables(staged: Path, lake_root: Path, tables: Mapping[Table, pl.DataFrame]) -> dict[Table, Path]:
     written = {}
     for table, frame in tables.items():
@@ -137,42 +145,3 @@ def _write_tables(staged: Path, lake_root: Path, tables: Mapping[Table, pl.DataF
         written[table] = staged / f"{table.name}.parquet"
         write_parquet(arrow, written[table], lake_root / "staging")
     return written
-
-
-def _point(lake_root: Path, home: Path, folder: Path, *, benchmark: str, run_date: date, has_estimate: bool) -> bool:
-    """Move the pointer to `folder` unless that would show less or older: see docs/decisions. Returns whether it stands there.
-
-    A publication without any estimate never becomes current, nor one whose run date is before the current one's.
-    """
-    with locked(lake_root, f"pointer-{benchmark}"):
-        current = read_pointer(home)
-        if current and current["publication_id"] == folder.name:
-            return True
-        if not has_estimate:
-            _log.warning("no cell of %s has an estimate: the current publication stays what it was", folder.name[:12])
-            return False
-        if current and current["run_date"] > run_date.isoformat():
-            return False
-        content = {
-            "benchmark": benchmark,
-            "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
-            "publication_id": folder.name,
-            "run_date": run_date,
-            "schema_version": SCHEMA_VERSION,
-            "tables": {path.stem: f"{folder.name}/{path.name}" for path in sorted(folder.glob("*.parquet"))},
-            "large_tables": _large_tables(folder),
-        }
-        write_bytes(as_json(content), home / POINTER, lake_root / "staging")
-        return True
-
-
-def _large_tables(folder: Path) -> dict[str, list[str]]:
-    """The files of the tables that do not stand in the folder, relative to the pointer's."""
-    if not (folder / LISTING).is_file():  # published before there were tables for machines
-        return {}
-    files = json.loads((folder / LISTING).read_bytes())["files"]
-    large = {table.name for table, _ in LARGE}
-    return {
-        name: [f"../{file['path']}" for file in files if file["table"] == name]
-        for name in dict.fromkeys(file["table"] for file in files if file["table"] in large)
-    }

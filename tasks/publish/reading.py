@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,16 @@ from typing import Any
 import polars as pl
 
 from schemas.errors import CorruptLakeError, InputError
+from schemas.fields import DIGEST_LENGTH
 from schemas.statuses import Total
+from tasks.bucket.objects import each
+from tasks.bucket.working import bring, bucket_behind, refresh
 from tasks.durable import sha256_of_file
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.headline import means_for_prompts_like_these
-from tasks.publish.publication import read_pointer
+from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
+from tasks.publish.pointer import read_pointer
+from tasks.store import Lake
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -28,20 +34,52 @@ class Publication:
     run_date: str
     folder: Path
     is_current: bool
+    files: frozenset[str] = frozenset()  # their names, the manifest's own apart
 
     def provenance(self) -> dict[str, Any]:
         """What provenance.json says."""
         return dict(json.loads(checked_file(self, PROVENANCE).read_bytes()))
 
 
+def look_again(lake_root: Path, *folders: str) -> None:
+    """In a lake on a bucket: make the manifests and pointers here those that are there. `folders` as in `<benchmark>/agreement`.
+
+    Manifests never change: each is fetched once. What else stands in a publication is fetched when it is asked for.
+    """
+    bucket = bucket_behind(lake_root)
+    if bucket is None:
+        return
+    home = f"publish/{LAYOUT}"
+    known = {*bucket.folders(home)[0], *(path.name for path in (lake_root / home).glob("*/"))} - {TABLES_FOLDER}
+    for name in folders or sorted(known):
+        ids, files = bucket.folders(f"{home}/{name}")
+        ids = [one for one in ids if len(one) == DIGEST_LENGTH]
+        for path in (lake_root / home / name).glob("*/"):
+            if len(path.name) == DIGEST_LENGTH and path.name not in ids:
+                shutil.rmtree(path, ignore_errors=True)
+        each(bring, [lake_root / home / name / one / MANIFEST for one in ids])
+        if not any(refresh(lake_root, bucket, one) for one in files if one.path.endswith(f"/{POINTER}")):
+            (lake_root / home / name / POINTER).unlink(missing_ok=True)
+
+
 def publications(lake_root: Path) -> list[Publication]:
     """Every publication in the lake, by benchmark, run date and id."""
+    look_again(lake_root)
     found = []
     for manifest in (lake_root / "publish" / LAYOUT).glob(f"*/*/{MANIFEST}"):
         named = _manifest(manifest)
         pointer = read_pointer(manifest.parent.parent)
         is_current = pointer is not None and pointer["publication_id"] == manifest.parent.name
-        found.append(Publication(named["benchmark"], named["publication_id"], named["run_date"], manifest.parent, is_current))
+        found.append(
+            Publication(
+                named["benchmark"],
+                named["publication_id"],
+                named["run_date"],
+                manifest.parent,
+                is_current,
+                frozenset(named["files"]),
+            )
+        )
     return sorted(found, key=lambda publication: (publication.benchmark, publication.run_date, publication.publication_id))
 
 
@@ -50,6 +88,7 @@ def current(lake_root: Path, benchmark: str | None = None) -> Publication:
 
     Raises InputError that says what there is instead.
     """
+    look_again(lake_root)
     pointers = sorted((lake_root / "publish" / LAYOUT).glob(f"*/{POINTER}"), key=lambda path: (path.stat().st_mtime_ns, path))
     chosen = [path for path in pointers if benchmark in (None, path.parent.name)]
     if not chosen:
@@ -85,7 +124,7 @@ def load_cells(publication: Publication) -> pl.DataFrame:
 def checked_file(publication: Publication, name: str) -> Path:
     """A file of the publication, after its sha256 was held against the manifest. Raises CorruptLakeError."""
     entry = _manifest(publication.folder / MANIFEST)["files"].get(name)
-    path = publication.folder / name
+    path = bring(publication.folder / name)
     if entry is None or not path.is_file() or sha256_of_file(path) != entry["sha256"]:
         raise CorruptLakeError(f"{path} is not the file that was published; restore it, or move the folder away and run again")
     return path
@@ -128,7 +167,7 @@ def _nothing(lake_root: Path, benchmark: str | None, with_pointer: list[str]) ->
         )
     known = ", ".join(with_pointer) or "none"
     of = f"of {benchmark!r} " if benchmark else ""
-    return f"there is no publication {of}in the lake {lake_root}; published: {known}. Run `salon run FILE` first"
+    return f"there is no publication {of}in the lake {Lake(lake_root).place}; published: {known}. Run `salon run FILE` first"
 
 
 def _manifest(path: Path) -> dict[str, Any]:

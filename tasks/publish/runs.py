@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import RUNS
+from tasks.bucket.working import push
 from tasks.durable import locked
 from tasks.publish.machine_tables import write_living_table
 from tasks.store import Lake
@@ -23,12 +24,12 @@ def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
     path = lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
     benchmark = str(row["benchmark"])
     with locked(lake.root, f"runs-{benchmark}"):  # whoever writes last has read every row appended before
-        write_living_table(lake.root, RUNS, benchmark, runs(lake).filter(benchmark=benchmark))
+        push(lake.root, write_living_table(lake.root, RUNS, benchmark, runs(lake).filter(benchmark=benchmark)))
     return path
 
 
 def runs(lake: Lake) -> pl.DataFrame:
     """Every run, oldest first."""
-    paths = sorted((lake.root / RUNS.name).glob("*.parquet"))
+    paths = lake.rows_files(RUNS)
     empty = pl.DataFrame(RUNS.schema().empty_table())
     return pl.concat([empty, *(pl.read_parquet(path) for path in paths)]).sort("started_at", "benchmark")

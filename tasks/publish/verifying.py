@@ -12,27 +12,35 @@ import pyarrow.parquet as pq
 from schemas.errors import InputError
 from schemas.fields import DIGEST_LENGTH
 from schemas.tables import TABLES
+from tasks.bucket.working import bring, pull
 from tasks.durable import sha256_of_file
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
+from tasks.publish.reading import look_again
 from tasks.publish.verifying_rows import MAX_LISTED, NOTHING, Difference, compare_json, compare_rows, compare_texts, shown
+from tasks.store import Lake
 
 
 def find_folder(lake_root: Path, publication: str) -> Path:
     """The published folder of an id, of its beginning (four characters or more) or of a path. Raises InputError."""
     if Path(publication).is_dir():
         return Path(publication).resolve()
+    look_again(lake_root)
     home = lake_root / "publish" / LAYOUT
+    look_again(lake_root, *(f"{path.name}/{AGREEMENT_FOLDER}" for path in home.glob("*/") if path.name != TABLES_FOLDER))
     places = [*home.glob("*/*/"), *home.glob(f"*/{AGREEMENT_FOLDER}/*/")]
     known = sorted(path for path in places if len(path.name) == DIGEST_LENGTH)
     found = [path for path in known if len(publication) >= 4 and path.name.startswith(publication)]
     if len(found) == 1:
+        pull(lake_root, found[0].relative_to(lake_root).as_posix())
         return found[0]
     listed = "\n".join(f"  {path.name[:12]}  {path.parent.relative_to(home)}" for path in found or known) or "  none"
     what = f"{len(found)} publications begin" if found else "no publication begins"
+    place = Lake(lake_root).place
     raise InputError(
-        f"{what} with {publication!r} in the lake {lake_root}; give a folder, or four characters or more of one of\n{listed}"
+        f"{what} with {publication!r} in the lake {place}; give a folder, or four characters or more of one of\n{listed}"
     )
 
 
@@ -118,6 +126,8 @@ def compare_trees(published: Path, lake_root: Path, derived_root: Path) -> Itera
     """The tables for machines whose bytes are not those the publication lists, against the same tables made again."""
     if not (published / LISTING).is_file():
         return  # published before there were any
+    for file in (read_json(published / LISTING) or {}).get("files", []):
+        bring(tables_folder(lake_root).parent / file["path"])
     for place in changed_tables(lake_root, published):
         mine, again = (tables_folder(root).parent / place for root in (lake_root, derived_root))
         if not mine.is_file():

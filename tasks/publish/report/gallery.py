@@ -12,7 +12,7 @@ from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.picking import judged_samples, picked
-from tasks.publish.report.pictures import thumbnails_of
+from tasks.publish.report.pictures import _from_part
 from tasks.store import Lake
 
 N_CARDS = 200
@@ -78,8 +78,9 @@ def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_car
     """
     cards = picked(lake, ids, cells, n_cards)
     judgements = judged_samples(lake, ids)
-    n_judgements = int(judgements.select(pl.len()).collect().item())
-    rows = judgements.join(cards.lazy(), on=["rubric_id", "sample_id"]).sort("judge_model", "repeat").collect()
+    n_judgements = int(judgements.select(pl.len()).collect(engine="streaming").item())
+    mine = judgements.filter(pl.col("sample_id").is_in(cards["sample_id"].unique().implode())).collect(engine="streaming")
+    rows = mine.join(cards, on=["rubric_id", "sample_id"]).sort("judge_model", "repeat")
     scores, replies = _scores(lake, ids, rows), _replies(lake, ids, rows)
     asked: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.iter_rows(named=True):
@@ -89,7 +90,7 @@ def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_car
         for card, mine in asked.items()
     }
     texts = _texts(lake, ids, cards["sample_id"])
-    pictures = thumbnails_of(lake, ids["dataset_id"], set(texts))
+    pictures = _pictures(lake, ids, set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
     shown = rows.unique(["rubric_id", "sample_id"], keep="first", maintain_order=True).sort(order)
@@ -137,7 +138,7 @@ def _ask(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int
 def _scores(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
     found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     wanted = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
-    for row in wanted.sort("request_key", "dimension").collect().iter_rows(named=True):
+    for row in wanted.sort("request_key", "dimension").collect(engine="streaming").iter_rows(named=True):
         found[row["request_key"]].append(row)
     return found
 
@@ -145,15 +146,31 @@ def _scores(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str 
 def _replies(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
     found: dict[str | None, dict[int, str | None]] = defaultdict(dict)
     wanted = lake.scan(REPLIES, ids["snapshot_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
-    for row in wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect().iter_rows(named=True):
+    words = wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect(engine="streaming")
+    for row in words.iter_rows(named=True):
         found[row["request_key"]][row["ask_index"]] = row["reply_text"] or row["refusal_text"]
     return found
 
 
 def _texts(lake: Lake, ids: Mapping[str, str], sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
-    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(wanted).select("sample_id", "source_key", *_TEXTS).collect()
-    return {row.pop("sample_id"): row for row in samples.to_dicts()}
+    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(wanted).select("sample_id", "source_key", *_TEXTS)
+    return {row.pop("sample_id"): row for row in samples.collect(engine="streaming").to_dicts()}
+
+
+def _pictures(lake: Lake, ids: Mapping[str, str], sample_ids: set[str]) -> dict[str, str]:
+    """Thumbnails out of the parts that hold one of the samples: found in one scan, where thousands of parts were opened."""
+    paths = lake.parts(SAMPLES, ids["dataset_id"])
+    if not paths or not sample_ids:
+        return {}
+    places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
+    parts = places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("part").collect(engine="streaming")
+    holding = set(parts["part"])
+    found: dict[str, str] = {}
+    for path in paths:
+        if str(path) in holding:
+            found |= _from_part(path, sample_ids)
+    return found
 
 
 def _keys(rows: pl.DataFrame) -> list[str]:

@@ -12,11 +12,13 @@ import polars as pl
 
 from schemas.statuses import Against, AgreementMetric, Assessor, Total
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, BENCHMARK_WIDE, RUNS, Table
+from tasks.bucket.address import working_root
+from tasks.bucket.working import bring, fresh
 from tasks.durable import locked, write_bytes
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.agreement_page import ALL
-from tasks.publish.folders import INDEX, LAYOUT, REPORT
-from tasks.publish.publication import read_pointer
+from tasks.publish.folders import INDEX, LAYOUT, POINTER, REPORT
+from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, publications
 from tasks.publish.report.boards import Board, boards, glance
 from tasks.publish.report.environment import render
@@ -94,19 +96,22 @@ def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -
 
 def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
     paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, BENCHMARK_WIDE)}
-    return {table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()}
+    return {table: pl.read_parquet(path) for table, path in paths.items() if bring(path).is_file()}
 
 
 def _link(publication: Publication) -> str | None:
     path = f"{publication.folder.parent.name}/{publication.folder.name}/{REPORT}"
-    return f"./{quote(path)}" if (publication.folder / REPORT).is_file() else None
+    is_there = REPORT in publication.files or (publication.folder / REPORT).is_file()
+    return f"./{quote(path)}" if is_there else None
 
 
 def _agreement(home: Path) -> list[Row]:
     """The judges' rank correlation with the raters' mean over all samples, from the current agreement."""
+    if working_root(home):
+        fresh(home / AGREEMENT_FOLDER / POINTER)
     pointer = read_pointer(home / AGREEMENT_FOLDER)
     path = home / AGREEMENT_FOLDER / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
-    if path is None or not path.is_file():
+    if path is None or not bring(path).is_file():
         return []
     rows = pl.read_parquet(path).filter(
         metric=AgreementMetric.SPEARMAN.value,

@@ -55,5 +55,12 @@ def _figure(series: list[Row]) -> Figure | None:
 
     first = series[0]
     title = f"{first['model']}: {words(first['dimension'])} under {first['rubric_id']}"
-    label = f"{title}, judged by {first['judge_model']}, over {len(shown)} nights. The last night is in the table below."
+    label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
     return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
+
+
+def _judges(series: list[Row]) -> str:
+    """Who judged: the series' judge, and behind it any whose nights a bridge joined to it."""
+    judge = series[0]["judge_model"]
+    others = dict.fromkeys(row["measured_by"] for row in series if row["measured_by"] not in (judge, None))
+    return str(judge) + (f" (carried over by a bridge: {', '.join(others)})" if others else "")

@@ -1,0 +1,78 @@
+"""A benchmark into a bucket by its file's setting alone, and read back on a machine that never saw it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from night_world import World, write_benchmark
+
+from demo.running import running_judge
+from flows.cli import run as salon
+from flows.run.fan_out import in_this_process
+from flows.run.opening import open_run
+from flows.run.pipeline import run_pipeline
+from flows.telling.progress import Reporter
+from schemas.errors import InputError
+from tasks.publish.runs import runs
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """A benchmark judged into a local lake, its ledger apart: another lake asks nobody anything."""
+    folder = tmp_path_factory.mktemp("judged")
+    World(folder).make(1)
+    with running_judge() as judge:
+        file = write_benchmark(folder, judge)
+        file.write_text(f'lake = "lake"\nledger = "sqlite:///{folder}/ledger.db"\n' + file.read_text())
+        run = open_run(file)
+        yield file, run, run_pipeline(run, in_this_process, Reporter())
+
+
+def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeypatch, capsys):
+    file, local, published = judged
+    there = file.with_name("there.toml")
+    there.write_text(file.read_text().replace('lake = "lake"', f'lake = "{url}"'))
+    run = open_run(there, local.run_date)
+    summary = run_pipeline(run, in_this_process, Reporter())
+    assert summary.published.publication_id == published.published.publication_id
+    assert (summary.asked.n_asked, summary.published.is_new, summary.published.is_current) == (0, True, True)
+    home = local.lake.root / "publish"
+    sealed = [
+        path for path in home.rglob("*") if path.is_file() and path.name not in {"index.html", "salon.duckdb", "runs.parquet"}
+    ]
+    assert sealed
+    for path in sealed:
+        assert objects[path.relative_to(local.lake.root).as_posix()] == path.read_bytes(), path
+    for name in ("samples", "judgements", "requests", "replies", "scores"):
+        (marker,) = objects.names(f"complete/{name}/")
+        assert objects[marker] == (local.lake.root / marker).read_bytes()
+    assert objects.names("staging/") == []
+
+    shutil.rmtree(run.lake.root)
+    monkeypatch.setenv("SALON_CACHE", str(tmp_path / "second"))
+    name = published.published.publication_id
+    cell = summary.cells.filter(category="__macro__")["cell_id"][0]
+    capsys.readouterr()
+    for arguments, told in (
+        (["table", "--format", "csv"], cell),
+        (["explain", cell, "--limit", "1"], "agrees"),
+        (["open"], str(tmp_path / "second")),
+        (["open", "--index"], "index.html"),
+        (["verify", name[:8]], "every published number follows from the stored replies"),
+    ):
+        assert salon([*arguments, "--lake", url]) == 0, arguments
+        assert told in capsys.readouterr().out
+    assert runs(run.lake).height == 1
+    last = run_pipeline(open_run(there, local.run_date), in_this_process, Reporter())  # a new machine goes on where others were
+    assert last.published.is_new is False
+    damaged = next(one for one in objects.names("replies/"))
+    objects[damaged] = objects[damaged][:-1] + b"x"
+    assert salon(["verify", name[:8], "--lake", url]) == 1  # though this machine kept the sound one
+    assert "published sha256" in capsys.readouterr().out
+
+
+def test_a_lake_in_a_bucket_wants_a_ledger_elsewhere(tmp_path: Path, url):
+    file = write_benchmark(tmp_path, "http://127.0.0.1:9/v1")
+    file.write_text(f'lake = "{url}"\n' + file.read_text())
+    with pytest.raises(InputError, match=r'Add ledger = "postgresql\+psycopg://'):
+        open_run(file)
