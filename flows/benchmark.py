@@ -8,18 +8,17 @@ from typing import Any
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.run.fan_out import as_prefect_tasks
 from flows.run.judging import SHARDS_AT_ONCE
 from flows.run.opening import check_keys, open_run
 from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.runner import opened_fan_out
 from flows.telling.artifacts import ProgressArtifact, show_in_prefect
 from flows.telling.events import emit_blocked, emit_budget_reached
 from flows.telling.progress import current
 from flows.telling.redaction import redacted_errors
+from schemas.benchmark import Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
-
-N_WAITING = 4  # shards submitted ahead of the one whose result is awaited
 
 _RUNNER: Any = ThreadPoolTaskRunner(max_workers=SHARDS_AT_ONCE)
 
@@ -32,12 +31,13 @@ def benchmark(
     judge_url: str | None = None,
     replies: Path | None = None,
     max_usd: float | None = None,
+    runner: Runner | None = None,
 ) -> RunSummary:
     """Run one benchmark file to a published table.
 
     file: the benchmark file. run_date: its logical date (default: today, UTC). checkpoints: only these.
     judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies and ask nobody.
-    max_usd: spend at most this, in place of the file's own limit.
+    max_usd: spend at most this, in place of the file's own limit. runner: local, processes or dask, in place of the file's own.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_run(file, run_date, judge_url, max_usd)
@@ -46,7 +46,8 @@ def benchmark(
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)
         try:
-            summary = run_pipeline(run, as_prefect_tasks(N_WAITING), reporter, checkpoints, replies)
+            with opened_fan_out(run, runner) as fan_out:
+                summary = run_pipeline(run, fan_out, reporter, checkpoints, replies)
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise

@@ -13,6 +13,7 @@ from schemas.statuses import Correction
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
+Runner = Literal["local", "processes", "dask"]
 Host = Annotated[
     str, StringConstraints(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$")
 ]
@@ -80,6 +81,19 @@ class Limits(_Section):
         default=None, ge=1, description="Of all requests of a run together; default: 2 for each request, and 100."
     )
     shard_size: int = Field(default=500, ge=1, le=100_000, description="Samples in a shard: the unit of a Prefect task.")
+
+
+class Workers(_Section):
+    """The processes that shards run in, where the runner is "processes" or "dask"."""
+
+    n: int | None = Field(
+        default=None, ge=1, le=1000, description="Shards at the same time; default: the processors, or all a cluster has."
+    )
+    address: str | None = Field(
+        default=None,
+        pattern=r"^(tcp|tls|ws|wss)://[^\s/@]+:[0-9]{1,5}$",
+        description='The scheduler of a running Dask cluster, as "tcp://host:8786"; default: a cluster of this machine\'s own.',
+    )
 
 
 class Gate(_Section):
@@ -181,6 +195,8 @@ class Benchmark(_Section):
     recorded: Recorded = Recorded()
     ratings: Ratings = Ratings()
     limits: Limits = Limits()
+    runner: Runner = Field(default="local", description="What runs the shards: threads of this process, processes, or Dask.")
+    workers: Workers = Workers()
     gate: Gate = Gate()
     nightly: Nightly = Nightly()
     statistics: Statistics = Statistics()
@@ -255,7 +271,7 @@ def _explain(path: Path, text: str, loc: tuple[int | str, ...], message: str, ki
 def _section_model(loc: tuple[int | str, ...]) -> type[BaseModel]:
     sections: dict[str, type[BaseModel]] = {
         "sources": Source, "rubrics": RubricChoice, "judges": Judge, "limits": Limits,
-        "gate": Gate, "nightly": Nightly, "recorded": Recorded, "ratings": Ratings, "statistics": Statistics,
+        "gate": Gate, "nightly": Nightly, "recorded": Recorded, "ratings": Ratings, "statistics": Statistics, "workers": Workers,
     }  # fmt: skip
     return sections.get(str(loc[0]), Benchmark) if loc else Benchmark
 

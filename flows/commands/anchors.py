@@ -1,16 +1,22 @@
-"""`salon anchors freeze` and `list`: the frozen samples every night asks about. Chosen in flows/nights/anchors.py."""
+"""`salon anchors freeze`, `list` and `bridge`: frozen samples, and a new judge joined by them. The work: flows/nights/."""
 
+import secrets
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
 from rich.table import Table
+from rich.text import Text
 
-from flows.commands.running import BenchmarkFile
-from flows.run.opening import open_run
+from flows.commands.plan_table import format_usd
+from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
+from flows.run.opening import check_keys, open_run
+from flows.telling.progress import attach
 from flows.telling.terminal import Console
 
 if TYPE_CHECKING:
     from flows.nights.anchors import AnchorSet
+    from flows.nights.bridges import BridgePlan
 
 N_ANCHORS = 50
 
@@ -41,6 +47,64 @@ def list_(file: BenchmarkFile) -> int:
         return 0
     Console().print(_table(found))
     return 0
+
+
+def bridge(
+    file: BenchmarkFile,
+    old: Annotated[str, typer.Option(help="The judge that is to be replaced.")],
+    new: Annotated[str, typer.Option(help="Its successor; the benchmark file lists both.")],
+    line: Annotated[bool, typer.Option("--line", help="Fit a slope too; default: an offset alone.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it asks and costs; nothing is sent.")] = False,
+    run_date: RunDate = None,
+    max_usd: MaxUsd = None,
+) -> int:
+    """Have both judges score the anchors, so that the series of the old one goes on under the new one."""
+    from flows.nights.bridges import make_bridge, plan_bridge
+    from flows.run.fan_out import in_this_process
+
+    run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
+    out, reporter = Console(soft_wrap=True, highlight=False), attach(Console(stderr=True))
+    with reporter.shown():
+        planned = plan_bridge(run, old, new, reporter)
+        out.print(_plan(planned))
+        if dry_run:
+            out.print("nothing was sent")
+            return 0
+        check_keys(planned.run)
+        found = make_bridge(planned, secrets.token_hex(16), in_this_process, reporter, has_slope=line)
+    out.print(_bridges(found))
+    n_joined = found.filter(status="ok").height
+    out.print(
+        f"{n_joined} of {found.height} series of {old} go on under {new} from the next night on; take {old} out of {file.name}"
+    )
+    return 0 if n_joined else 1
+
+
+def _plan(planned: "BridgePlan") -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("judge", "rubric", "anchors", "stored", "to ask", "online", "batch", "at most"):
+        table.add_column(name, justify="left" if name in ("judge", "rubric") else "right")
+    for row in planned.rubrics:
+        each = row.forecast
+        usd = (each.online_usd, each.batch_usd, each.worst_usd)
+        table.add_row(
+            Text(row.judge.model), Text(row.rubric_id), f"{each.n_requests:,}", f"{each.n_cached:,}", f"{row.n_to_ask:,}",
+            *(format_usd(value) if row.n_to_ask else "-" for value in usd),
+        )  # fmt: skip
+    return table
+
+
+def _bridges(found: pl.DataFrame) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("rubric", "dimension", "prompts", "images", "new less old", "± error", "slope", ""):
+        table.add_column(name, justify="right" if name not in ("rubric", "dimension", "") else "left")
+    for row in found.iter_rows(named=True):
+        figures = (
+            [f"{row['offset']:+.3f}", f"{row['offset_se']:.3f}", f"{row['slope']:.3f}"] if row["status"] == "ok" else [""] * 3
+        )
+        counts = (str(row["n_prompts"]), str(row["n_images"]))
+        table.add_row(Text(row["rubric_id"]), Text(row["dimension"]), *counts, *figures, Text(row["reason"] or ""))
+    return table
 
 
 def _table(found: "list[AnchorSet]") -> Table:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate
+from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption
 from flows.commands.tables import print_leaderboard, print_summary
+from flows.run.runner import check_runner
 from flows.telling.progress import attach
 from flows.telling.terminal import Console
 from schemas.errors import InputError
@@ -29,6 +30,7 @@ def backfill(
     max_usd: MaxUsd = None,
     at_once: AtOnce = 4,
     run_date: RunDate = None,
+    runner: RunnerOption = None,
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.nights.checkpoints import chosen, find_checkpoints
@@ -55,12 +57,13 @@ def backfill(
         return 0
     chosen(find_checkpoints(run.benchmark), names, earliest)  # before Prefect starts: what is wrong is said at once
     check_keys(run)
+    check_runner(run, runner)
     from flows.backfill import backfill
     from flows.telling.terminal import keep_prefect_quiet
 
     keep_prefect_quiet()
     with reporter.shown():
-        summary = backfill(file.absolute(), names, earliest, day, None, max_usd, at_once)
+        summary = backfill(file.absolute(), names, earliest, day, None, max_usd, at_once, runner)
     if summary.run is None:
         is_spent = any(one.outcome.is_spent for one in summary.backfilled)
         out.print("max_usd is reached; the same command goes on" if is_spent else "nothing to do: what is done is published")

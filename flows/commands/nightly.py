@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
+from flows.commands.running import BenchmarkFile, MaxUsd, RunDate, RunnerOption
 from flows.commands.tables import print_leaderboard, print_summary
+from flows.run.runner import check_runner
 from flows.telling.progress import attach
 from flows.telling.terminal import Console
 
@@ -18,6 +19,7 @@ def nightly(
     run_date: RunDate = None,
     max_usd: MaxUsd = None,
     check: Check = False,
+    runner: RunnerOption = None,
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
     from flows.nightly import is_fresh, nightly, open_night
@@ -29,12 +31,13 @@ def nightly(
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
+    check_runner(opened, runner)
     from flows.telling.terminal import keep_prefect_quiet
 
     reporter = attach(Console(stderr=True))
     keep_prefect_quiet()
     with reporter.shown():
-        summary = nightly(file.absolute(), opened.run_date, None, max_usd)
+        summary = nightly(file.absolute(), opened.run_date, None, max_usd, runner)
     out = Console(soft_wrap=True, highlight=False)
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")

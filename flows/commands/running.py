@@ -10,20 +10,31 @@ import typer
 from flows.commands.plan_table import print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.run.opening import check_keys, open_run
+from flows.run.runner import check_runner
 from flows.telling.progress import attach
 from flows.telling.terminal import Console
+from schemas.benchmark import Runner
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
 Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
+RunnerOption = Annotated[
+    Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")
+]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
 DEMO_DATE = date(2026, 1, 1)  # the demo's logical date never changes, so that a second run publishes nothing new
 
 
-def run(file: BenchmarkFile, run_date: RunDate = None, checkpoints: Checkpoints = None, max_usd: MaxUsd = None) -> int:
+def run(
+    file: BenchmarkFile,
+    run_date: RunDate = None,
+    checkpoints: Checkpoints = None,
+    max_usd: MaxUsd = None,
+    runner: RunnerOption = None,
+) -> int:
     """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
-    return _run(file, run_date.date() if run_date else None, _listed(checkpoints), max_usd=max_usd)
+    return _run(file, run_date.date() if run_date else None, _listed(checkpoints), max_usd=max_usd, runner=runner)
 
 
 def import_(
@@ -72,12 +83,14 @@ def _run(
     judge_url: str | None = None,
     replies: Path | None = None,
     max_usd: float | None = None,
+    runner: Runner | None = None,
     is_demo: bool = False,
 ) -> int:
     console = Console(stderr=True)
     opened = open_run(file, run_date, judge_url, max_usd)  # before Prefect starts: what is wrong with the file is said at once
     if replies is None:
         check_keys(opened)
+    check_runner(opened, runner)
     from flows.benchmark import benchmark
     from flows.telling.terminal import keep_prefect_quiet
 
@@ -85,7 +98,7 @@ def _run(
     keep_prefect_quiet()
     with reporter.shown():
         recorded = replies.absolute() if replies else None
-        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd)
+        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner)
     out = Console(soft_wrap=True, highlight=False)
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:

@@ -1,5 +1,6 @@
-"""How a stage's shards are run: as Prefect tasks, a few at once, or plainly in this process. What a shard does is in tasks."""
+"""How a stage's shards are run: as Prefect tasks, a few at once, or plainly in this process. Other processes: elsewhere.py."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -12,9 +13,22 @@ FanOut: TypeAlias = Callable[[Task[..., Any], Iterable[Mapping[str, Any]]], Iter
 """Runs a task once for each set of keyword arguments and yields the results in that order."""
 
 
+class Elsewhere(ABC):
+    """A fan-out whose shards run in other processes: what they are given and what they give back travels, and is small.
+
+    A single task (figures, the publication) runs in the flow's own process: its tables are large, and there is only one.
+    """
+
+    n_at_once: int  # shards that work at the same time
+
+    @abstractmethod
+    def __call__(self, task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+        """Run the calls and yield their results in order."""
+
+
 def one(fan_out: FanOut, task: Task[..., Any], **call: Any) -> Any:
     """The result of a task that is called once."""
-    (result,) = fan_out(task, [call])
+    (result,) = (as_prefect_tasks(1) if isinstance(fan_out, Elsewhere) else fan_out)(task, [call])
     return result
 
 

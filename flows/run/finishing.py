@@ -1,6 +1,5 @@
 """The end of a run: check the stored tables, compute the cells, publish. What comes before is stages.py."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,10 +96,10 @@ def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: R
         snapshot_id=made.snapshot_id,
         reading_id=made.reading_id,
         rubrics=run.rubrics,
+        code_version=made.code_version,
         run_id=run_id,
         docs_folder=docs,
     )
-    _keep(run, result)
     reporter.finish("check")
     if result.is_blocked:
         raise GateBlockedError(
@@ -109,16 +108,6 @@ def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: R
             + f"\n  The data docs are in {docs / 'index.html'}; failing rows in the lake's quarantine table."
         )
     return result
-
-
-def _keep(run: OpenedRun, result: ValidationResult) -> None:
-    """Store checks and quarantine in the lake, also of a run that publishes nothing."""
-    content = result.checks.write_json() + result.quarantine.write_json()
-    key = hashlib.sha256(content.encode()).hexdigest()
-    for table, frame in ((CHECKS, result.checks), (QUARANTINE, result.quarantine)):
-        staging = run.lake.stage(table)
-        staging.write_part(0, frame)
-        staging.commit(key)
 
 
 def publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:

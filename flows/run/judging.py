@@ -6,7 +6,7 @@ from typing import Any
 
 from prefect import Task
 
-from flows.run.fan_out import FanOut, one
+from flows.run.fan_out import Elsewhere, FanOut, one
 from flows.run.opening import OpenedRun
 from flows.telling.progress import Reporter
 from tasks.judge.batch.judging import is_by_batch, is_under_way
@@ -15,11 +15,12 @@ from tasks.judge.limits.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
+from tasks.judge.refill import refill
 from tasks.judge.snapshot import parts_to_ask, still_holds
 from tasks.stopping import check_not_stopped
 
 SHARDS_AT_ONCE = 2
-"""Shards of one run that work at the same time: one prepares or stores while the other waits for the judge."""
+"""Shards of one run that work at the same time in one process: one prepares or stores while the other waits for the judge."""
 
 
 def judge(
@@ -37,11 +38,15 @@ def judge(
 
     `ask` is the task that asks one shard online.
     """
+    is_elsewhere = isinstance(fan_out, Elsewhere)  # then a shard's replies are counted when it comes back
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
     with Ledger(run.ledger_url) as ledger:
         before = still_holds(run.lake, plan_id, ledger.state())
     is_all_there = before is not None and before.is_answered
     asked = [] if is_all_there else parts_to_ask(run.lake, plan_id, every, run.ledger_url)
+    if asked and (n_refilled := refill(run.lake, run.ledger_url)):
+        reporter.say(f"the ledger lacked {n_refilled:,} replies that the lake holds; they were taken back into it")
+        asked = parts_to_ask(run.lake, plan_id, every, run.ledger_url)
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
     reporter.start("judge", n_requests)
@@ -51,19 +56,19 @@ def judge(
         "plan_id": plan_id,
         "ledger_url": run.ledger_url,
         "run_id": run_id,
-        "on_reply": lambda _reply: reporter.advance("judge"),
     }
+    told = {"on_reply": lambda _reply: reporter.advance("judge")}
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
     online: list[PlannedPart] = []
     for model, mine in _by_judge(asked).items():
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
         if is_batch or is_under_way(model, run.ledger_url):
-            outcome = _by_batch(run, mine, common, fan_out, reporter, is_asking=is_batch)
+            outcome = _by_batch(run, mine, common | told, fan_out, reporter, is_asking=is_batch)
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(run, online, common, fan_out, ask):
-        reporter.advance("judge", outcome.n_cached)
+    for outcome in _online(run, online, common if is_elsewhere else common | told, fan_out, ask):
+        reporter.advance("judge", outcome.n_requests if is_elsewhere else outcome.n_cached)
         total += outcome
         reporter.tell("judge")
     reporter.finish("judge")
@@ -110,7 +115,8 @@ def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any],
     """The outcomes of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
-    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // SHARDS_AT_ONCE), "attempts_per_run": most})
+    n_at_once = fan_out.n_at_once if isinstance(fan_out, Elsewhere) else SHARDS_AT_ONCE
+    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // n_at_once), "attempts_per_run": most})
     calls = (
         {
             **common,

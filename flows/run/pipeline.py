@@ -18,6 +18,7 @@ from flows.run.opening import OpenedRun
 from flows.telling.progress import Reporter
 from schemas.errors import GateBlockedError
 from schemas.statuses import CellStatus
+from tasks.bucket.working import push
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.judge.precedence import going_first
@@ -73,6 +74,7 @@ def run_pipeline(
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
+    run.lake.sweep()
     dataset = stages.ingest(run, fan_out, reporter, checkpoints, night.anchor_set if night else None)
     planned = stages.plan(run, dataset.dataset_id, fan_out, reporter)
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
@@ -100,7 +102,7 @@ def run_pipeline(
             run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=not summary.n_blocked
         )
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
-    write_index(run.lake.root)
+    push(run.lake.root, write_index(run.lake.root))
     return summary
 
 

@@ -16,6 +16,7 @@ from tasks.judge.ledger import Ledger
 from tasks.judge.money.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.money.observed import load_observed
 from tasks.judge.planning import PlannedPart
+from tasks.judge.refill import refill
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     run = open_run(file)
     dataset = stages.ingest(run, in_this_process, reporter, checkpoints)
     planned = stages.plan(run, dataset.dataset_id, in_this_process, reporter)
+    refill(run.lake, run.ledger_url)
     with Ledger(run.ledger_url) as ledger:
         rows = forecasts(run, dataset.dataset_id, planned, ledger, reporter)
     return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)

@@ -18,15 +18,21 @@ from tasks.publish.folders import LAYOUT
 if TYPE_CHECKING:
     from flows.run.opening import OpenedRun
     from flows.run.pipeline import RunSummary
+    from tasks.publish.publication import Published
 
 
 def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
-    """Send what the run's publication gives occasion for; the names of what was sent.
+    """Send what the run's publication gives occasion for; the names of what was sent."""
+    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill)
+    return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
 
-    A publication that was there before, is not the current one, or is a backfill's, is only said to be published. `cells` are its
-    means for prompts like these.
+
+def alerts_after_run(run: "OpenedRun", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[Alert]:
+    """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
+
+    One that was there before, is not the current one, or is a backfill's, gives none but for blocked cells.
     """
-    published, lake_root, name = summary.published, run.lake.root, run.benchmark.name
+    lake_root, name = run.lake.root, run.benchmark.name
     alerts: list[Alert] = []
     if published.is_new and published.is_current and not is_backfill:
         compared = published.folder / f"{COMPARISONS.name}.parquet"
@@ -36,7 +42,7 @@ def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame,
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
     if published.is_new:
         alerts += alerting.blocked_cells(cells)
-    return send(name, run.run_date, [*alerts, _said(summary)])
+    return alerts
 
 
 def _said(summary: "RunSummary") -> Alert:

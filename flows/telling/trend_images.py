@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 N_IMAGES_MAX = 8  # about 20 kB each, and an artifact is one row of Prefect's database
+N_DATES_MAX = 10  # named below a drawing
+LEAST_MARGIN = 0.05  # above the highest score and below the lowest
 _VEGA_LITE = "6.1"  # the generation Altair 6 writes
 _LOOK = {"background": "white", "padding": 10, "width": 560, "height": 200}
 _BLUE, _GREY, _RED = "#1f5fa8", "#8a919c", "#b3261e"
@@ -59,15 +61,46 @@ def _over_nights(drift: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChart"]]:
     for named, rows in headline.sort(*keys, "run_date").group_by(keys, maintain_order=True):
         if rows["estimate"].count() < 2:
             continue  # one night, or nights of several checkpoints: no series
-        values = rows.select(pl.col("run_date").cast(pl.String), "estimate", "ewma", "limit_low", "limit_high", "is_alarm")
-        base = alt.Chart(alt.InlineData(values=values.to_dicts())).encode(
-            x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"))
+        is_bridged = pl.col("measured_by") != pl.col("judge_model")
+        values = rows.select(
+            pl.col("run_date").cast(pl.String), "estimate", "ewma", "limit_low", "limit_high", "is_alarm", is_bridged=is_bridged
         )
-        score = alt.Y("estimate:Q", title="mean of the night", scale=alt.Scale(zero=False))
+        nights = rows["run_date"].to_list()[:: 1 + rows.height // N_DATES_MAX]
+        named_nights = [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in nights]
+        base = alt.Chart(alt.InlineData(values=values.to_dicts())).encode(
+            x=alt.X(
+                "run_date:T",
+                title=None,
+                scale=alt.Scale(type="utc", padding=12),
+                axis=alt.Axis(format="%-d %b", values=named_nights),
+            )
+        )
+        shown = alt.Scale(domain=_reach(values.select("estimate", "ewma", "limit_low", "limit_high")), nice=False, zero=False)
+        score = alt.Y("estimate:Q", title="mean of the night", scale=shown)
         limits = base.mark_area(color=_GREY, opacity=0.2).encode(y=alt.Y("limit_low:Q"), y2="limit_high:Q")
-        points = base.mark_point(filled=True, color=_GREY).encode(y=score)
+        points = base.transform_filter("!datum.is_bridged").mark_point(filled=True, color=_GREY).encode(y=score)
+        carried = base.transform_filter("datum.is_bridged").mark_point(filled=False, color=_GREY).encode(y=score)
         alarms = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=90, color=_RED)
-        yield _titled(*named), limits + points + base.mark_line(color=_BLUE).encode(y="ewma:Q") + alarms.encode(y="estimate:Q")
+        lines = base.mark_line(color=_BLUE).encode(y="ewma:Q")
+        title = _titled(*named) + _carried_over(rows.filter(is_bridged))
+        yield title, limits + points + carried + lines + alarms.encode(y="estimate:Q")
+
+
+def _reach(values: pl.DataFrame) -> list[float]:
+    """The scores an axis spans, a little more than all values: equal ones would leave it without any width."""
+    known = [value for column in values.iter_columns() for value in column.drop_nulls()]
+    low, high = min(known), max(known)
+    margin = max(0.05 * (high - low), LEAST_MARGIN)
+    return [low - margin, high + margin]
+
+
+def _carried_over(bridged: pl.DataFrame) -> str:
+    """What the title says of nights another judge was asked on."""
+    if bridged.is_empty():
+        return ""
+    judges = " and ".join(sorted(bridged["measured_by"].unique()))
+    last_night = max(bridged["run_date"].to_list())
+    return f" (hollow, up to {last_night}: {judges}, carried over by a bridge)"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -16,6 +16,11 @@ class SampleList:
     def __init__(self, samples: list[Sample]) -> None:
         self.samples = samples
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the samples carry their pictures' bytes: too much to send to another process."""
+        return any(sample.image_bytes is not None for sample in self.samples)
+
 
 @task(name="open samples", task_run_name="open samples, shard {index}", **OPTIONS)
 def open_samples(staging: Staging, index: int, samples: SampleList, root: Path) -> ShardResult:

@@ -1,0 +1,38 @@
+"""Keys by name: the environment first, then the Prefect Secret block of that name. What a key is sent to is tasks/judge."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+_looked_up: set[str] = set()
+
+
+def fetch_keys(names: Iterable[str]) -> None:
+    """Put keys that the environment lacks into it from Prefect's Secret blocks, where PREFECT_API_URL names a server.
+
+    A block's name is the variable's in small letters, with hyphens: OPENAI_API_KEY is openai-api-key. It is looked for once in a
+    process, and what is not there stays missing: who needs the key says so. From then on the value is one of the environment's,
+    which redaction knows.
+    """
+    missing = [name for name in names if not os.environ.get(name, "").strip() and name not in _looked_up]
+    if not missing:
+        return
+    from prefect.blocks.system import Secret
+    from prefect.settings import PREFECT_API_URL
+
+    if not PREFECT_API_URL.value():
+        return
+    for name in missing:
+        _looked_up.add(name)
+        try:
+            block: Any = Secret.load(block_name(name), _sync=True)  # type: ignore[call-arg]  # what makes it synchronous
+        except ValueError:  # there is no such block
+            continue
+        value = str(block.get()).strip()
+        if value:
+            os.environ[name] = value
+
+
+def block_name(variable: str) -> str:
+    """The name of the Secret block that stands for an environment variable; Prefect allows small letters, digits, hyphens."""
+    return variable.strip("_").lower().replace("_", "-")

@@ -1,0 +1,226 @@
+"""Shards in other processes: the same table whatever runs them, what is refused, and what a killed or stopped run leaves."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from flow_support import Said, cells_of, runs_of
+from prefect.blocks.system import Secret
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from benchmarks import runners
+from demo import paint
+from flows.run import keys
+from flows.run.at_worker import AtWorker, Line
+from flows.run.opening import OpenedRun
+from flows.run.runner import check_runner
+from flows.telling import redaction
+from rubrics.loading import SHIPPED, load_rubric
+from schemas.benchmark import Benchmark, Runner
+from schemas.errors import InputError, StoppedError
+from schemas.records import Sample
+from tasks.ingest.prefect_tasks import SampleList
+from tasks.judge.precedence import going_first
+from tasks.publish.identity import benchmark_digest
+from tasks.stopping import STOP
+from tasks.store import Lake
+from tests.judge.postgres_support import running_postgres, why_not
+
+BENCHMARK = """\
+name = "anywhere"
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+[limits]
+shard_size = 60
+"""
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
+
+
+def settings(runner: Runner = "local", **more: Any) -> Benchmark:
+    file = {"name": "b", "sources": [{"reader": "manifest", "path": "m"}], "rubrics": [{"id": "alignment"}]}
+    return Benchmark.model_validate(file | {"judges": [{"model": "eye"}], "runner": runner, "workers": more})
+
+
+def opened(runner: Runner, ledger_url: str = "sqlite:///l.db", **more: Any) -> OpenedRun:
+    rubric = load_rubric(SHIPPED / "alignment")
+    return OpenedRun(settings(runner, **more), {rubric.id: rubric}, Lake(Path("lake")), ledger_url, date(2026, 1, 1))
+
+
+# --- what is refused, before anything is started ------------------------------------------------------------------
+@pytest.fixture
+def no_server() -> Iterator[None]:
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        yield
+
+
+@pytest.mark.parametrize("runner", ["processes", "dask"])
+def test_without_a_server_it_says_how_to_get_one(no_server: None, runner: Runner) -> None:
+    with pytest.raises(InputError, match=rf'runner = "{runner}" needs a Prefect server.*PREFECT_API_URL'):
+        check_runner(opened(runner))
+    check_runner(opened("local"))
+    check_runner(opened(runner), "local")  # what the command says goes before the file
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_runner(opened("dask"))
+    monkeypatch.setitem(sys.modules, "prefect_dask", None)
+    with pytest.raises(InputError, match=r"extra `dask`.*requirements/dask\.txt"):
+        check_runner(opened("dask"))
+
+
+def test_a_cluster_elsewhere_wants_a_shared_ledger() -> None:
+    with pytest.raises(InputError, match="SQLite"):
+        check_runner(opened("dask", address="tcp://10.0.0.7:8786"))
+    check_runner(opened("dask", address="tcp://127.0.0.1:8786"))
+    check_runner(opened("dask", "postgresql+psycopg://user@db/ledger", address="tcp://10.0.0.7:8786"))
+
+
+def test_where_shards_run_is_no_part_of_what_is_published() -> None:
+    elsewhere = settings("dask", n=40, address="tls://scheduler.example:8786")
+    assert benchmark_digest(elsewhere) == benchmark_digest(settings())
+
+
+# --- what a worker does around a shard ----------------------------------------------------------------------------
+def say(secret: str) -> str:
+    log = logging.getLogger("salon.test")
+    log.addHandler(logging.StreamHandler())
+    log.warning("the key is %s", secret)
+    raise InputError(f"no good: {secret}")
+
+
+def is_stopping() -> bool:
+    return STOP.wait(10)
+
+
+def test_a_worker_says_no_secret_and_its_errors_hold_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process of its own: this one cleans what it says already."""
+    monkeypatch.setenv("SALON_WORD", "correct-horse-battery")
+    code = (
+        "from flows.run.at_worker import AtWorker\n"
+        "try: AtWorker('tests.flows.test_runners', 'say', ('SALON_WORD',))('correct-horse-battery')\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests/flows"},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert said.stdout == f"InputError no good: {redaction.REMOVED}\n"
+    assert f"the key is {redaction.REMOVED}" in said.stderr
+    assert "horse" not in said.stderr
+
+
+def test_a_shard_stops_with_its_flow(tmp_path: Path) -> None:
+    line = Line(f"sqlite:///{tmp_path}/ledger.db", "a run")
+    shard = AtWorker(__name__, "is_stopping", (), line)
+    with pytest.raises(StoppedError, match="stopped or is gone"):
+        shard()  # the flow is gone before the shard begins
+    flow = going_first(line.ledger_url, [line.run_id])
+    flow.__enter__()
+    told = AtWorker(__name__, "end_and_wait", (), line)
+    _ended.append(flow)
+    with pytest.raises(StoppedError):
+        told()
+    assert _seen == [True]
+    assert not STOP.is_set(), "the process may work for another run"
+
+
+_ended: list[Any] = []
+_seen: list[bool] = []
+
+
+def end_and_wait() -> None:
+    _ended.pop().__exit__(None, None, None)
+    _seen.append(STOP.wait(10))
+
+
+def test_other_code_is_not_run() -> None:
+    with pytest.raises(InputError, match="other code"):
+        AtWorker(__name__, "is_stopping", (), None, "0" * 64)()
+
+
+def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("A_RUNNERS_KEY", "B_RUNNERS_KEY", "C_RUNNERS_KEY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("B_RUNNERS_KEY", "own-value")
+    for name in ("a-runners-key", "b-runners-key"):
+        Secret(value=f"of-{name}").save(name, overwrite=True)
+    keys.fetch_keys(["A_RUNNERS_KEY", "B_RUNNERS_KEY", "C_RUNNERS_KEY"])
+    assert [os.environ[f"{letter}_RUNNERS_KEY"] for letter in "ABC"] == ["of-a-runners-key", "own-value", ""]
+    assert redaction.redacted("it was of-a-runners-key") == f"it was {redaction.REMOVED}"
+
+
+# --- what travels -------------------------------------------------------------------------------------------------
+def test_pictures_in_memory_do_not_travel() -> None:
+    paths = [Sample("s", str(n), "m", "c", {"prompt": "a dot"}, image_path=f"{n}.png") for n in range(500)]
+    assert not SampleList(paths).has_pictures
+    assert len(cloudpickle.dumps(SampleList(paths))) < 100_000
+    assert SampleList([*paths, Sample("s", "x", "m", "c", {}, image_bytes=b"png")]).has_pictures
+
+
+# --- whole runs ---------------------------------------------------------------------------------------------------
+FIGURES = ["cell_id", "estimate", "se", "ci_low", "ci_high", "n_scored", "n_failed", "status", "reason"]
+
+
+def test_processes_give_the_same_table_and_the_same_publication(
+    tmp_path: Path, judge_url: str, salon: Callable[..., Said]
+) -> None:
+    paint(tmp_path)
+    text = BENCHMARK.format(url=judge_url)
+    (tmp_path / "here.toml").write_text('lake = "here"\n' + text)
+    (tmp_path / "there.toml").write_text('lake = "there"\nrunner = "processes"\nworkers = { n = 2 }\n' + text)
+    assert salon("run", "here.toml", "--run-date", "2026-03-04").code == 0
+    said = salon("run", "there.toml", "--run-date", "2026-03-04")
+    assert said.code == 0, said.err
+    assert "judge: 360 done" in said.err
+    first, second = (cells_of(tmp_path / name, "anywhere").select(FIGURES) for name in ("here", "there"))
+    assert first.equals(second)
+    (tmp_path / "there.toml").write_text('lake = "there"\n' + text)
+    again = salon("run", "there.toml", "--run-date", "2026-03-04")
+    assert "unchanged" in again.out
+    assert runs_of(tmp_path / "there").get_column("outcome").to_list() == ["published", "unchanged"]
+
+
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str) -> None:
+    """A worker is killed -9, later the flow gets SIGTERM; where shards run next makes no difference. One limit, PostgreSQL."""
+    n, per_minute = 300, 2400
+    with running_postgres() as postgres, runners.provider(tmp_path, burst=30, per_minute=per_minute) as url:
+        ledger = postgres.new_database()
+        runners.write_world(tmp_path, url, ledger, "dask", 2, n_samples=n, shard_size=50)
+        flow = runners.start(tmp_path, prefect_api)
+        _until(flow, url, n // 5)
+        os.kill(runners.worker_pids(flow.pid)[0], signal.SIGKILL)
+        _until(flow, url, n // 2)
+        flow.send_signal(signal.SIGTERM)
+        said = tmp_path / "said.txt"
+        assert flow.wait(LIMIT_S) == 143, said.read_text()
+        stopped = runners.said_by(url, "/stats")
+        # What was on its way at the kill may be paid twice; SIGTERM lets everything be stored.
+        n_cut_off = runners.attempts_cut_off(ledger)
+        assert 0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 32
+        (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
+        assert runners.start(tmp_path, prefect_api).wait(LIMIT_S) == 0, said.read_text()
+        stats = runners.said_by(url, "/stats")
+    assert runners.count(ledger, "replies") == stats["n_items"] == n
+    assert stats["n_answers_billed"] - n <= n_cut_off
+    assert stats["n_429"] <= 0.02 * stats["n_requests"]
+
+
+def _until(flow: "subprocess.Popen[bytes]", url: str, n_requests: int) -> None:
+    while runners.said_by(url, "/stats")["n_requests"] < n_requests:
+        assert flow.poll() is None, "the run ended before it could be disturbed"
+        time.sleep(0.05)
