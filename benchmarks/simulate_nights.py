@@ -16,6 +16,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from flows.telling.alerting import drifts
 from schemas.tables import NIGHTS, conform
 from tasks.aggregate.drift import drift
 from tasks.aggregate.drift_limits import LAMBDA, chart, night_alpha, quantile, shared_alpha
@@ -97,6 +98,35 @@ def finds(drop: float, within: int, n_families: int, seed: int) -> tuple[float, 
     soon = found.filter(pl.col("since").is_between(0, within - 1))
     is_found = soon.group_by(SERIES).agg((pl.col("ewma") < pl.col("limit_low")).any())["ewma"]
     return _share(is_found)
+
+
+def alerts(found: pl.DataFrame) -> pl.DataFrame:
+    """What the alerting module makes of each night of each family: benchmark, since, is_told, and which models it names."""
+    rows = []
+    for one in found.partition_by("benchmark"):
+        for night in one.partition_by("run_date"):
+            told = drifts(night, night["run_date"][0])
+            models = sorted({row["model"] for alert in told for row in alert.payload["rows"]})
+            rows.append({"benchmark": night["benchmark"][0], "since": night["since"][0], "is_told": bool(told), "models": models})
+    return pl.DataFrame(
+        rows, schema={"benchmark": pl.String, "since": pl.Int64, "is_told": pl.Boolean, "models": pl.List(pl.String)}
+    )
+
+
+def told_in_quiet(n_nights: int, seed: int, dimensions: tuple[str, ...] = (*HEADLINE, *ASPECTS)) -> tuple[float, float]:
+    """Share of at least `n_nights` quiet nights behind the baseline on which an alert is sent, for any series of the family."""
+    n_families = -(-n_nights // (N_QUIET + WINDOW))
+    told = alerts(watched(drift(World(n_families, dimensions=dimensions).nights(seed), headline=HEADLINE)))
+    return _share(told.group_by("benchmark").agg(pl.col("is_told").mean())["is_told"])
+
+
+def told_of_drops(drop: float, within: int, n_families: int, seed: int) -> tuple[float, float]:
+    """Share of models whose drop an alert names within so many nights."""
+    world = World(n_families, model_shift=-drop, n_nights=N_BASELINE + N_QUIET + within)
+    told = alerts(watched(drift(world.nights(seed), headline=HEADLINE)).filter(pl.col("since") >= 0))
+    named = told.explode("models").drop_nulls("models").select("benchmark", "models").n_unique()
+    n_models = n_families * world.n_models
+    return _binomial(named / n_models, n_models)
 
 
 def first_verdicts(world: World, seed: int, n_nights: int = 10) -> dict[str, float]:
@@ -193,6 +223,9 @@ def main() -> int:
     row("quiet nights with an alarm, 18 series and 6 sets of anchors", *calm["nights"], at_most=0.01)
     few = quiet(n, seed + 1, HEADLINE)
     row("quiet nights with an alarm, 3 series and 1 set of anchors", *few["nights"], at_most=0.01)
+    n_told = max(1000, n // 2)
+    row(f"{n_told} quiet nights with an alert, 18 series and 6 sets of anchors", *told_in_quiet(n_told, seed + 7), at_most=0.01)
+    row("drop of 0.07 told of within 5 nights", *told_of_drops(0.07, 5, max(100, n // 10), seed + 8), at_least=0.95)
     for n_baseline in (30, 60):
         row(f"quiet 30-night windows with an alarm, baseline {n_baseline}", *quiet_windows(n_baseline), at_most=0.05)
     row("drop of 0.05 found within 10 nights", *finds(0.05, 10, n, seed + 2), at_least=0.90)

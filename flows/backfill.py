@@ -17,19 +17,20 @@ from pydantic import Field
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
 from flows.partitions.preview import print_preview
 from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
-from flows.run.fan_out import FanOut, as_prefect_tasks, in_this_process
+from flows.run.fan_out import FanOut, in_this_process
 from flows.run.judging import judge
 from flows.run.opening import OpenedRun, check_keys
 from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.runner import opened_fan_out
 from flows.telling.artifacts import ProgressArtifact, show_in_prefect
 from flows.telling.events import emit_budget_reached
 from flows.telling.progress import Reporter, current
 from flows.telling.redaction import redacted_errors
-from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Judge, Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
 from schemas.tables import REQUESTS
 from tasks.judge.ledger import Ledger
+from tasks.judge.limits.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart
 from tasks.judge.precedence import giving_way, wait_for_turn
@@ -80,12 +81,14 @@ def backfill(
     judge_url: str | None = None,
     max_usd: float | None = None,
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
+    runner: Runner | None = None,
 ) -> BackfillSummary:
     """Ask past checkpoints what they lack, and publish all that is done in one table.
 
     file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
-    addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most.
+    addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
+    processes or dask, in place of the file's own.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)
@@ -95,7 +98,8 @@ def backfill(
         planned = plan_backfill(run, checkpoints, since, reporter)
         if reporter.console is not None:
             print_preview(reporter.console, run.benchmark.name, planned)
-        summary = run_backfill(run, planned, as_prefect_tasks(at_once), reporter)
+        with opened_fan_out(run, runner, at_once) as fan_out:
+            summary = run_backfill(run, planned, fan_out, reporter)
         if summary.run is not None:
             show_in_prefect(run, summary.run, summary.run.cells, is_backfill=True)
         _tell_of_money(run, summary)
@@ -119,11 +123,12 @@ def run_backfill(run: OpenedRun, planned: BackfillPlan, fan_out: FanOut, reporte
     failed is in the summary.
     """
     run_id, found = secrets.token_hex(16), list[Backfilled]()
+    asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open))
 
     def calls() -> Iterator[dict[str, Any]]:
         for one in planned.open:
             if not any(done.outcome.is_spent or not done.may_pass for done in found):
-                yield {"run": run, "planned": one, "run_id": run_id}
+                yield {"run": asking, "planned": one, "run_id": run_id}
 
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
     reporter.start("backfill", len(planned.open))
@@ -178,36 +183,30 @@ def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> B
     return Backfilled(planned.name, outcome, failure, may_pass)
 
 
-@task(name="ask judge, giving way", task_run_name="ask {judge.model}, {rubric.id}, shard {part.index}", **OPTIONS)
-def ask_giving_way(
-    lake: Lake,
-    dataset_id: str,
-    plan_id: str,
-    part: PlannedPart,
-    rubric: Rubric,
-    judge: Judge,
-    limits: Limits,
-    ledger_url: str,
-    run_id: str,
-    on_reply: Any = None,
-) -> Outcome:
-    """Ask what the ledger lacks of a shard's requests, whenever nobody goes first with this judge."""
-    requests = lake.read_part(REQUESTS, plan_id, part.index)
+@task(name="ask judge, giving way", task_run_name="ask {judge.model}, giving way, shard {part.index}", **OPTIONS)
+def ask_giving_way(lake: Lake, plan_id: str, part: PlannedPart, judge: Judge, ledger_url: str, **asked: Any) -> Outcome:
+    """Ask what the ledger lacks of a shard's requests, whenever nobody goes first with this judge. `asked`: see judge_shard."""
+    about = (lake, asked.pop("dataset_id"), part.samples_part, lake.read_part(REQUESTS, plan_id, part.index))
+    asked |= {"judge": judge, "ledger_url": ledger_url, "plan_id": plan_id}
     total = Outcome()
-    while True:
-        with Ledger(ledger_url) as ledger:
+    with Ledger(ledger_url) as ledger:
+        while True:
             wait_for_turn(ledger, judge.model)
             with giving_way(ledger, judge.model) as stop:
-                outcome = judge_shard(
-                    lake, dataset_id, part.samples_part, requests, rubric, judge, limits, ledger_url,
-                    plan_id=plan_id, run_id=run_id, on_reply=on_reply, stop=stop,
-                )  # fmt: skip
-        bought = total.n_answered
-        total += replace(outcome, n_requests=0, n_cached=0)
-        if STOP.is_set() or not outcome.is_stopped:
-            total.n_requests, total.n_cached = outcome.n_requests, outcome.n_cached - bought
-            total.is_stopped = outcome.is_stopped
-            return total
+                outcome = judge_shard(*about, **asked, stop=stop)
+            bought = total.n_answered
+            total += replace(outcome, n_requests=0, n_cached=0)
+            if STOP.is_set() or not outcome.is_stopped:
+                total.n_requests, total.n_cached = outcome.n_requests, outcome.n_cached - bought
+                total.is_stopped = outcome.is_stopped
+                return total
+
+
+def _with_attempts_for_all(run: OpenedRun, n_to_ask: int) -> OpenedRun:
+    """The run with the attempts that the requests of all its checkpoints may take together: they share one purse."""
+    limits = run.benchmark.limits
+    most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
+    return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))
 
 
 def _now(run: OpenedRun, planned: PlannedCheckpoint) -> Any:

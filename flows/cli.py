@@ -97,9 +97,11 @@ for _name, _function in RUBRIC_COMMANDS.items():
     rubrics.command(_name)(_exiting(_function))
 app.add_typer(rubrics, name="rubrics")
 anchor_sets = typer.Typer(
-    help="Freeze and list the samples that are judged anew every night.", no_args_is_help=True, rich_markup_mode=None
+    help="Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
-ANCHOR_COMMANDS: dict[str, Callable[..., int]] = {"freeze": anchors.freeze, "list": anchors.list_}
+ANCHOR_COMMANDS: dict[str, Callable[..., int]] = {"freeze": anchors.freeze, "list": anchors.list_, "bridge": anchors.bridge}
 for _name, _function in ANCHOR_COMMANDS.items():
     anchor_sets.command(_name)(_exiting(_function))
 app.add_typer(anchor_sets, name="anchors")

@@ -11,22 +11,22 @@ from cronsim import CronSim, CronSimError
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.benchmark import N_WAITING
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
 from flows.nights.notes import Night, notes
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
-from flows.run.fan_out import FanOut, as_prefect_tasks
+from flows.run.fan_out import FanOut
 from flows.run.judging import SHARDS_AT_ONCE
 from flows.run.opening import OpenedRun, check_keys, open_run
 from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.runner import opened_fan_out
 from flows.telling.artifacts import ProgressArtifact, show_in_prefect
 from flows.telling.events import emit_blocked, emit_budget_reached
 from flows.telling.progress import Reporter, current
 from flows.telling.redaction import redacted_errors
-from schemas.benchmark import Benchmark, load_benchmark
+from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
-from tasks.durable import locked
+from tasks.judge.precedence import one_at_a_time
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 
@@ -45,18 +45,26 @@ class NightSummary:
 
 
 @flow(name="nightly", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
-def nightly(file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None) -> NightSummary:
+def nightly(
+    file: Path,
+    run_date: date | None = None,
+    judge_url: str | None = None,
+    max_usd: float | None = None,
+    runner: Runner | None = None,
+) -> NightSummary:
     """The newest checkpoint of each model, and the anchors, as the night that is due.
 
     file: the benchmark file. run_date: the night (default: the latest that is due by [nightly] schedule, so that of several
     missed nights one is caught up, once). judge_url: ask here in place of the judges' own addresses. max_usd: spend at most this.
+    runner: local, processes or dask, in place of the file's own.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_night(file, run_date, judge_url, max_usd)
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)
         try:
-            summary = run_night(run, as_prefect_tasks(N_WAITING), reporter)
+            with opened_fan_out(run, runner) as fan_out:
+                summary = run_night(run, fan_out, reporter)
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise
@@ -87,12 +95,12 @@ def open_night(
 
 
 def run_night(run: OpenedRun, fan_out: FanOut, reporter: Reporter) -> NightSummary:
-    """Judge, publish and note the night of `run.run_date`, unless it stands whole. Only one process at a time works at it.
+    """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
     Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
     """
     name, root = run.benchmark.name, run.lake.root
-    with locked(root, f"nightly-{name}"):
+    with one_at_a_time(run.ledger_url, f"nightly {name}"):
         noted = notes(root, name).get(run.run_date.isoformat())
         if noted is not None and noted.is_whole:
             return NightSummary(run.run_date, noted.checkpoints, noted.anchor_set, noted.publication_id, None)

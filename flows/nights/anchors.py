@@ -15,6 +15,7 @@ from schemas.errors import CorruptLakeError, InputError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from tasks.bucket.working import pull, push
 from tasks.durable import write_bytes
 from tasks.ingest.identity import dataset_id, sample_id
 from tasks.judge.anchors import as_role
@@ -72,13 +73,16 @@ def freeze(run: OpenedRun, n: int, *, is_anew: bool = False) -> AnchorSet:
     made = AnchorSet(key, now, publication.publication_id, len(rows), dict(sorted(counted.iter_rows())))
     target = _folder(run.lake.root, run.benchmark.name) / f"{key}.json"
     write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, run.lake.root / "staging")
+    push(run.lake.root, target)
     return made
 
 
 def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
     """Every set frozen for a benchmark, the one in use last. Raises CorruptLakeError."""
     found: list[AnchorSet] = []
-    for path in _folder(lake_root, benchmark).glob("*.json"):
+    folder = _folder(lake_root, benchmark)
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    for path in folder.glob("*.json"):
         try:
             found.append(AnchorSet(**json.loads(path.read_bytes())))
         except (ValueError, TypeError) as error:

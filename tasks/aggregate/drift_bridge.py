@@ -55,8 +55,16 @@ def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
     """The NIGHTS of the old judge carried to the new one's scale and put before the new one's own, as one series.
 
     `se` and `anchor_se` hold the bridge's error too; `bridge_se` and `anchor_bridge_se` hold it alone. Where both judges scored
-    a night, the new one's row stays. Dimensions without a bridge keep their own series under the old judge.
+    a night, the new one's row stays. Dimensions without a bridge keep their own series under the old judge. Bridges of several
+    pairs of judges are crossed in their order, so that a third judge goes on with what the first one began.
     """
+    for pair in bridge.partition_by("judge_old", "judge_new", maintain_order=True):
+        nights = _crossed(nights, pair)
+    return nights
+
+
+def _crossed(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
+    """The same for the bridge of one pair of judges."""
     ready = bridge.filter(pl.col("status") == CellStatus.OK.value)
     on = ["rubric_id", "rubric_version", "dimension", "judge_model"]
     crossing = nights.join(ready.drop("reason", "status").rename({"judge_old": "judge_model"}), on=on, how="inner")

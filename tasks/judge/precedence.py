@@ -1,7 +1,8 @@
-"""Who goes first where a limit is shared: while a nightly run asks a judge, a backfill asks that judge nothing.
+"""Who goes first where a limit is shared, and who works alone: a backfill asks nothing while a night does; a night runs once.
 
-Whoever goes first says so by a row among the ledger's owners, one for each judge, that lives as long as the process renews it.
-It is the same for SQLite and PostgreSQL and for several machines, and limits/ knows nothing of it.
+Whoever goes first, or alone, says so by a row among the ledger's owners that lives as long as the process renews it. It is the
+same for SQLite and PostgreSQL and for several machines, and limits/ knows nothing of it. What counts is that a request waits to
+be sent: a night that still prepares, or only waits for its last replies, leaves the limit to others.
 """
 
 import secrets
@@ -10,49 +11,57 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import now_us
+from tasks.judge.ledger_tables import ATTEMPTS, insert_where_absent, now_us
 from tasks.judge.owners import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
-from tasks.judge.sharing_tables import OWNERS
-from tasks.stopping import STOP
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
+from tasks.stopping import STOP, check_not_stopped
 
-POLL_S = 0.25
+POLL_S = 0.1
 """How often one that gives way looks whether it must: so late it stops, and so late it goes on."""
+TURN_POLL_S = 0.5
 
 
 @contextmanager
 def going_first(ledger_url: str, judge_models: Sequence[str]) -> Iterator[None]:
     """Go first with these judges while the block runs; it ends with the process, seen at once here, within a minute elsewhere."""
     token = secrets.token_hex(6)
-    ids = [f"{_prefix(model)}{token}" for model in judge_models]
-    done = threading.Event()
+    ids = [f"{_prefix('first', model)}{token}" for model in judge_models]
     with Ledger(ledger_url) as ledger:
         ledger.alone_now(lambda connection: _begin(connection, ids))
-        renewing = threading.Thread(target=_renew, args=(ledger, ids, done), name="salon-precedence", daemon=True)
-        renewing.start()
-        try:
+        with _renewed(ledger, ids):
             yield
-        finally:
-            done.set()
-            renewing.join()
-            with suppress(StoreError):  # what stopped the block is what is to be said; the row expires by itself
-                ledger.alone_now(lambda connection: _end(connection, ids))
+
+
+@contextmanager
+def one_at_a_time(ledger_url: str, name: str) -> Iterator[None]:
+    """One process at a time in the block of this name, on all machines that share the ledger; another one waits for its turn.
+
+    A process that is gone is noticed at once here, within a minute elsewhere. Raises StoppedError where it is told to stop while
+    it waits.
+    """
+    prefix = _prefix("alone", name)
+    own = f"{prefix}{secrets.token_hex(6)}"
+    with Ledger(ledger_url) as ledger:
+        while not ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
+            STOP.wait(TURN_POLL_S)
+            check_not_stopped()
+        with _renewed(ledger, [own]):
+            yield
 
 
 def is_another_first(ledger: Ledger, judge_model: str) -> bool:
-    """Whether a living process goes first with this judge."""
+    """Whether a living process goes first with this judge, and has claimed a request that it has not sent yet."""
+    return ledger.read(lambda connection: _has_unsent(connection, _prefix("first", judge_model)))
 
-    def found(connection: Connection) -> bool:
-        columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
-        lives = OWNERS.c.expires_at_us >= now_us(connection)
-        rows = connection.execute(select(*columns).where(OWNERS.c.owner_id.startswith(_prefix(judge_model)), lives)).all()
-        return any(not is_dead(Process(host, pid, started)) for host, pid, started in rows)
 
-    return ledger.read(found)
+def is_anyone_first(ledger: Ledger, name: str) -> bool:
+    """Whether a living process stands first under this name, whatever it has claimed."""
+    return bool(ledger.read(lambda connection: _living(connection, _prefix("first", name))))
 
 
 def wait_for_turn(ledger: Ledger, judge_model: str) -> None:
@@ -81,15 +90,69 @@ def giving_way(ledger: Ledger, judge_model: str) -> Iterator[threading.Event]:
         watching.join()
 
 
-def _prefix(judge_model: str) -> str:
-    return f"first-{sha256(judge_model.encode()).hexdigest()[:12]}-"  # 19 characters, and 12 of the token: an owner id has 32
+def _has_unsent(connection: Connection, prefix: str) -> bool:
+    """Whether one of those who stand under this prefix has claimed a request without an attempt: it waits for the limit."""
+    for process in _living(connection, prefix):
+        same = (
+            OWNERS.c.pid == process.pid,
+            OWNERS.c.process_started == process.started,
+            OWNERS.c.host.is_not_distinct_from(process.host),
+        )
+        unsent = (
+            select(CLAIMS.c.request_key)
+            .join(OWNERS, OWNERS.c.owner_id == CLAIMS.c.owner_id)
+            .where(*same, ~exists().where(ATTEMPTS.c.request_key == CLAIMS.c.request_key))
+            .limit(1)
+        )
+        if connection.execute(unsent).first() is not None:
+            return True
+    return False
+
+
+def _living(connection: Connection, prefix: str, own: str = "") -> list[Process]:
+    """The living processes that stand under this prefix, other than `own`."""
+    columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
+    lives = OWNERS.c.expires_at_us >= now_us(connection)
+    standing = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
+    found = [Process(host, pid, started) for host, pid, started in connection.execute(standing).all()]
+    return [process for process in found if not is_dead(process)]
+
+
+def _prefix(what: str, name: str) -> str:
+    return f"{what}-{sha256(name.encode()).hexdigest()[:12]}-"  # 19 characters, and 12 of the token: an owner id has 32
+
+
+def _take_turn(connection: Connection, prefix: str, own: str) -> bool:
+    """Stand there unless another does. On SQLite there is one writer at a time; elsewhere two might look at once."""
+    if connection.dialect.name == "postgresql":
+        number = int.from_bytes(sha256(prefix.encode()).digest()[:7])
+        connection.execute(select(func.pg_advisory_xact_lock(number)))
+    if _living(connection, prefix, own):
+        return False
+    _begin(connection, [own])
+    return True
 
 
 def _begin(connection: Connection, ids: Sequence[str]) -> None:
     process, expiry_us = this_process(), _expiry_us(connection)
     row = {"host": process.host, "pid": process.pid, "process_started": process.started, "expires_at_us": expiry_us}
-    if ids:
-        connection.execute(insert(OWNERS), [row | {"owner_id": one} for one in ids])
+    if ids:  # where they stand there already, the answer to an earlier try was lost
+        connection.execute(insert_where_absent(connection.engine, OWNERS), [row | {"owner_id": one} for one in ids])
+
+
+@contextmanager
+def _renewed(ledger: Ledger, ids: Sequence[str]) -> Iterator[None]:
+    """Keep these rows alive while the block runs, and remove them at its end."""
+    done = threading.Event()
+    renewing = threading.Thread(target=_renew, args=(ledger, ids, done), name="salon-precedence", daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        renewing.join()
+        with suppress(StoreError):  # what stopped the block is what is to be said; the row expires by itself
+            ledger.alone_now(lambda connection: _end(connection, ids))
 
 
 def _renew(ledger: Ledger, ids: Sequence[str], done: threading.Event) -> None:

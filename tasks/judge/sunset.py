@@ -22,7 +22,7 @@ def sunset_warning(judge: Judge, today: date) -> str | None:
     when = f"in {n_days} days" if n_days > 1 else "tomorrow" if n_days == 1 else "today" if n_days == 0 else f"{-n_days} days ago"
     return (
         f"judge {judge.model}: its provider shuts it down on {shutdown.isoformat()}, {when}; "
-        "judge the newest checkpoints by its successor as well while both answer, or the series ends there"
+        "list its successor too and run `salon anchors bridge` while both answer, or the series ends there"
     )
 
 

@@ -17,11 +17,7 @@ name = "nights"
 reader = "geneval"
 path = "made/{{model}}/{{checkpoint}}"
 {rubrics}
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-price = {{ input_usd_per_million = 2.0, output_usd_per_million = 8.0 }}
-{judge}
+{judges}
 [limits]
 concurrency = 4
 {limits}
@@ -31,13 +27,30 @@ schedule = "0 2 * * *"
 """
 
 
+JUDGE = """\
+[[judges]]
+model = "{model}"
+base_url = "{url}"
+price = {{ input_usd_per_million = 2.0, output_usd_per_million = 8.0 }}
+{judge}
+"""
+
+
 def write_benchmark(
-    folder: Path, url: str, name: str = "b.toml", *, rubrics: Sequence[str] = ("alignment",), **sections: str
+    folder: Path,
+    url: str,
+    name: str = "b.toml",
+    *,
+    rubrics: Sequence[str] = ("alignment",),
+    models: Sequence[str] = ("salon-demo-judge",),
+    **sections: str,
 ) -> Path:
     """A benchmark file of the world; `judge`, `limits` and `nightly` are further lines of those sections."""
     listed = "\n".join(f'[[rubrics]]\nid = "{rubric}"' for rubric in rubrics)
     lines = {"judge": "", "limits": "", "nightly": ""} | sections
-    (folder / name).write_text(BENCHMARK.format(url=url, rubrics=listed, **lines))
+    judges = "\n".join(JUDGE.format(model=model, url=url, judge=lines["judge"]) for model in models)
+    filled = BENCHMARK.format(rubrics=listed, judges=judges, limits=lines["limits"], nightly=lines["nightly"])
+    (folder / name).write_text(filled)
     return folder / name
 
 

@@ -12,6 +12,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 
+from benchmarks import simulate_nights as simulation
 from flows.telling import alerting
 from flows.telling.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
 from flows.telling.events import send
@@ -93,6 +94,14 @@ def test_blocked_cells() -> None:
     (found,) = blocked_cells(frame(BENCHMARK_LONG, rows))
     assert (found.name, [row["reason"] for row in found.payload["rows"]]) == ("salon.table.blocked", ["refusal"])
     assert blocked_cells(frame(BENCHMARK_LONG, rows[1:])) == []
+
+
+def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:
+    """The short form of benchmarks/simulate_nights.py, through the alerts: 1,000 quiet nights of a family of 24, and a drop."""
+    share, _ = simulation.told_in_quiet(1000, seed=11)
+    assert share <= 0.01
+    found, error = simulation.told_of_drops(0.07, 5, n_families=60, seed=12)
+    assert found >= 0.95 - 2 * error
 
 
 def _days(*days: int) -> list[date]:

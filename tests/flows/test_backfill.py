@@ -1,17 +1,26 @@
 """A backfill: previewed, stopped by its money, resumed, done once; what others publish stays; a night goes first."""
 
+import json
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from flow_support import Said
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+from sqlalchemy import delete, insert
+from sqlalchemy.engine import Connection
 
+from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
 from flows.nightly import open_night, run_night
 from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
@@ -22,7 +31,11 @@ from flows.telling.progress import Reporter
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
-from tasks.judge.precedence import going_first
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import ATTEMPTS
+from tasks.judge.precedence import _prefix
+from tasks.judge.sharing_tables import CLAIMS, OWNERS
+from tasks.publish.reading import publications
 
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")
@@ -119,19 +132,90 @@ def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path
 
     start, run = n_billed(judge_url), open_backfill(file)
     filling = threading.Thread(target=_backfill, args=(file,))
-    with going_first(run.ledger_url, ["salon-demo-judge"]):
+    with _a_night_that_asks(run.ledger_url):
         filling.start()
         time.sleep(2)
-        assert n_billed(judge_url) == start  # a night is asking: nothing is sent
+        assert n_billed(judge_url) == start  # a night waits to send: nothing is sent
     _wait_for(judge_url, start + 5)
-    with going_first(run.ledger_url, ["salon-demo-judge"]):
+    with _a_night_that_asks(run.ledger_url):
         time.sleep(1.5)  # to notice, and for what is in flight
         paused_at = n_billed(judge_url)
         time.sleep(1)
         assert n_billed(judge_url) == paused_at < start + N_SAMPLES
-    filling.join(60)
+    with _a_night_that_asks(run.ledger_url, is_sent=True):  # it only waits for its last replies
+        filling.join(60)
     assert n_billed(judge_url) == start + N_SAMPLES  # it went on, and nothing was bought twice
     assert _states(file) == {("step-0", "alignment"): "done"}
+
+
+@contextmanager
+def _a_night_that_asks(ledger_url: str, *, is_sent: bool = False) -> Iterator[None]:
+    """What a night leaves in the ledger while it asks from another machine: that it goes first, and a claim, sent or not."""
+    elsewhere = {"host": "another machine", "pid": 1, "process_started": "1", "expires_at_us": 2**62}
+    ids = [f"{_prefix('first', 'salon-demo-judge')}aaaaaaaaaaaa", "b" * 32]
+
+    def add(connection: Connection) -> None:
+        connection.execute(insert(OWNERS), [elsewhere | {"owner_id": one} for one in ids])
+        connection.execute(insert(CLAIMS), [{"request_key": "c" * 64, "owner_id": ids[1]}])
+        if is_sent:
+            attempt = {"attempt_id": "d" * 32, "request_key": "c" * 64, "ask_index": 0, "judge_model": "x", "started_at_us": 1}
+            connection.execute(insert(ATTEMPTS), [attempt])
+
+    def remove(connection: Connection) -> None:
+        connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id == ids[1]))
+        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id.in_(ids)))
+
+    with Ledger(ledger_url) as ledger:
+        ledger.alone_now(add)
+        yield
+        ledger.alone_now(remove)
+
+
+BATCHES = """
+[batch]
+validating_s = 0
+in_progress_s = 4
+finalizing_s = 0
+"""
+N_REPEATS = 21  # 504 requests a checkpoint: enough for a judge whose mode is not stated to be asked by batch
+
+
+def test_batches_are_preferred_and_outlive_a_kill(tmp_path: Path, prefect_api: str, salon: Callable[..., Said]) -> None:
+    world = World(tmp_path)
+    for number in range(2):
+        world.make(number)
+    (tmp_path / "batches.toml").write_text(BATCHES)
+    with running_judge(tmp_path / "batches.toml") as url:
+        file = write_benchmark(tmp_path, url, judge=f"repeats = {N_REPEATS}")
+        environment = os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(Path(__file__).parents[2])}
+        command = [sys.executable, "-m", "flows", "backfill", str(file), "--all"]
+        killed = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while len(_get(f"{url}/batches")["data"]) < 2:
+            assert killed.poll() is None, "the backfill ended before its batches were made"
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        killed.kill()
+        killed.wait()
+        assert set(_states(file).values()) == {"failed"}  # running, and their process is gone
+        while {batch["status"] for batch in _get(f"{url}/batches")["data"]} != {"completed"}:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+        said = salon("backfill", file, "--all")
+        assert said.code == 0, said.err
+        stats = _get(url.removesuffix("/v1") + "/stats")
+        assert stats["n_items_by_times_billed"] == {str(N_REPEATS): 2 * N_SAMPLES}  # to the provider repeats are one item
+        assert stats["n_requests"] == 0  # nothing was asked online
+        n_lines = [batch["request_counts"]["total"] for batch in _get(f"{url}/batches")["data"]]
+        assert n_lines == [N_SAMPLES * N_REPEATS] * 2  # nor handed over again
+    assert set(_states(file).values()) == {"done"}
+    assert len(publications(tmp_path / "lake")) == 1
+
+
+def _get(address: str) -> Any:
+    with urllib.request.urlopen(address) as answer:
+        return json.load(answer)
 
 
 def _wait_for(url: str, n: int) -> None:

@@ -1,38 +1,52 @@
-"""Nights on a moved clock: each once, whatever is missed, killed or started twice; and which night is due."""
+"""Nights on a moved clock: each once, whatever is missed, killed, started twice or changed; and which night is due."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
+from sqlalchemy.engine import Connection
 
+from demo.running import running_judge
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
 from flows.nights.anchors import freeze
-from flows.nights.drift import nightly_publications
+from flows.nights.bridges import bridges_of, make_bridge, plan_bridge
+from flows.nights.drift import drift_of_lake, nightly_publications
 from flows.nights.notes import notes
 from flows.partitions.table import read_partitions
 from flows.run.fan_out import in_this_process
-from flows.telling.events import missed_nights
+from flows.run.opening import OpenedRun, open_run
+from flows.telling.alerting import NIGHT_MISSED, REGRESSION
+from flows.telling.events import alerts_after_run, missed_nights
 from flows.telling.progress import Reporter
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
+from schemas.tables import DRIFT, SAMPLES
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import ATTEMPTS, REPLIES
 
 FIRST = date(2026, 3, 1)
-N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))
+N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "6"))
 """30 take about two minutes: SALON_NIGHTS=30 pytest tests/flows/test_nightly.py."""
 MISSED = {2, 9, 10} & set(range(N_NIGHTS))
 CRASHED, STARTED_TWICE_AT_ONCE, STARTED_AGAIN = 3, 1, 4
-N_ANCHORS = 6
+JUDGE_FROM, RUBRIC_FROM = (14, 20) if N_NIGHTS >= 30 else (4, 5)
+"""The first night by the new judge, and the first one that has the new rubric too."""
+N_ANCHORS = 24
+OLD, NEW = "eye-1", "eye-2"
+PRICE = "usd_per_million_input_tokens = 2\nusd_per_million_output_tokens = 8\n"
+SCENARIO = "".join(f'[[models]]\nid = "{name}"\n{PRICE}' for name in (OLD, NEW))
 
 KILLED = """\
 import sys
@@ -63,65 +77,150 @@ def _kill_in_mid_night(file: Path, day: date, url: str) -> None:
     killed.wait()
 
 
-def test_nights_come_once(tmp_path: Path, judge_url: str) -> None:
-    world, before = World(tmp_path), n_billed(judge_url)
-    file = write_benchmark(tmp_path, judge_url)
-    slow = write_benchmark(tmp_path, judge_url, "slow.toml", limits="requests_per_minute = 600")
-    frozen, missed = None, dict[int, list[date]]()
+@pytest.fixture(scope="module")
+def two_judges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of two models, which see alike."""
+    scenario = tmp_path_factory.mktemp("judges") / "two.toml"
+    scenario.write_text(SCENARIO)
+    with running_judge(scenario) as url:
+        yield url
+
+
+def _rubrics(number: int) -> tuple[str, ...]:
+    return ("alignment", "image_aspects") if number >= RUBRIC_FROM else ("alignment",)
+
+
+def _write(folder: Path, url: str, number: int, models: Sequence[str] = (), name: str = "b.toml", limits: str = "") -> Path:
+    """The benchmark file as it is on a night."""
+    judges = models or ((NEW,) if number >= JUDGE_FROM else (OLD,))
+    return write_benchmark(folder, url, name, rubrics=_rubrics(number), models=judges, limits=limits)
+
+
+def _make_bridge(folder: Path, url: str, day: date) -> pl.DataFrame:
+    """What the user does on the day the judge is replaced: list both, bridge, take the old one out."""
+    run = open_run(_write(folder, url, JUDGE_FROM - 1, (OLD, NEW), "both.toml"), day)
+    planned = plan_bridge(run, OLD, NEW, Reporter())
+    assert planned.n_to_ask == 2 * run.lake.scan(SAMPLES, planned.anchor_set).collect().height
+    assert all(row.forecast.online_usd for row in planned.rubrics)
+    return make_bridge(planned, "bridge", in_this_process, Reporter())
+
+
+def _told(summary: NightSummary, run: OpenedRun) -> list[str]:
+    assert summary.run is not None
+    return sorted(alert.name for alert in alerts_after_run(run, summary.run.published, summary.run.cells))
+
+
+def test_nights_come_once(tmp_path: Path, two_judges: str) -> None:
+    world, before = World(tmp_path), n_billed(two_judges)
+    frozen, bridge, told, missed = None, None, dict[int, list[str]](), dict[int, list[date]]()
     for number in range(N_NIGHTS):
         day = FIRST + timedelta(days=number)
         world.make(number)
         if number in MISSED:
             continue
+        if number == JUDGE_FROM:
+            bridge = _make_bridge(tmp_path, two_judges, day)
+        file = _write(tmp_path, two_judges, number)
         if number == CRASHED:
-            _kill_in_mid_night(slow, day, judge_url)
+            slow = _write(tmp_path, two_judges, number, name="slow.toml", limits="requests_per_minute = 600")
+            _kill_in_mid_night(slow, day, two_judges)
             assert not is_fresh(open_night(file, day))
         if number == STARTED_TWICE_AT_ONCE:
             with ThreadPoolExecutor(2) as both:
                 found = list(both.map(_night, [file] * 2, [day] * 2))
             assert sum(one.run is None for one in found) == 1  # the second one found it done
-        summary = _night(file, day)
-        assert (summary.run is None) == (number == STARTED_TWICE_AT_ONCE)
-        if number == STARTED_AGAIN:
-            n = n_billed(judge_url)
+            (summary,) = (one for one in found if one.run is not None)
             assert _night(file, day).run is None
-            assert n_billed(judge_url) == n
+        else:
+            summary = _night(file, day)
+        if number == STARTED_AGAIN:
+            n = n_billed(two_judges)
+            assert _night(file, day).run is None
+            assert n_billed(two_judges) == n
         assert summary.checkpoints == {MODEL: f"step-{number}"}
-        assert is_fresh(open_night(file, day))
         run = open_night(file, day)
+        assert is_fresh(run)
+        told[number] = _told(summary, run)
         missed[number] = missed_nights(run.lake.root, run.benchmark, day)
         if frozen is None:
             frozen = freeze(run, N_ANCHORS)
 
-    run = open_night(file, FIRST + timedelta(days=N_NIGHTS - 1))
+    assert frozen is not None
+    assert bridge is not None
     nights = [number for number in range(N_NIGHTS) if number not in MISSED]
     days = [(FIRST + timedelta(days=number)).isoformat() for number in nights]
     assert list(notes(run.lake.root, "nights")) == days
     assert [publication.run_date for publication in nightly_publications(run.lake.root, "nights")] == days
-    told = {FIRST + timedelta(days=number) for number in MISSED}
-    assert {day for dates in missed.values() for day in dates} == told
-    assert sum(len(dates) for dates in missed.values()) == len(told)  # each once, on the night that follows it
+    _check_alarms(told, missed, nights)
+    _check_partitions(run, nights)
+    asked = [(N_SAMPLES + (number > 0) * frozen.n_samples) * len(_rubrics(number)) for number in nights]
+    _check_bill(run, sum(asked) + frozen.n_samples, n_billed(two_judges) - before)  # the old judge's part of the bridge
+    _check_series(run, nights, bridge)
 
-    partitions = read_partitions(run)
-    assert partitions.select("checkpoint", "state", "n_requests", "n_left").sort("checkpoint").rows() == sorted(
-        (f"step-{number}", "done", N_SAMPLES, 0) for number in nights
+
+def _check_alarms(told: dict[int, list[str]], missed: dict[int, list[date]], nights: list[int]) -> None:
+    """Each missed night is told of once, on the night that follows it; a fall where the pictures got worse, and nothing else."""
+    assert sorted(day for dates in missed.values() for day in dates) == [
+        FIRST + timedelta(days=number) for number in sorted(MISSED)
+    ]
+    assert {number for number, names in told.items() if NIGHT_MISSED in names} == {
+        number for number, dates in missed.items() if dates
+    }
+    worse = {number for before, number in pairwise(nights) if number % 3 < before % 3}  # as World makes them
+    assert {number for number, names in told.items() if REGRESSION in names} <= worse
+    assert {name for names in told.values() for name in names} <= {NIGHT_MISSED, REGRESSION}
+
+
+def _check_partitions(run: OpenedRun, nights: list[int]) -> None:
+    """One for each night and rubric, all asked to the end; those by the judge of before are stale."""
+    found = read_partitions(run).select("checkpoint", "rubric_id", "judge_model", "state", "n_requests", "n_left")
+    assert sorted(found.rows()) == sorted(
+        (
+            f"step-{number}",
+            rubric,
+            NEW if number >= JUDGE_FROM else OLD,
+            "done" if number >= JUDGE_FROM else "stale",
+            N_SAMPLES,
+            0,
+        )
+        for number in nights
+        for rubric in _rubrics(number)
     )
-    with Ledger(run.ledger_url) as ledger:
-        n_replies = ledger.read(lambda connection: connection.execute(select(func.count()).select_from(REPLIES)).scalar_one())
-        n_attempts = ledger.read(lambda connection: connection.execute(select(func.count()).select_from(ATTEMPTS)).scalar_one())
-    assert frozen is not None
-    assert n_replies == N_SAMPLES * len(nights) + frozen.n_samples * (len(nights) - 1)
-    n_twice = n_billed(judge_url) - before - n_replies
-    assert 0 <= n_twice <= 4  # what was in flight when the night was killed, and nothing else
-    assert n_attempts - n_replies == pytest.approx(n_twice, abs=4)
 
-    drift = pl.read_parquet(run.lake.root / "publish" / "v1" / "nights" / "drift.parquet").sort("run_date")
-    assert drift["run_date"].cast(pl.String).to_list() == days
-    assert drift["checkpoint"].to_list() == [f"step-{number}" for number in nights]  # not the earlier one that stands beside it
-    assert drift["estimate"].null_count() == 0
-    assert drift["anchor_set"].null_count() == 1  # the night before they were frozen
-    assert drift["anchor_set"].drop_nulls().n_unique() == 1
-    assert drift["n_judgements"].unique().to_list() == [N_SAMPLES]
+
+def _n_rows(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def _check_bill(run: OpenedRun, n_asked: int, n_paid: int) -> None:
+    """Each question was stored once, and bought once, but for what was in flight when a night was killed."""
+    with Ledger(run.ledger_url) as ledger:
+        n_replies, n_attempts = (ledger.read(partial(_n_rows, table=table)) for table in (REPLIES, ATTEMPTS))
+    assert n_replies == n_asked
+    assert 0 <= n_paid - n_replies <= 4
+    assert n_attempts - n_replies == pytest.approx(n_paid - n_replies, abs=4)
+
+
+def _check_series(run: OpenedRun, nights: list[int], bridge: pl.DataFrame) -> None:
+    """No row twice; each night's own checkpoint; the old judge's nights carried over to the new one's series."""
+    assert bridge.select("judge_old", "judge_new", "status", "n_images").rows() == [(OLD, NEW, "ok", N_ANCHORS)]
+    assert bridge["offset"].item() == 0  # the two see alike
+    bare = drift_of_lake(run.lake.root, "nights", run.rubrics)
+    whole = drift_of_lake(run.lake.root, "nights", run.rubrics, bridge=bridges_of(run.lake.root, "nights"))
+    for series in (bare, whole):
+        assert not series.select(pl.struct(DRIFT.key).is_duplicated().any()).item()
+        assert series["estimate"].null_count() == 0
+    one = whole.filter(rubric_id="alignment").sort("run_date")
+    assert one["judge_model"].unique().to_list() == [NEW]
+    assert one["measured_by"].to_list() == [NEW if number >= JUDGE_FROM else OLD for number in nights]
+    assert one["checkpoint"].to_list() == [f"step-{number}" for number in nights]  # not the earlier one that stands beside it
+    assert one["estimate"].to_list() == bare.filter(rubric_id="alignment").sort("run_date")["estimate"].to_list()
+    assert one["n_baseline"].to_list() == list(range(1, len(nights) + 1))  # one baseline under both judges
+    assert one["anchor_set"].null_count() == 1  # the night before they were frozen
+    assert one["anchor_set"].drop_nulls().n_unique() == 1
+    aspects = whole.filter(rubric_id="image_aspects")
+    assert aspects["run_date"].min() == FIRST + timedelta(days=min(number for number in nights if number >= RUBRIC_FROM))
+    assert whole["n_judgements"].unique().to_list() == [N_SAMPLES]
 
 
 @pytest.mark.parametrize(

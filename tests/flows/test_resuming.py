@@ -1,8 +1,10 @@
-"""A run that is killed, or told to stop, and is started again: the same table, and nothing acknowledged is bought twice."""
+"""A run that is killed, told to stop, or robbed of its ledger or its lake, and started again: nothing stored is bought twice."""
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -10,10 +12,15 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from flow_support import Said, cells_of, runs_of
+from night_world import N_SAMPLES, World, write_benchmark
 
 from demo import paint
 from demo.running import running_judge
+from tasks.judge.ledger import Ledger
+from tasks.judge.refill import refill
+from tasks.store import Lake
 
 BENCHMARK = """\
 name = "killed"
@@ -87,3 +94,96 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(
     columns = ["cell_id", "estimate", "se", "ci_low", "ci_high", "n_scored", "n_failed", "status", "reason"]
     first, second = (cells_of(tmp_path / name, "killed").select(columns) for name in ("whole", "stopped"))
     assert first.equals(second)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("SALON_TORTURE"), reason="three whole processes, 40 s of processor time: in `make torture`"
+)
+def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path, prefect_api: str) -> None:
+    """Processes of one benchmark over one lake: all end clean and say what they did; each night is published once."""
+    world = World(tmp_path)
+    for number in range(2):
+        world.make(number)
+    environment = os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(Path(__file__).parents[2])}
+    said: dict[str, str] = {}
+    with running_judge() as url:
+        write_benchmark(tmp_path, url)
+        commands = ("nightly b.toml --run-date 2026-03-04", "nightly b.toml  --run-date 2026-03-04", "backfill b.toml --all")
+        started = {
+            command: subprocess.Popen(
+                [sys.executable, "-m", "flows", *command.split()],
+                cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )
+            for command in commands
+        }  # fmt: skip
+        for command, process in started.items():
+            said[command] = process.communicate(timeout=300)[0].decode()
+            assert process.returncode == 0, said[command]
+        assert _n_billed(url) == 2 * N_SAMPLES
+    assert all("2026-03-04" in said[command] for command in commands[:2]), said
+    assert all(said.values()), said
+    current = [row for row in runs_of(tmp_path / "lake").iter_rows(named=True) if str(row["run_date"]) == "2026-03-04"]
+    assert len({row["publication_id"] for row in current}) == 1
+    assert sum(row["outcome"] == "published" for row in current) <= 1
+
+
+def _forget(lake: Path, *, but: str) -> None:
+    """Delete everything in the lake that is not published, but for what begins with a name."""
+    for path in lake.iterdir():
+        if path.name != "publish" and not path.name.startswith(but):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _forget_some_replies(lake: Path) -> None:
+    """As a ledger would be that was put back from an older copy."""
+    with sqlite3.connect(lake / "ledger.db") as ledger:
+        ledger.execute("DELETE FROM replies WHERE substr(request_key, 1, 1) < '8'")
+        ledger.execute("DELETE FROM ledger_meta WHERE value = 'held'")
+        ledger.execute("UPDATE ledger_meta SET value = 'older' WHERE name = 'state'")
+
+
+LOST: dict[str, Callable[[Path], None]] = {
+    "the ledger": lambda lake: (lake / "ledger.db").unlink(),
+    "half of the ledger": _forget_some_replies,
+    "the unpublished lake": lambda lake: _forget(lake, but="ledger.db"),
+}
+
+
+def test_what_the_ledger_or_the_lake_holds_is_not_asked_again(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """Each in turn is deleted, and the same command run again: the server's own count stands still, the table is the same.
+
+    At last the ledger is gone and there is more to judge: what is new in it is asked, and no more.
+    """
+    paint(tmp_path)
+    lake, command = tmp_path / "lost", ("run", "lost.toml", "--run-date", "2026-03-04", "--checkpoints")
+    with running_judge() as url:
+        (tmp_path / "lost.toml").write_text(BENCHMARK.format(lake="lost", url=url))
+        assert salon(*command, "step-1000").code == 0
+        n_bought, table, publication = _n_billed(url), cells_of(lake), _publications(lake)
+        assert n_bought > 100
+        for what, forget in LOST.items():
+            forget(lake)
+            assert salon(*command, "step-1000").code == 0, what
+            assert _n_billed(url) == n_bought, f"stored replies were asked again without {what}"
+            assert cells_of(lake).equals(table), what
+            assert _publications(lake) == publication, what
+        _check_that_a_snapshot_is_compared_once(lake)
+        (lake / "ledger.db").unlink()
+        assert salon(*command, "step-1000,step-2000").code == 0
+        last = runs_of(lake).row(-1, named=True)
+        assert last["n_cached"] == n_bought
+        assert _n_billed(url) == last["n_requests"] > n_bought
+
+
+def _check_that_a_snapshot_is_compared_once(lake: Path) -> None:
+    """However many nights there were, a run reads the snapshots it has not seen, and writes nothing where it has seen all."""
+    ledger_url = f"sqlite:///{lake / 'ledger.db'}"
+    with Ledger(ledger_url) as ledger:
+        refill(Lake(lake), ledger_url)
+        state = ledger.state()
+        assert refill(Lake(lake), ledger_url) == 0
+        assert ledger.state() == state
+
+
+def _publications(lake: Path) -> set[str]:
+    return {path.parent.name for path in lake.glob("publish/v1/*/*/manifest.json")}

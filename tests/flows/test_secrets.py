@@ -23,12 +23,13 @@ import pytest
 from aiohttp import web
 from PIL import Image
 from prefect import flow, get_run_logger, task
-from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
+from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, PREFECT_SERVER_DATABASE_CONNECTION_URL
 
 from flows.cli import run
 from flows.telling import redaction
 
 ROOT = Path(__file__).parents[2]
+STARTED_S = time.time()
 BENCHMARK = """\
 name = "{name}"
 {ledger}
@@ -45,6 +46,12 @@ deadline_s = 0.5
 attempts_per_request = 2
 [gate]
 min_coverage = 0.0
+[nightly]
+schedule = "0 2 * * *"
+[ratings]
+dimension = "score"
+[recorded]
+columns = {{ judge_model = "judge" }}
 """
 
 
@@ -68,9 +75,10 @@ class Case:
     ledger: str = ""
     mode: str = "online"
     key: str = "zq7-{canary}-key"
-    command: str = "run"
+    command: str = "run b.toml --run-date 2026-01-02"
 
 
+AWAY = "postgresql://salon:{canary}@127.0.0.1:1/salon"
 CASES = {
     "key in the reply": Case(("echoes in the answer",), 0),
     "every way to fail": Case(
@@ -82,10 +90,29 @@ CASES = {
     "password in the address": Case(("answers",), 2, login="painter:{canary}@"),
     "password in a broken address": Case(("answers",), 2, login="painter:{canary}/{canary}@"),
     "key no header can hold": Case(("answers",), 2, key="zq7\n{canary}"),
-    "password of the ledger": Case(("answers",), 3, ledger="postgresql://salon:{canary}@127.0.0.1:1/salon"),
+    "password of the ledger": Case(("answers",), 3, ledger=AWAY),
     "password of a ledger without a driver": Case(("answers",), 2, ledger="nosuch://salon:{canary}@127.0.0.1/salon"),
-    "plan": Case(("401",), 0, command="plan"),
+    "plan": Case(("401",), 0, command="plan b.toml"),
+    "night refused": Case(("401",), 3, command="nightly b.toml --run-date 2026-01-02"),
+    "backfill refused": Case(("401",), 3, command="backfill b.toml --all --run-date 2026-01-02"),
+    "probe refused": Case(("401",), 3, command="probe-injection b.toml --samples 1"),
+    "import into a ledger that is away": Case(("answers",), 3, ledger=AWAY, command="import b.toml --replies recorded.jsonl"),
+    "agreement with a ledger that is away": Case(("answers",), 3, ledger=AWAY, command="agreement b.toml --ratings people.csv"),
+    "anchors of a file with a password": Case(("answers",), 2, login="painter:{canary}@", command="anchors freeze b.toml"),
 }
+AFTERWARDS = {
+    "explain m/c/alignment/score --json": 0,
+    "table --format csv": 0,
+    "verify {publication}": 0,
+    "anchors freeze b.toml": 0,
+    "nightly b.toml --check --run-date 2026-01-02": 1,
+    "backfill b.toml --list": 0,
+    "agreement b.toml --ratings people.csv": 0,
+    "import b.toml --replies recorded.jsonl": 2,  # no such judge was asked
+}
+"""Commands over what the run with the echo left, and how each ends."""
+PEOPLE = "item_id,rating\none,4\n"
+RECORDED = '{"image": "a.png", "judge": "answers", "reply": "Score: 4"}\n'
 BEHAVES: dict[str, tuple[int, str, str]] = {
     "401": (401, "application/json", '{"error": {"message": "Incorrect key provided: %s. See", "code": "invalid_api_key"}}'),
     "403 html": (403, "text/html", "<html>Who is %s?</html>"),
@@ -102,6 +129,7 @@ class Found:
 
     code: int
     places: dict[str, bytes] = field(default_factory=dict)
+    further: dict[str, int] = field(default_factory=dict)  # exit codes of the commands afterwards
 
 
 def canary_of(name: str) -> str:
@@ -168,8 +196,13 @@ def found(tmp_path_factory: pytest.TempPathFactory, prefect_api: str) -> Iterato
 def _run_case(case: Case, canary: str, echo: Echo, folder: Path) -> Found:
     (folder / "pictures").mkdir()
     Image.new("RGB", (16, 16), (9, 9, 9)).save(folder / "pictures" / "a.png")
-    (folder / "pictures" / "m.jsonl").write_text(json.dumps({"image": "a.png", "prompt": "a grey square"}) + "\n")
+    (folder / "pictures" / "m.jsonl").write_text(
+        json.dumps({"image": "a.png", "prompt": "a grey square", "item_id": "one"}) + "\n"
+    )
     (folder / "b.toml").write_text(_benchmark(case, echo.port).replace("{name}", canary[:8]).replace("{canary}", canary))
+    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "recorded.jsonl").write_text(RECORDED)
+    further: dict[str, int] = {}
     log, out, err = io.StringIO(), io.StringIO(), io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
@@ -177,15 +210,15 @@ def _run_case(case: Case, canary: str, echo: Echo, folder: Path) -> Found:
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = run([case.command, "b.toml", *(["--run-date", "2026-01-02"] if case.command == "run" else [])])
-            if code == 0 and case.command == "run":
-                run(["explain", "m/c/alignment/score", "--json"])
-                run(["table", "--format", "csv"])
+            code = run(case.command.split())
+            if code == 0 and case.command.startswith("run"):
+                (publication,) = {path.parent.name for path in folder.glob("lake/publish/v1/*/*/manifest.json")}
+                further = {said: run(said.format(publication=publication).split()) for said in AFTERWARDS}
     finally:
         logging.getLogger().removeHandler(handler)
         del os.environ["PAINTERS_PASS"]
     places = {"stdout": out.getvalue().encode(), "stderr": err.getvalue().encode(), "log": log.getvalue().encode()}
-    return Found(code, places | dict(_kept(folder / "lake")))
+    return Found(code, places | dict(_kept(folder / "lake")), further)
 
 
 def _benchmark(case: Case, port: int) -> str:
@@ -219,6 +252,17 @@ def _dumped(database: Path) -> bytes:
         return repr({table: connection.execute(f'SELECT * FROM "{table}"').fetchall() for table in tables}).encode()
 
 
+PICKLE = re.compile(rb"\x80[\x02-\x05]")  # how one begins: with its protocol
+IN_BASE64 = re.compile(rb"[\"'>]gA[IJM-S][A-Za-z0-9+/]{6,}")
+
+
+@pytest.fixture(scope="module")
+def prefect_storage(found: dict[str, Found]) -> dict[str, bytes]:
+    """The files in which Prefect keeps results, so far as the runs made them."""
+    folder = Path(PREFECT_LOCAL_STORAGE_PATH.value())
+    return {str(path): path.read_bytes() for path in folder.glob("*") if path.is_file() and path.stat().st_mtime >= STARTED_S}
+
+
 @pytest.fixture(scope="module")
 def prefect_database(found: dict[str, Found]) -> bytes:
     """Prefect's whole database, once what the runs told it has arrived."""
@@ -247,7 +291,20 @@ def test_what_was_searched_is_what_there_is(found: dict[str, Found]) -> None:
     assert any("data_docs" in place for place in places)
     removed = [place for place, content in places.items() if b"[key removed]" in content]
     assert any(place.startswith("values of ledger.db") for place in removed), "the judge's echo is not in the ledger at all"
-    assert "HTTP 401: invalid_api_key: Incorrect key provided: [" in found["401 with the key"].places["stderr"].decode()
+    for name in ("401 with the key", "night refused", "probe refused"):
+        assert "HTTP 401: invalid_api_key: Incorrect key provided: [" in found[name].places["stderr"].decode()
+    assert found["key in the reply"].further == AFTERWARDS, found["key in the reply"].places["stderr"].decode()
+
+
+def test_prefect_keeps_the_words_of_errors_alone_as_json(found: dict[str, Found], prefect_storage: dict[str, bytes]) -> None:
+    """And neither a canary nor anything else of the runs, nor a pickle."""
+    kept = [json.loads(content) for content in prefect_storage.values()]
+    assert all(set(said) == {"__exc_type__", "message"} for said in kept if "__exc_type__" in said)
+    assert any("[removed]" in str(said) or "[key removed]" in str(said) for said in kept), "what failed is to be there"
+    assert [name for name in CASES if canary_of(name).encode() in b"".join(prefect_storage.values())] == []
+    stored = {name: content for name, content in found["key in the reply"].places.items() if not name.startswith("values of ")}
+    pickled = (name for name, content in (stored | prefect_storage).items() if PICKLE.match(content) or IN_BASE64.search(content))
+    assert list(pickled) == []
 
 
 def test_no_canary_is_in_prefects_database(prefect_database: bytes) -> None:

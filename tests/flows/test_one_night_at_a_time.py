@@ -1,0 +1,113 @@
+"""One process at a time does a night, on all machines that share the ledger: on SQLite and on PostgreSQL alike."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import delete, insert
+from sqlalchemy.engine import Connection
+
+from schemas.errors import StoppedError
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import now_us
+from tasks.judge.owners import this_process
+from tasks.judge.precedence import _prefix, one_at_a_time
+from tasks.judge.sharing_tables import OWNERS
+from tasks.stopping import STOP
+from tests.judge.postgres_support import running_postgres, why_not
+
+NIGHT = "nightly x"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('night')}/ledger.db"
+        return
+    missing = why_not()
+    if missing is not None:
+        pytest.skip(missing)
+    with running_postgres() as server:
+        yield server.new_database()
+
+
+def _stand_in(url: str, *, host: str | None, pid: int, lives_s: float) -> str:
+    """A row as another process leaves it that does the night; its id."""
+    owner_id = f"{_prefix('alone', NIGHT)}{os.urandom(6).hex()}"
+
+    def add(connection: Connection) -> None:
+        row = {"owner_id": owner_id, "host": host, "pid": pid, "process_started": "1"}
+        connection.execute(insert(OWNERS), [row | {"expires_at_us": now_us(connection) + int(lives_s * 1e6)}])
+
+    with Ledger(url) as ledger:
+        ledger.alone_now(add)
+    return owner_id
+
+
+def _remove(url: str, owner_id: str) -> None:
+    with Ledger(url) as ledger:
+        ledger.alone_now(lambda connection: connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == owner_id)).rowcount)
+
+
+def test_one_at_a_time(ledger_url: str) -> None:
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def work(_: int) -> None:
+        nonlocal inside, most
+        with one_at_a_time(ledger_url, NIGHT):
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            time.sleep(0.05)
+            with lock:
+                inside -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert most == 1
+
+
+def test_another_benchmark_waits_for_nobody(ledger_url: str) -> None:
+    with one_at_a_time(ledger_url, NIGHT), one_at_a_time(ledger_url, "nightly y"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("host", "lives_s"), [("another machine", -1.0), ("here", 60.0)], ids=["silent for a minute", "dead on this machine"]
+)
+def test_who_is_gone_is_not_waited_for(ledger_url: str, host: str, lives_s: float) -> None:
+    here = this_process().host if host == "here" else host
+    owner_id = _stand_in(ledger_url, host=here, pid=2**22 + 1, lives_s=lives_s)  # no process has so high a number
+    with one_at_a_time(ledger_url, NIGHT):
+        pass
+    _remove(ledger_url, owner_id)
+
+
+def test_another_machine_is_waited_for(ledger_url: str) -> None:
+    owner_id = _stand_in(ledger_url, host="another machine", pid=1, lives_s=60.0)
+    is_in = threading.Event()
+
+    def enter() -> None:
+        with one_at_a_time(ledger_url, NIGHT):
+            is_in.set()
+
+    waiting = threading.Thread(target=enter)
+    waiting.start()
+    assert not is_in.wait(1.5)
+    _remove(ledger_url, owner_id)
+    assert is_in.wait(30)
+    waiting.join()
+
+
+def test_told_to_stop_while_waiting(ledger_url: str) -> None:
+    owner_id = _stand_in(ledger_url, host="another machine", pid=1, lives_s=60.0)
+    STOP.set()
+    try:
+        with pytest.raises(StoppedError), one_at_a_time(ledger_url, NIGHT):
+            pass
+    finally:
+        STOP.clear()
+        _remove(ledger_url, owner_id)
