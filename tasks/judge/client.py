@@ -23,11 +23,10 @@ from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer, one_line, read_answer
-from tasks.judge.bodies import check_parameters
+from tasks.judge.bodies import Body, check_parameters
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_REPLY_BYTES = 8 * 1024 * 1024
-PIECE_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
 N_SECRET_CHARACTERS = 6
@@ -62,7 +61,7 @@ class JudgeClient:
         self._headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
         self._extensions = {"timeout": timeout.as_dict()}  # what the transport adds where it builds the request itself
 
-    async def ask(self, body: bytes) -> Answer:
+    async def ask(self, body: Body) -> Answer:
         """Send one body and wait, at most the deadline, for the whole reply."""
         started = time.perf_counter()
         try:
@@ -79,17 +78,14 @@ class JudgeClient:
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
         return self._without_key(replace(answer, latency_s=time.perf_counter() - started))
 
-    async def _post(self, body: bytes) -> httpx2.Response:
+    async def _post(self, body: Body) -> httpx2.Response:
         """Past the SDK's building of a request, which costs as much as sending it; its transport, headers and address stay.
 
-        A large body goes in pieces: whole, it would block the loop.
+        The body is made as the socket takes it: hundreds of whole ones would stay in memory until their replies come.
         """
-        is_large = len(body) > PIECE_BYTES
-        headers = self._headers | {"content-length": str(len(body))} if is_large else self._headers
-        content = _pieces(body) if is_large else body
-        return await self._transport.send(
-            httpx2.Request("POST", self._url, headers=headers, content=content, extensions=self._extensions)
-        )
+        headers = self._headers | {"content-length": str(body.n_bytes)}
+        request = httpx2.Request("POST", self._url, headers=headers, stream=_Sent(body), extensions=self._extensions)
+        return await self._transport.send(request)
 
     async def shutdown_date(self) -> date | None:
         """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
@@ -180,9 +176,15 @@ def api_key(judge: Judge) -> str | None:
     return key
 
 
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    for start in range(0, len(body), PIECE_BYTES):
-        yield body[start : start + PIECE_BYTES]
+class _Sent(httpx2.AsyncByteStream):
+    """A body as the transport takes it."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._body:
+            yield piece
 
 
 class _TooLargeError(Exception):

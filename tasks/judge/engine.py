@@ -17,12 +17,12 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark import Limits
-from schemas.errors import JudgeChangedError
+from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.answering import AnsweringModel
 from tasks.judge.answers import Answer, reply_of
-from tasks.judge.bodies import Picture, request_body
+from tasks.judge.bodies import Body, Picture, Turns, make_body
 from tasks.judge.claims import Claims
 from tasks.judge.client import JudgeClient
 from tasks.judge.feed import LEAST_BLOCK, Ask, Feed
@@ -34,6 +34,9 @@ from tasks.judge.outage import outage
 from tasks.judge.outcome import Outcome
 from tasks.judge.reasking import is_reask_due
 from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry
+
+N_BODIES = 32
+"""Bodies made and not yet being sent; those being sent hold little more than what the socket has not taken."""
 
 
 async def judge_requests(
@@ -107,6 +110,7 @@ class _Run:
     limits: Limits
     answering: AnsweringModel
     breaker: Breaker
+    turns: Turns = field(default_factory=lambda: Turns(N_BODIES))
     outcome: Outcome = field(default_factory=Outcome)
     failures: Failures = field(default_factory=Failures)
     changed: JudgeChangedError | None = None
@@ -133,13 +137,10 @@ class _Run:
     async def judge(self, ask: Ask) -> None:
         """One request to its end: the first ask, and the second where the reply to the first cannot be read."""
         picture = self.images(ask.image_sha256) if ask.image_sha256 is not None else None
-        parameters = _parameters(ask.parameters_json)
-        body = request_body(self.client.judge.model, parameters, orjson.loads(ask.messages_json), picture)
         estimate = self.gates.estimate(ask, picture)
-        del picture  # its bytes would stay for as long as the request is under way
         opened: str | None = None
         for ask_index in range(ask.ask_index, 2):
-            answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, body, estimate, opened)
+            answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, picture, estimate, opened)
             self.breaker.record(answer)
             if self.breaker.is_open:
                 self.stopping.set()
@@ -161,7 +162,7 @@ class _Run:
         self.outcome.n_answered += answer.status == ReplyStatus.ANSWERED
 
     async def attempt(
-        self, ask: Ask, ask_index: int, body: bytes, estimate: Estimate, opened: str | None
+        self, ask: Ask, ask_index: int, picture: Picture | None, estimate: Estimate, opened: str | None
     ) -> tuple[Answer, str, int]:
         """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
@@ -175,8 +176,13 @@ class _Run:
                 opened = None
                 if not await self.gates.sit_out(self.stopping):
                     return await self.not_asked(attempt_id), "", n_attempts
-                answer = None  # from here on it may be billed, even where no answer comes
-                answer = await self.client.ask(body)
+                async with self.turns.one() as end:
+                    if self.stopping.is_set():  # while it waited for its turn
+                        return await self.not_asked(attempt_id), "", n_attempts
+                    body = await self.body(ask, picture, attempt_id)
+                    body.on_start = end
+                    answer = None  # from here on it may be billed, even where no answer comes
+                    answer = await self.client.ask(body)
             finally:
                 await self.gates.leave(estimate, answer)
             n_attempts += 1
@@ -190,6 +196,15 @@ class _Run:
             if wait_s is None:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
+
+    async def body(self, ask: Ask, picture: Picture | None, attempt_id: str) -> Body:
+        """The body, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
+        parameters, messages = _parameters(ask.parameters_json), orjson.loads(ask.messages_json)
+        try:
+            return make_body(self.client.judge.model, parameters, messages, picture)
+        except CorruptLakeError:
+            await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
+            raise
 
     async def not_asked(self, opened: str | None) -> Answer:
         """What becomes of an ask that may not be sent: the run is stopped, or its money or attempts are used up, so it stops."""

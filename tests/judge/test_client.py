@@ -13,18 +13,18 @@ from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.answers import Answer
-from tasks.judge.bodies import Picture, request_body
+from tasks.judge.bodies import PIECE_BYTES, Body, Picture, make_body, request_body
 from tasks.judge.client import MAX_REPLY_BYTES, JudgeClient, endpoint, is_loopback
 
 KEY = "sk-very-secret-1234567890"
 TEXT = ({"role": "user", "content": "hello"},)
 
 
-def ask(judge: Judge, body: bytes | None = None, deadline_s: float = 5.0) -> Answer:
+def ask(judge: Judge, body: Body | None = None, deadline_s: float = 5.0) -> Answer:
     async def run() -> Answer:
         client = JudgeClient(judge, 4, deadline_s)
         try:
-            return await client.ask(body or request_body(judge.model, judge.parameters, TEXT, None))
+            return await client.ask(body or make_body(judge.model, judge.parameters, TEXT, None))
         finally:
             await client.close()
 
@@ -36,9 +36,9 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
         {"role": "system", "content": "Judge."},
         {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image"}]},
     )
-    picture = Picture(bytes(range(256)) * 8, "JPEG")
-    assert ask(judge, request_body("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
-    url = "data:image/jpeg;base64," + base64.b64encode(picture.content).decode()
+    picture = Picture(lambda: bytes(range(256)) * 8, "JPEG")
+    assert ask(judge, make_body("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
+    url = "data:image/jpeg;base64," + base64.b64encode(picture.read()).decode()
     assert provider.bodies == [{
         "model": "judge", "temperature": 0,
         "messages": [
@@ -51,7 +51,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
 def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judge) -> None:
     messages = ({"role": "user", "content": [{"type": "image"}]},)
     content = b"\x89" * 3_000_000
-    assert ask(judge, request_body("judge", {}, messages, Picture(content, "PNG"))).status == S.ANSWERED
+    assert ask(judge, make_body("judge", {}, messages, Picture(lambda: content, "PNG"))).status == S.ANSWERED
     sent = provider.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
     assert base64.b64decode(sent.partition(",")[2]) == content
 
@@ -59,7 +59,7 @@ def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judg
 @pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
 def test_no_text_moves_the_picture(text: str) -> None:
     messages = ({"role": "user", "content": [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": text}]},)
-    content = orjson.loads(request_body("m", {}, messages, Picture(b"abc", "PNG")))["messages"][0]["content"]
+    content = orjson.loads(request_body("m", {}, messages, Picture(lambda: b"abc", "PNG")))["messages"][0]["content"]
     assert [part.get("text") for part in content] == [text, None, text]
     assert content[1]["image_url"]["url"] == "data:image/png;base64,YWJj"
 
@@ -164,3 +164,18 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 )  # fmt: skip
 def test_what_counts_as_this_machine(address: str | None, expected: bool) -> None:
     assert is_loopback(Judge(model="m", base_url=address)) is expected
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 2])
+@pytest.mark.parametrize("n_pictures", [1, 2])
+def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(n_bytes: int, n_pictures: int) -> None:
+    content = bytearray((bytes(range(251)) * (n_bytes // 251 + 1))[:n_bytes])
+    messages = ({"role": "user", "content": [{"type": "image"}] * n_pictures},)
+    body = make_body("m", {}, messages, Picture(lambda: memoryview(content), "PNG"))
+    pieces = list(body)
+    whole = b"".join(pieces)
+    assert len(whole) == body.n_bytes
+    assert max(map(len, pieces)) < 3 * PIECE_BYTES
+    sent = [part["image_url"]["url"].partition(",")[2] for part in orjson.loads(whole)["messages"][0]["content"]]
+    assert [base64.b64decode(each) for each in sent] == [content] * n_pictures
+    content.append(1)  # a BufferError while anything still looks at the picture

@@ -44,7 +44,7 @@ def _messages(rubric: Rubric, values: Mapping[str, str | None]) -> str:
 
 def _sent(model: str, messages_json: str, png: bytes) -> list[dict[str, Any]]:
     """The messages as the provider reads them: what the engine sends."""
-    body = request_body(model, {}, json.loads(messages_json), Picture(png, "PNG"))
+    body = request_body(model, {}, json.loads(messages_json), Picture(lambda: png, "PNG"))
     messages: list[dict[str, Any]] = json.loads(body)["messages"]
     return messages
 

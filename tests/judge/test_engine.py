@@ -52,7 +52,9 @@ def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
                 if callable(make := options.get("stop")):
                     given["stop"] = make(stop)
                 async with open_gates(ledger, client, rubric, limits, "run") as gates:
-                    return await judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, gates=gates, **given)
+                    return await judge_requests(
+                        requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client, gates=gates, **given
+                    )
             finally:
                 await client.close()
 
@@ -260,7 +262,9 @@ def test_a_cancelled_run_stores_what_is_under_way(
         limits = Limits(concurrency=4, deadline_s=2)
         async with open_gates(ledger, client, rubric, limits, "run") as gates:
             given = {"limits": limits, "rubric": rubric, "gates": gates}
-            task = asyncio.create_task(judge_requests(requests, lambda _: Picture(b"png", "PNG"), ledger, client, **given))
+            task = asyncio.create_task(
+                judge_requests(requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client, **given)
+            )
             while provider.n < 4:
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -282,7 +286,7 @@ def test_a_ledger_that_fails_stops_the_asking(
         with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
             async with open_gates(full, client, rubric, limits, "run") as gates:
                 await judge_requests(
-                    requests, lambda _: Picture(b"", "PNG"), full, client, limits=limits, rubric=rubric, gates=gates
+                    requests, lambda _: Picture(lambda: b"", "PNG"), full, client, limits=limits, rubric=rubric, gates=gates
                 )
         await client.close()
 
@@ -349,7 +353,7 @@ def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, re
         try:
             async with open_gates(ledger, client, rubric, limits, "run") as gates:
                 return await judge_requests(
-                    requests, lambda _: Picture(b"png", "PNG"), ledger, client,
+                    requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client,
                     limits=limits, rubric=rubric, gates=gates, retries={},
                 )  # fmt: skip
         finally:
@@ -380,7 +384,7 @@ async def _gates(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limits, t
         await client.close()
 
 
-PICTURE = Picture(b"png", "PNG", 64, 64)
+PICTURE = Picture(lambda: b"png", "PNG", 64, 64)
 PRICED = Price(input_usd_per_million=1, output_usd_per_million=1)
 WORST = Estimate(10, 10, 10, 10, 9, 9, 0.1, 0.3)
 

@@ -92,7 +92,7 @@ def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Pat
 
 
 def _picture(_: str) -> Picture:
-    return Picture(b"png", "PNG", 512, 512)
+    return Picture(lambda: b"png", "PNG", 512, 512)
 
 
 def test_in_a_storm_every_item_ends_answered_or_typed_and_no_pause_is_broken(
