@@ -39,6 +39,7 @@ serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and bac
 
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/test_resuming.py -k two_nights
 	$(BIN)/python tests/torture/campaign.py
 
 format: $(VENV)/.dev  ## put the code in its standard form

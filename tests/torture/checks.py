@@ -1,8 +1,10 @@
 """What must hold after a crash, held against the provider's own log. Each check returns sentences of what is wrong."""
 
+import hashlib
+import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,54 +20,68 @@ CONCURRENCY = 8
 
 @dataclass
 class Watch:
-    """One lake through its crashes: what was stored when, and what the provider billed meanwhile."""
+    """One lake through its crashes: what was stored when, and what the provider billed meanwhile.
+
+    `versions` are the tables a reader may find, where they are known; `before` is stored already.
+    """
 
     lake: Path
     recorder: Recorder
+    n_samples: int = N_SAMPLES
+    before: frozenset[int] = frozenset()
+    versions: Sequence[pl.DataFrame] = ()
     stored: set[int] = field(default_factory=set)
     billed: Counter[int] = field(default_factory=Counter)
     n_maybe_billed: int = 0  # in flight at a crash: the ones that may be paid twice
-    n_start: int = 0
+    found: Counter[str] = field(default_factory=Counter)  # what was counted, for the campaign's table
 
     def __post_init__(self) -> None:
         self.n_start = len(self.recorder.billed)
+        self.stored = set(self.before)
 
     def after(self, end: Mapping[str, object]) -> list[str]:
         """Check what a run left behind, however it ended."""
-        wrong: list[str] = []
         stored, n_open = ledger_state(self.lake)
         billed = Counter(self.recorder.billed[self.n_start :])
-        lost = self.stored - stored
-        if lost:
-            wrong.append(f"stored replies are gone: {sorted(lost)}")
+        lost = sorted(self.stored - stored)
         again = sorted(number for number in self.stored if billed[number] != self.billed[number])
-        if again:
-            wrong.append(f"bought again though stored: {again}")
-        never = sorted(stored - set(billed))
-        if never:
-            wrong.append(f"stored and never billed: {never}")
+        never = sorted(stored - set(billed) - self.before)
         n_adrift = sum(billed.values()) - sum(self.billed.values()) - len(stored - self.stored)
-        if n_adrift > CONCURRENCY:
-            wrong.append(f"{n_adrift} replies were billed and not stored, more than the {CONCURRENCY} in flight")
-        if end["code"] == 70:
-            wrong.append(f"an error without a sentence of its own: {end['said']}")
+        unreadable = unreadable_files(self.lake)
+        self.found.update(
+            lost=len(lost), bought_again=len(again), unreadable=len(unreadable), acknowledged=len(stored - self.stored)
+        )
         self.n_maybe_billed += n_open
         self.stored, self.billed = stored, billed
-        return wrong + unreadable_files(self.lake)
+        wrong = {
+            f"stored replies are gone: {lost}": bool(lost),
+            f"bought again though stored: {again}": bool(again),
+            f"stored and never billed: {never}": bool(never),
+            f"{n_adrift} replies were billed and not stored, more than the {CONCURRENCY} in flight": n_adrift > CONCURRENCY,
+            f"an error without a sentence of its own: {end['said']}": end["code"] == 70,
+        }
+        return [sentence for sentence, is_so in wrong.items() if is_so] + unreadable + self._third_version()
 
     def at_the_end(self, end: Mapping[str, object], reference: pl.DataFrame) -> list[str]:
         """Check an undisturbed run after all: everything bought, little twice, and the table that should be."""
         wrong = self.after(end)
         if end["code"] != 0:
             wrong.append(f"the last run ended with {end['code']}: {end['said']}")
-        if set(self.billed) != set(range(N_SAMPLES)) or self.stored != set(range(N_SAMPLES)):
+        every = set(range(self.n_samples))
+        if set(self.billed) | self.before != every or self.stored != every:
             wrong.append("not every sample was asked and stored")
-        n_twice = sum(self.billed.values()) - N_SAMPLES
+        n_twice = sum(self.billed.values()) - len(every - self.before)
+        self.found.update(paid_twice=n_twice, in_flight=self.n_maybe_billed)
         if n_twice > self.n_maybe_billed:
             wrong.append(f"{n_twice} replies were paid twice, more than the {self.n_maybe_billed} that were in flight")
         if not wrong and not cells(self.lake).equals(reference):
             wrong.append("the table differs from that of an undisturbed run")
         return wrong
+
+    def _third_version(self) -> list[str]:
+        if not self.versions or any(cells(self.lake).equals(version) for version in self.versions):
+            return []
+        return ["a reader finds neither the old table nor the new one"]
 
 
 def ledger_state(lake: Path) -> tuple[set[int], int]:
@@ -102,3 +118,19 @@ def unreadable_files(lake: Path) -> list[str]:
 def cells(lake: Path) -> pl.DataFrame:
     """The current table, less what names the run."""
     return load_cells(current(lake)).drop("run_id")
+
+
+def digest_of(folder: Path) -> str:
+    """sha256 over the names and bytes of every file below a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def shape_of(lake: Path) -> str:
+    """What a crash left, less what is another in every run: which files there are, what the ledger holds.
+
+    Two lakes of one shape and one past go on alike.
+    """
+    names = sorted(re.sub(r"[0-9a-f]{8,}", "#", str(path.relative_to(lake))) for path in lake.rglob("*") if path.is_file())
+    return f"{ledger_state(lake)} {Counter(names)}"

@@ -1,6 +1,7 @@
-/* Preloaded into a child: makes the Nth write, fsync, rename or connect fail, kills the process there, or lets the disk fill up.
- * It counts only calls on files under one folder, and connects over TCP. Built and armed by faults.py. */
-#define _GNU_SOURCE
+/* Preloaded into a child: makes the Nth write, fsync, rename or connect fail, kills the process there, lets the disk fill up, or
+ * writes down what is synced, renamed and received. It counts only calls on files under one folder, and connects over TCP.
+ * Built by rig.py, armed by nursery.py. */
+#define _GNU_SOURCE /* memmem, RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +13,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-enum kind { WRITE, FSYNC, RENAME, CONNECT, N_KINDS };
+enum kind { WRITE, FSYNC, RENAME, CONNECT, BYTES, N_KINDS }; /* BYTES counts what WRITE writes */
 enum action { FAIL, KILL, FULL, TRACE };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
 static size_t root_length;
 static int is_armed, armed_kind, armed_action;
-static long counts[N_KINDS], nth, bytes_left;
+static long counts[N_KINDS], nth, bytes_left, struck_at_ns;
 static FILE *trace;
 
 /* kind, action, n: the nth call of the kind; with FULL, n bytes may still be written below the folder. */
@@ -38,7 +40,8 @@ void fault_arm(const char *folder, int kind, int action, long n) {
     is_armed = 1;
 }
 
-static void note(const char *what, const char *path, const char *to) {
+/* Also called from Python, for what no system call tells. */
+void fault_note(const char *what, const char *path, const char *to) {
     if (!trace) return;
     fprintf(trace, "%s\t%s\t%s\n", what, path, to);
     fflush(trace);
@@ -51,10 +54,13 @@ static void note_fd(const char *what, int fd) {
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length <= 0) return;
     path[length] = 0;
-    note(what, path, "");
+    fault_note(what, path, "");
 }
 
 long fault_count(int kind) { return counts[kind]; }
+
+/* Nanoseconds since 1970 of the first call that failed, 0 before. */
+long fault_struck_at_ns(void) { return struck_at_ns; }
 
 static int is_ours(int fd) {
     char link[64], path[PATH_MAX];
@@ -71,6 +77,7 @@ static int strike(enum kind kind, size_t n_bytes) {
     int error = 0;
     pthread_mutex_lock(&lock);
     long count = ++counts[kind];
+    counts[BYTES] += (long)n_bytes;
     if (armed_action == FULL) {
         if (kind == WRITE) {
             if ((long)n_bytes > bytes_left) error = ENOSPC;
@@ -79,6 +86,11 @@ static int strike(enum kind kind, size_t n_bytes) {
     } else if (kind == (enum kind)armed_kind && count == nth) {
         if (armed_action == KILL) kill(getpid(), SIGKILL);
         error = kind == CONNECT ? ECONNREFUSED : EIO;
+    }
+    if (error && !struck_at_ns) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        struck_at_ns = now.tv_sec * 1000000000L + now.tv_nsec;
     }
     pthread_mutex_unlock(&lock);
     return error;
@@ -97,18 +109,29 @@ ssize_t writev(int fd, const struct iovec *parts, int n_parts) {
     for (int i = 0; i < n_parts; i++) n += parts[i].iov_len;
     STRUCK(is_ours(fd), WRITE, n) return real(fd, parts, n_parts);
 }
-int fsync(int fd) { REAL(fsync); STRUCK(is_ours(fd), FSYNC, 0) note_fd("fsync", fd); return real(fd); }
-int fdatasync(int fd) { REAL(fdatasync); STRUCK(is_ours(fd), FSYNC, 0) note_fd("fsync", fd); return real(fd); }
+/* Noted once it is done: what comes after in the trace came after it. */
+static int synced(int fd, int result) {
+    if (!result) note_fd("fsync", fd);
+    return result;
+}
+int fsync(int fd) { REAL(fsync); STRUCK(is_ours(fd), FSYNC, 0) return synced(fd, real(fd)); }
+int fdatasync(int fd) { REAL(fdatasync); STRUCK(is_ours(fd), FSYNC, 0) return synced(fd, real(fd)); }
+ssize_t recv(int fd, void *data, size_t n, int flags) {
+    REAL(recv);
+    ssize_t n_read = real(fd, data, n, flags);
+    if (trace && n_read > 0 && memmem(data, n_read, "Reasoning: number", 17)) fault_note("received", "", "");
+    return n_read;
+}
 int rename(const char *from, const char *to) {
     REAL(rename);
     STRUCK(!strncmp(to, root, root_length), RENAME, 0)
-    note("rename", from, to);
+    fault_note("rename", from, to);
     return real(from, to);
 }
 int renameat(int a, const char *from, int b, const char *to) {
     REAL(renameat);
     STRUCK(!strncmp(to, root, root_length), RENAME, 0)
-    note("rename", from, to);
+    fault_note("rename", from, to);
     return real(a, from, b, to);
 }
 int connect(int fd, const struct sockaddr *address, socklen_t length) {

@@ -26,7 +26,7 @@ from schemas.errors import SalonError
 from tasks.stopping import heeding_sigterm
 from tasks.validate import expecting  # noqa: F401
 
-KINDS = ("write", "fsync", "rename", "connect")
+KINDS = ("write", "fsync", "rename", "connect", "bytes")
 ACTIONS = ("fail", "kill", "full", "trace")
 
 
@@ -35,34 +35,50 @@ def main() -> None:
     for line in sys.stdin:
         command = json.loads(line)
         siblings = [command | {"said": f"{command['said']}-{number}"} for number in range(command.get("n_at_once", 1))]
-        started = [(_fork(sibling), sibling, time.monotonic()) for sibling in siblings]
-        _strike_from_outside(started[0][0], command)
-        print(json.dumps([_end(*child) for child in started]), flush=True)
+        started = [(*_fork(sibling), sibling, time.monotonic()) for sibling in siblings]
+        struck = _strike_from_outside(*started[0][:2], command)
+        ends = [_end(child, ready, sibling, started_s) for child, ready, sibling, started_s in started]
+        ends[0] |= {"is_struck": struck is not None, "after_signal_s": None, "cpu_after_signal_s": None}
+        if struck is not None:
+            ends[0] |= {"after_signal_s": time.monotonic() - struck[0], "cpu_after_signal_s": ends[0]["cpu_s"] - struck[1]}
+        print(json.dumps(ends), flush=True)
+    os._exit(0)  # without the libraries' farewells
 
 
-def _fork(command: dict[str, Any]) -> int:
+def _fork(command: dict[str, Any]) -> tuple[int, int]:
+    """A child, and a pipe it writes to once it would heed a signal."""
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _child(command)
-    return child
+        _child(command, writing)
+    os.close(writing)
+    return child, reading
 
 
-def _end(child: int, command: dict[str, Any], started_s: float) -> dict[str, Any]:
+def _end(child: int, ready: int, command: dict[str, Any], started_s: float) -> dict[str, Any]:
     _, status, usage = os.wait4(child, 0)
+    os.close(ready)
     said = Path(command["said"]).read_text(errors="replace") if Path(command["said"]).exists() else ""
     end = {"code": os.waitstatus_to_exitcode(status), "wall_s": time.monotonic() - started_s, "said": said[-2000:]}
-    return end | {"cpu_s": usage.ru_utime + usage.ru_stime, "counts": _counts(command)}
+    return end | {"cpu_s": usage.ru_utime + usage.ru_stime} | _counts(command)
 
 
-def _strike_from_outside(child: int, command: dict[str, Any]) -> None:
-    """kill -9 or SIGTERM after a while, from this side."""
+def _strike_from_outside(child: int, ready: int, command: dict[str, Any]) -> tuple[float, float] | None:
+    """kill -9 or SIGTERM after a while, from this side. When, and the child's CPU seconds by then; None where it had ended."""
     if "after_s" not in command:
-        return
-    time.sleep(command["after_s"])
+        return None
+    os.read(ready, 1)
+    deadline_s = time.monotonic() + command["after_s"]
+    while time.monotonic() < deadline_s:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            return None
+        time.sleep(0.002)
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2].split()
     os.kill(child, signal.Signals[command["signal"]])
+    return time.monotonic(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _child(command: dict[str, Any]) -> None:
+def _child(command: dict[str, Any], ready: int) -> None:
     code = 70
     said = os.open(command["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(said, 1)
@@ -70,7 +86,7 @@ def _child(command: dict[str, Any]) -> None:
     try:
         random.seed()
         _arm(command)
-        code = _run(command)
+        code = _run(command, ready)
     except SalonError as error:
         print(error)
         code = error.exit_code
@@ -81,12 +97,23 @@ def _child(command: dict[str, Any]) -> None:
         os._exit(code)
 
 
-def _run(command: dict[str, Any]) -> int:
-    run = open_run(Path(command["file"]), judge_url=command["judge_url"])
+def _run(command: dict[str, Any], ready: int) -> int:
     with heeding_sigterm():
-        summary = run_pipeline(run, in_this_process, Reporter())
+        os.write(ready, b".")
+        run = open_run(Path(command["file"]), judge_url=command["judge_url"])
+        summary = run_pipeline(run, in_this_process, _Told())
     print(f"{summary.outcome} {summary.published.publication_id} asked {summary.asked.n_asked}")
     return 1 if summary.n_blocked else 0
+
+
+class _Told(Reporter):
+    """A reporter that has it written down, between the system's calls, when a reply is acknowledged."""
+
+    def advance(self, stage: str, n: int = 1) -> None:
+        """One more of the stage; a reply when the stage is judging."""
+        if stage == "judge" and n:
+            ctypes.CDLL(None).fault_note(b"acknowledged", b"", b"")
+        super().advance(stage, n)
 
 
 def _arm(command: dict[str, Any]) -> None:
@@ -119,14 +146,15 @@ def _killer(point: str, event: str, nth: int) -> Any:
 def _tell_counts(command: dict[str, Any]) -> None:
     if "kind" in command:
         library = ctypes.CDLL(None)
-        library.fault_count.restype = ctypes.c_long
+        library.fault_count.restype = library.fault_struck_at_ns.restype = ctypes.c_long
         counts = {kind: library.fault_count(number) for number, kind in enumerate(KINDS)}
-        Path(command["said"] + ".counts").write_text(json.dumps(counts))
+        told = {"counts": counts, "struck_at_ns": library.fault_struck_at_ns()}
+        Path(command["said"] + ".counts").write_text(json.dumps(told))
 
 
-def _counts(command: dict[str, Any]) -> dict[str, int]:
+def _counts(command: dict[str, Any]) -> dict[str, Any]:
     path = Path(command["said"] + ".counts")
-    return json.loads(path.read_text()) if path.exists() else {}
+    return dict(json.loads(path.read_text())) if path.exists() else {"counts": {}, "struck_at_ns": 0}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ class Recorder:
     def __init__(self, delay_s: float = 0.004) -> None:
         self.delay_s = delay_s
         self.billed: list[int] = []
+        self.arrived_ns: list[int] = []  # of each, by the machine's clock
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -67,6 +69,7 @@ class Recorder:
         body = await request.text()
         number = int(re.findall(r"sample number (\d+)", body)[-1])
         self.billed.append(number)
+        self.arrived_ns.append(time.time_ns())
         await asyncio.sleep(self.delay_s)
         text = f"Reasoning: number {number}.\nScore: {1 + number % 5}"
         message = {"role": "assistant", "content": text}
@@ -80,23 +83,32 @@ class Recorder:
         self._thread.join(10)
 
 
-def make_world(folder: Path) -> Path:
-    """Forty one-coloured pictures with a manifest, and the benchmark file beside them. Returns the file."""
-    pictures = folder / "pictures"
-    pictures.mkdir(parents=True)
-    with (pictures / "manifest.jsonl").open("w") as manifest:
-        for number in range(N_SAMPLES):
-            Image.new("RGB", (16, 16), (number, 255 - number, 7)).save(pictures / f"{number}.png")
-            row = {"image": f"{number}.png", "prompt": f"sample number {number}", "model": "m", "checkpoint": f"c{number % 2}"}
-            manifest.write(json.dumps(row) + "\n")
+def make_world(folder: Path, n_samples: int = N_SAMPLES) -> Path:
+    """One-coloured pictures with a manifest, and the benchmark file beside them. Returns the file."""
+    (folder / "pictures").mkdir(parents=True)
+    add_samples(folder, range(n_samples))
     file = folder / "benchmark.toml"
     file.write_text(BENCHMARK)
     return file
 
 
+def add_samples(folder: Path, numbers: range) -> None:
+    """More pictures at the manifest's end."""
+    pictures = folder / "pictures"
+    with (pictures / "manifest.jsonl").open("a") as manifest:
+        for number in numbers:
+            Image.new("RGB", (16, 16), (number, 255 - number, 7)).save(pictures / f"{number}.png")
+            row = {"image": f"{number}.png", "prompt": f"sample number {number}", "model": "m", "checkpoint": f"c{number % 2}"}
+            manifest.write(json.dumps(row) + "\n")
+
+
 @dataclass
 class Nursery:
-    """The process that forks the children. A child's end: code (negative: the signal), said, counts, wall_s, cpu_s."""
+    """The process that forks the children.
+
+    A child's end: code (negative: the signal), said, wall_s, cpu_s; is_struck, and after_signal_s until it ended; counts of
+    calls and struck_at_ns where a call was armed.
+    """
 
     scratch: Path
     _process: subprocess.Popen[str]
@@ -110,7 +122,7 @@ class Nursery:
     def run_at_once(self, n_children: int, file: Path, judge_url: str, **fault: Any) -> list[dict[str, Any]]:
         """Run it in n children at once; a signal strikes the first of them."""
         self.n_runs += 1
-        command = {"file": str(file), "judge_url": judge_url, "said": str(self.scratch / f"said-{self.n_runs}")}
+        command: dict[str, Any] = {"file": str(file), "judge_url": judge_url, "said": str(self.scratch / f"said-{self.n_runs}")}
         command |= {"root": str(file.parent / "lake"), "n_at_once": n_children} | fault
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -125,6 +137,7 @@ class Nursery:
 def nursery(scratch: Path) -> Iterator[Nursery]:
     """A nursery with the faults preloaded. Needs a C compiler."""
     assert COMPILER is not None
+    scratch.mkdir(parents=True, exist_ok=True)
     library = scratch / "faults.so"
     source = Path(__file__).with_name("faults.c")
     subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
@@ -136,4 +149,12 @@ def nursery(scratch: Path) -> Iterator[Nursery]:
     try:
         yield Nursery(scratch, process)
     finally:
-        process.communicate(timeout=30)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()  # which ends it
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()

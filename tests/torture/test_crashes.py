@@ -1,6 +1,7 @@
 """The short form: a kill at every named point, some faults of each kind, a full disk, SIGTERM. The long form: `make torture`."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 from checks import CONCURRENCY, Watch, cells
 from points import POINTS
-from rig import COMPILER, Nursery, Recorder, make_world, nursery
+from rig import COMPILER, N_SAMPLES, Nursery, Recorder, make_world, nursery
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed")
 
@@ -97,19 +98,30 @@ def test_eight_at_once_buy_each_reply_once_and_publish_once(
     assert max(end["wall_s"] for end in ends[1:]) < 55  # nobody waited for the dead one's claims to expire
 
 
-def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(
-    children: Nursery, recorder: Recorder, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def trace(children: Nursery, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """The system's own calls of a run with so many requests at once, each run made once; the lake beside it."""
+
+    @cache
+    def traced(concurrency: int) -> Path:
+        file = make_world(tmp_path_factory.mktemp("traced"))
+        file.write_text(file.read_text().replace("concurrency = 8", f"concurrency = {concurrency}"))
+        assert children.run(file, recorder.url, kind="write", action="trace", n=0)["code"] == 0
+        return file.parent / "lake.trace"
+
+    return traced
+
+
+def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(trace: Callable[[int], Path]) -> None:
     """The order of the system's own calls: fsync(file), rename, fsync(folder), for every file that readers look at."""
-    file = make_world(tmp_path / "world")
-    lake = tmp_path / "world" / "lake"
-    assert children.run(file, recorder.url, kind="write", action="trace", n=0)["code"] == 0
-    calls = [line.split("\t") for line in lake.with_name("lake.trace").read_text().splitlines()]
+    lake = trace(8).with_name("lake")
+    calls = [line.split("\t") for line in trace(8).read_text().splitlines()]
     synced: set[str] = set()
     n_seen = 0
     for place, (what, source, target) in enumerate(calls):
         if what == "fsync":
             synced.add(source)
+        if what != "rename":
             continue
         synced |= {target + path[len(source) :] for path in synced if path == source or path.startswith(f"{source}/")}
         if _is_apart(lake, target):
@@ -120,6 +132,25 @@ def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(
         assert set(files) <= synced, f"{target} took its place before it was on the disk"
         assert ["fsync", str(arrived.parent), ""] in calls[place:], f"the folder of {target} is not synced after the rename"
     assert n_seen > 10
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_reply_is_on_the_disk_before_anyone_is_told(trace: Callable[[int], Path], concurrency: int) -> None:
+    """The order of the system's own calls: the reply's bytes are received, the ledger's log is synced, the reply is acknowledged.
+
+    With one request in flight that is said of each reply. With eight, no more are acknowledged than had arrived at the last sync.
+    """
+    n_received = n_durable = n_acknowledged = 0
+    for line in trace(concurrency).read_text().splitlines():
+        what, path, _ = line.split("\t")
+        if what == "received":
+            n_received += 1
+        elif what == "fsync" and path.endswith("/ledger.db-wal"):
+            n_durable = n_received
+        elif what == "acknowledged":
+            n_acknowledged += 1
+            assert n_acknowledged <= n_durable, "a reply was acknowledged before it was on the disk"
+    assert n_acknowledged == n_received == N_SAMPLES
 
 
 def _is_apart(lake: Path, target: str) -> bool:

@@ -25,12 +25,12 @@ from flows.telling.progress import Reporter
 RUN_DATE = date(2026, 3, 4)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="two minutes and three Prefect servers: in `make torture`"),
+    pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="six minutes and three Prefect servers: in `make torture`"),
 ]
 START_LIMIT_S = 120
-RUN_LIMIT_S = 180
-AWAY_S = 3.0  # on top of the seconds the server takes to start again
-DELAY_S = 2.5  # of each reply: with 8 at once, 40 take 12.5 s
+RUN_LIMIT_S = 400
+AWAY_S = 120.0  # on top of the seconds the server takes to start again
+DELAY_S = 30.0  # of each reply: with 8 at once, 40 take 150 s, so that the server is back while some are still to be asked
 
 
 class PrefectServer:
@@ -108,7 +108,8 @@ def test_the_prefect_api_gone_in_mid_run_and_back(
 ) -> None:
     """The run ends with 0, or with 3 and the same command goes on. Each reply is bought once, whatever Prefect knows of it."""
     file = make_world(tmp_path / "world")
-    file.write_text(file.read_text().replace('model = "recorder"', f'model = "recorder"\nbase_url = "{recorder.url}"'))
+    patient = file.read_text().replace("deadline_s = 5", f"deadline_s = {DELAY_S + 30}")
+    file.write_text(patient.replace('model = "recorder"', f'model = "recorder"\nbase_url = "{recorder.url}"'))
     watch = Watch(file.parent / "lake", recorder)
     run = start_run(file, server.url)
     try:
@@ -117,6 +118,7 @@ def test_the_prefect_api_gone_in_mid_run_and_back(
         n_at_kill, killed_s = len(recorder.billed), time.monotonic()
         if is_back:
             time.sleep(AWAY_S)
+            assert run.poll() is None, "the run was over before the server was back"
             server.start()
         end = end_of(run) | {"ended_after_s": round(time.monotonic() - killed_s, 1)}
     finally:

@@ -1,0 +1,129 @@
+"""Hostile pictures by name, each opened alone: what it is answered, how much memory and processor time it took."""
+
+import io
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tasks.ingest.decoding import Decoder
+from tasks.ingest.images import OpenedImage
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and time of a process are read from /proc")
+MAX_PEAK_BYTES = 300 * 1024 * 1024
+MAX_CPU_S = 2.0
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width: int, height: int, data: bytes, *extra: bytes, depth: int = 8, color: int = 0) -> bytes:
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def rows(side: int, n_bytes: int) -> bytes:
+    """The compressed rows of a square: kilobytes that are megabytes."""
+    packer = zlib.compressobj(1)
+    return b"".join(packer.compress(b"\0" + b"\x55" * (side * n_bytes)) for _ in range(side)) + packer.flush()
+
+
+def save(image: Image.Image, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def jpeg_of_scans(n: int) -> bytes:
+    """A progressive JPEG whose last scan, 42 bytes that go over every pixel, stands there n times more."""
+    content = save(Image.new("L", (2000, 2000), 128), "JPEG", progressive=True)
+    last = content.rindex(b"\xff\xda")
+    return content[:-2] + content[last:-2] * n + content[-2:]
+
+
+def frames(kind: str, n: int, side: int) -> bytes:
+    each = [Image.new("L", (side, side), number % 256) for number in range(n)]
+    return save(each[0], kind, save_all=True, append_images=each[1:])
+
+
+def tiff(width: int, height: int, *tags: tuple[int, int, int, int]) -> bytes:
+    """A TIFF of tags alone; its pixels would stand at 8."""
+    every = sorted(
+        [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (262, 3, 1, 1), (273, 4, 1, 8), (278, 4, 1, height), *tags]
+    )
+    entries = b"".join(struct.pack("<HHII", *tag) for tag in every)
+    return b"II*\0" + struct.pack("<I", 8) + struct.pack("<H", len(every)) + entries + bytes(4)
+
+
+SMALL_JPEG = save(Image.new("L", (8, 8)), "JPEG")
+BOMB = zlib.compress(bytes(80_000_000))
+BROKEN, LARGE, NONE = "broken_image", "too_many_pixels", "not_an_image"
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "png: 50,000 pixels square in 100 bytes": (lambda: png(50_000, 50_000, b""), LARGE),
+    "png: 4 billion by 1": (lambda: png(2**31 - 1, 1, b""), LARGE),
+    "png: no width": (lambda: png(0, 5, b""), NONE),
+    "png: the most that is allowed, 16 bits and alpha": (lambda: png(5000, 5000, rows(5000, 8), color=6, depth=16), "ok"),
+    "png: more pixels than it says, a bomb": (lambda: png(2, 2, BOMB), "ok"),
+    "png: a text chunk that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"zTXt", b"k\0\0" + BOMB)), BROKEN),
+    "png: international text that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"iTXt", b"k\0\1\0\0\0" + BOMB)), BROKEN),
+    "png: a colour profile that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"iCCP", b"k\0\0" + BOMB)), BROKEN),
+    "png: a hundred thousand text chunks": (lambda: png(1, 1, rows(1, 1), chunk(b"tEXt", b"k\0v") * 100_000), "ok"),
+    "png: a chunk that says it is 2 GB": (lambda: png(1, 1, rows(1, 1))[:33] + b"\x7f\xff\xff\xffIDAT" + bytes(9), BROKEN),
+    "jpeg: 10,000 scans": (lambda: jpeg_of_scans(9_994), BROKEN),
+    "jpeg: 65,500 pixels square": (lambda: SMALL_JPEG.replace(b"\0\x08\0\x08", b"\xff\xdc\xff\xdc"), LARGE),
+    "jpeg: the most that is allowed, on its side": (lambda: save(Image.new("RGB", (5000, 5000)), "JPEG", exif=_turned()), "ok"),
+    "gif: a screen of 65,535 square": (lambda: b"GIF89a" + b"\xff" * 4 + b"\0\0\0," + bytes(4) + b"\xff" * 4 + bytes(9), LARGE),
+    "gif: 2,000 frames": (lambda: frames("GIF", 2_000, 16), "ok"),
+    "tiff: 60,000 pixels square": (lambda: tiff(60_000, 60_000), LARGE),
+    "tiff: a strip of 4 GB": (lambda: tiff(5, 5, (279, 4, 1, 2**32 - 1)), "ok"),
+    "tiff: a directory that leads to itself": (lambda: tiff(5, 5)[:-4] + struct.pack("<I", 8), "ok"),
+    "bmp: 20,000 pixels square": (
+        lambda: save(Image.new("L", (8, 8)), "BMP").replace(struct.pack("<ii", 8, 8), struct.pack("<ii", 20_000, 20_000)),
+        LARGE,
+    ),
+    "blp: 284 bytes that a decoder left on takes 655 MB for": (lambda: b"BLP2" + b"\1\0\0\0" + bytes(276), NONE),
+    "eps: a program": (lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(x) run\n", NONE),
+    "svg: with a file of this machine": (lambda: b'<svg><image href="file:///etc/passwd"/></svg>', NONE),
+    "a zip": (lambda: b"PK\x03\x04" + bytes(99), NONE),
+    "a pickle": (lambda: b"\x80\x04\x95" + bytes(99), NONE),
+}  # fmt: skip
+
+
+def _turned() -> Image.Exif:
+    found = Image.Exif()
+    found[0x0112] = 6
+    return found
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[Decoder]:
+    started = Decoder()
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_picture_is_a_status_and_takes_little(one: Decoder, name: str) -> None:
+    """Peak memory of the decoding process, reset before each picture, and the processor time it took for this one alone."""
+    make, expected = HOSTILE[name]
+    content, process = make(), Path(f"/proc/{one._process.pid}")
+    (process / "clear_refs").write_text("5")
+    before_s = _cpu_s(process)
+    found = one.open(content)
+    assert one.is_living, f"{name} ended the process"
+    peak_kb = next(int(line.split()[1]) for line in (process / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    assert ("ok" if isinstance(found, OpenedImage) else found.status) == expected
+    assert peak_kb * 1024 < MAX_PEAK_BYTES
+    assert _cpu_s(process) - before_s < MAX_CPU_S
+
+
+def _cpu_s(process: Path) -> float:
+    """User and system seconds, from the fields behind the name."""
+    fields = (process / "stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
