@@ -49,13 +49,14 @@ def _answer(content: bytes, opened: OpenedImage | RefusedImage) -> tuple[bytes, 
 
 
 def _receive(asked: socket.socket, n_bytes: int) -> bytes:
-    received = bytearray()
+    """Exactly so many bytes; none where the socket closed before. Most often they come whole and are copied once."""
+    received = asked.recv(n_bytes, socket.MSG_WAITALL)
     while len(received) < n_bytes:
-        piece = asked.recv(min(n_bytes - len(received), 1 << 20))
+        piece = asked.recv(n_bytes - len(received), socket.MSG_WAITALL)
         if not piece:
             return b""
         received += piece
-    return bytes(received)
+    return received
 
 
 if __name__ == "__main__":

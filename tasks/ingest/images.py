@@ -22,6 +22,9 @@ MAX_WEBP_PIXELS = 15_000_000  # its decoder holds the picture four times over: 1
 PNG_COMPRESSION = 3  # level 6 takes twice the time for 2 % less
 
 _SHOWN_AS_THEY_ARE = {"PNG", "JPEG", "WEBP"}
+_JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
+_ORIENTATION_STANDS_IN = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")  # Pillow's names of what it may stand in
+_JPEG_END, _PNG_END = b"\xff\xd9", b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _ORIENTATION_TAG = 0x0112
 _UPRIGHT = 1
 _UPRIGHT_BY = {  # EXIF 2.32, tag 0x0112: what undoes each orientation
@@ -81,6 +84,28 @@ def open_image(content: bytes) -> OpenedImage | RefusedImage:
         return RefusedImage(SampleStatus.BROKEN_IMAGE, f"decoding failed: {type(error).__name__}: {quote(str(error))}")
 
 
+def open_header(content: bytes) -> OpenedImage | None:
+    """A clean JPEG or PNG as its header describes it, no pixel decoded: what open_image says of it where its data is whole.
+
+    None where it is of another kind, would be re-encoded, does not end in its end marker, or raises anything: open_image says
+    more. Only for pictures that are trusted: what is wrong between header and end is not seen.
+    """
+    if not content.startswith((_JPEG, _PNG)) or len(content) > MAX_FILE_BYTES or not content.endswith((_JPEG_END, _PNG_END)):
+        return None
+    _expect_decoder_warnings()
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as image:
+            kind = image.format or ""
+            is_upright = not any(name in image.info for name in _ORIENTATION_STANDS_IN) or _orientation(image) == _UPRIGHT
+            is_clean = is_upright and kind in _SHOWN_AS_THEY_ARE and not _is_deep(image) and _is_plain(image, content)
+            is_one = end_of_image(kind, content) == len(content) and not getattr(image, "is_animated", False)
+            if is_clean and is_one and not _too_many_pixels(image.size):
+                return OpenedImage(content, kind, "none", image.width, image.height)
+    except Exception:  # noqa: BLE001  decoding tells which of all it is
+        return None
+    return None
+
+
 def prepare_decoders() -> None:
     """Import every decoder now: a process that bounds itself does so afterwards."""
     Image.init()
@@ -110,7 +135,7 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
     """Load the first frame; where it is not clean, take the steps that make it 8-bit grey or RGB."""
     kind = image.format or ""
     steps = ["first_frame"] if kind == "MPO" or getattr(image, "is_animated", False) else []
-    deep = image.mode.startswith("I;16") or any(";16" in str(tile[3]) for tile in image.tile)
+    deep = _is_deep(image)
     image.load()
     refusal = _too_many_pixels(image.size)  # a GIF frame may enlarge its screen
     if refusal:
@@ -128,6 +153,11 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
     steps += ["16_bit_scaled"] if deep else []
     return _Decoded(to_plain(image, steps), orientation, steps)
+
+
+def _is_deep(image: ImageFile.ImageFile) -> bool:
+    """Whether it has 16 bits a channel; told before its pixels are loaded."""
+    return image.mode.startswith("I;16") or any(";16" in str(tile[3]) for tile in image.tile)
 
 
 def _is_plain(image: Image.Image, content: bytes) -> bool:

@@ -58,6 +58,12 @@ def columns_read(source: ResolvedSource) -> set[str]:
     return {*wanted, *(str(steps(pointer)[0]) for pointer in wanted)}
 
 
+class UndecodedSample(Sample):
+    """A sample of a source whose pictures need not be decoded: a clean one's header is enough."""
+
+    __slots__ = ()
+
+
 def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> Sample:
     """The row as a Sample; what cannot be used becomes a status. Raises SourceError where a needed column is not there."""
     is_usable = row.status is SampleStatus.OK
@@ -75,7 +81,7 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
         _need_model(row, source, places)
         problem = (SampleStatus.MISSING_VALUE, "the row does not say which model made it")
     image = taken.get("image") or NO_PICTURE
-    return Sample(
+    return (Sample if source.is_decoded else UndecodedSample)(
         source=source.name,
         source_key=source.key(row.key),
         model=model or UNNAMED,

@@ -15,8 +15,9 @@ from tasks.ingest.addresses import shown_url
 from tasks.ingest.decoding import open_bounded
 from tasks.ingest.fetching import fetch
 from tasks.ingest.identity import sample_id
-from tasks.ingest.images import OpenedImage
+from tasks.ingest.images import OpenedImage, open_header
 from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
+from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.text_flags import text_flags
 
 MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
@@ -92,7 +93,8 @@ def _open_one(sample: Sample, content: bytes | RefusedPath | None) -> dict[str, 
         if isinstance(content, RefusedPath):
             status, detail = content.status, content.detail
         elif content is not None:
-            opened = open_bounded(content)
+            undecoded = open_header(content) if isinstance(sample, UndecodedSample) else None
+            opened = undecoded or open_bounded(content)
             if isinstance(opened, OpenedImage):
                 shown = opened
             else:

@@ -37,6 +37,7 @@ class ResolvedSource:
     checkpoints: frozenset[str] | None = None
     has_checkpoint_in_path: bool = False
     remote_hosts: tuple[str, ...] = ()
+    is_decoded: bool = True  # False: a clean picture's header is enough
 
     @property
     def root(self) -> Path:
@@ -103,6 +104,7 @@ def _resolve(
         checkpoints=wanted,
         has_checkpoint_in_path="checkpoint" in filled,
         remote_hosts=tuple(source.remote_hosts),
+        is_decoded=getattr(source, "decode", "full") == "full",
     )
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses import CheckStatus
-from schemas.tables import CHECKS, QUARANTINE, TABLES
+from schemas.tables import CHECKS, QUARANTINE
 from tasks.store import Lake
+from tasks.validate.dealing import PARTITIONS, ROWS_AT_ONCE, dealt
 from tasks.validate.expectations import all_checks
 from tasks.validate.expecting import Outcome, evaluate
-from tasks.validate.frames import check_frames, read_tables
+from tasks.validate.frames import batches
 from tasks.validate.gate import decide
 
 
@@ -37,27 +37,19 @@ def validate(
     rubrics: Mapping[str, Rubric],
     run_id: str,
     docs_folder: Path | None,
+    rows_at_once: int = ROWS_AT_ONCE,
 ) -> ValidationResult:
-    """Check the five stored tables of a run against their schemas, the rubrics and one another.
+    """Check the five stored tables of a run against their schemas, the rubrics and one another, some rows at a time.
 
     Nothing is changed; Data Docs are written to `docs_folder` where one is given. Raises StoreError where a partition is not
     there and CorruptLakeError where a stored column is not of its declared type.
     """
-    stored = read_tables(lake, dataset_id=dataset_id, plan_id=plan_id, snapshot_id=snapshot_id, reading_id=reading_id)
-    frames = check_frames(stored, rubrics)
-    outcomes = evaluate(frames, all_checks(rubrics), docs_folder)
-    keys = {outcome.check.name: _failing_keys(outcome, frames[outcome.check.table]) for outcome in outcomes}
-    partitions = {
-        "samples": dataset_id, "judgements": plan_id, "requests": plan_id, "replies": snapshot_id, "scores": reading_id,
-    }  # fmt: skip
-    is_blocked, sentences = decide(outcomes, keys, partitions)
+    ids = {"dataset_id": dataset_id, "plan_id": plan_id, "snapshot_id": snapshot_id, "reading_id": reading_id}
+    with dealt(lake, ids, rows_at_once) as stored:
+        outcomes = evaluate(batches(stored, rubrics), all_checks(rubrics), docs_folder)
+    keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
+    is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
     return ValidationResult(_checks(outcomes, keys, run_id), _quarantine(outcomes, keys, run_id), is_blocked, sentences)
-
-
-def _failing_keys(outcome: Outcome, frame: pl.DataFrame) -> list[str]:
-    """The failing rows' keys, canonical JSON, in the table's order."""
-    rows = frame.select(TABLES[outcome.check.table].key)[sorted(outcome.failing_rows)]
-    return [orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode() for row in rows.iter_rows(named=True)]
 
 
 def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:

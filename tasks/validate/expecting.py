@@ -3,44 +3,52 @@
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 
 from schemas.statuses import CheckSeverity
+from tasks.validate.dealing import ROW
 from tasks.validate.declared import Check
+from tasks.validate.frames import Batch
 
-MAX_BATCH_ROWS = 1_000_000
-MAX_FAILING_ROWS = 1_000  # rows of one check in one batch that are reported by key; all are counted
+MAX_FAILING_ROWS = 1_000  # rows of one check that are reported by key; all are counted
 
-_ROW = "row"  # the row's number in its table, the index of the frame: what Great Expectations reports a failing row by
 _MARKUP = {ord(character): f"%{ord(character):02X}" for character in "%&<>\"'$`"}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one check ended on a whole table. `failing_rows` are row numbers; `error` is set where the check itself broke."""
+    """How one check ended on a whole table, or on a batch of it.
+
+    `failing` are numbers and keys of failing rows in the table's order; `error` is set where the check itself broke.
+    """
 
     check: Check
     is_passed: bool
     n_checked: int
     n_failing: int
-    failing_rows: tuple[int, ...] = ()
+    failing: tuple[tuple[int, str], ...] = ()
     error: str | None = None
 
 
-def evaluate(frames: Mapping[str, pl.DataFrame], checks: Sequence[Check], docs_folder: Path | None) -> list[Outcome]:
-    """Run every check on its table's frame: one outcome for each, in order. Writes Data Docs where a folder is given."""
+def evaluate(batches: Iterable[Batch], checks: Sequence[Check], docs_folder: Path | None) -> list[Outcome]:
+    """Run every check on its table's batches: one outcome for each, in order. Writes Data Docs where a folder is given."""
     found: dict[str, list[Outcome]] = {check.name: [] for check in checks}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library warns of what it imports itself
         context = _context(docs_folder)
-        for table, frame in frames.items():
-            of_table = [check for check in checks if check.table == table]
-            for outcome in _run_table(context, table, frame, of_table):
+        definitions: dict[str, Any] = {}
+        for batch in batches:
+            table = batch.table.name
+            mine = [check for check in checks if check.table == table]
+            if table not in definitions:
+                definitions[table] = _definition(context, table, mine)
+            for outcome in _run(definitions[table], batch, mine):
                 found[outcome.check.name].append(outcome)
         if docs_folder is not None:
             context.build_data_docs()
@@ -72,24 +80,27 @@ def _context(docs_folder: Path | None) -> Any:
     return context
 
 
-def _run_table(context: Any, table: str, frame: pl.DataFrame, checks: Sequence[Check]) -> Iterator[Outcome]:
-    """One suite for the table, run on each of its batches."""
+def _definition(context: Any, table: str, checks: Sequence[Check]) -> Any:
+    """One suite for the table, to be run on each of its batches."""
     import great_expectations as gx
 
-    by_name = {check.name: check for check in checks}
     suite = context.suites.add(gx.ExpectationSuite(name=table, expectations=[_expectation(check) for check in checks]))
     asset = context.data_sources.get("lake").add_dataframe_asset(table)
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(name=table, data=asset.add_batch_definition_whole_dataframe("rows"), suite=suite)
-    )
+    data = asset.add_batch_definition_whole_dataframe("rows")
+    return context.validation_definitions.add(gx.ValidationDefinition(name=table, data=data, suite=suite))
+
+
+def _run(definition: Any, batch: Batch, checks: Sequence[Check]) -> Iterator[Outcome]:
+    by_name = {check.name: check for check in checks}
     # Failing rows come by the frame's unnamed index: a named one costs 20 µs a failing row, half a minute where all of 1M fail.
     result_format = {"result_format": "SUMMARY", "partial_unexpected_count": MAX_FAILING_ROWS}
-    for batch in _batches(_presented(frame, checks), checks):
-        # Integers and flags with nulls stay exact as objects; plain pandas would make floats of them.
-        rows = batch.to_arrow().to_pandas(integer_object_nulls=True).set_index(_ROW).rename_axis(None)
-        result = definition.run(batch_parameters={"dataframe": rows}, result_format=result_format)
-        for one in result.results:
-            yield _outcome(by_name[one.expectation_config.meta["check"]], one, batch.height)
+    # Integers and flags with nulls stay exact as objects; plain pandas would make floats of them.
+    shown = _presented(batch.frame, checks).to_arrow()
+    rows = shown.to_pandas(integer_object_nulls=True, self_destruct=True).set_index(ROW).rename_axis(None)
+    del shown
+    result = definition.run(batch_parameters={"dataframe": rows}, result_format=result_format)
+    for one in result.results:
+        yield _outcome(by_name[one.expectation_config.meta["check"]], one, batch)
 
 
 def _expectation(check: Check) -> Any:
@@ -116,7 +127,7 @@ def _presented(frame: pl.DataFrame, checks: Sequence[Check]) -> pl.DataFrame:
     read = {column for check in checks if check.expectation != "ExpectColumnValuesToNotBeNull" for column in check.columns}
     columns = [_shown(frame, name) for name in sorted(read)]
     columns += [pl.when(pl.col(name).is_not_null()).then(1).alias(name) for name in sorted(nulls_only - read)]
-    return frame.select(columns).with_row_index(_ROW)
+    return frame.select(ROW, *columns)
 
 
 def _shown(frame: pl.DataFrame, name: str) -> pl.Expr:
@@ -126,26 +137,24 @@ def _shown(frame: pl.DataFrame, name: str) -> pl.Expr:
     return column.str.replace_many([chr(code) for code in _MARKUP], list(_MARKUP.values()))
 
 
-def _batches(frame: pl.DataFrame, checks: Sequence[Check]) -> Iterator[pl.DataFrame]:
-    """The frame in batches of about a million rows at most; rows with one key are in one batch, so uniqueness is exact."""
-    n_batches = -(-frame.height // MAX_BATCH_ROWS)
-    if n_batches <= 1:
-        yield frame
-        return
-    unique = next(check for check in checks if check.name.endswith(".key.is_unique"))
-    numbered = frame.with_columns(pl.col(unique.columns[0]).hash().mod(n_batches).alias("batch"))
-    yield from numbered.partition_by("batch", include_key=False)
-
-
-def _outcome(check: Check, one: Any, n_rows: int) -> Outcome:
-    result = one.result
+def _outcome(check: Check, one: Any, batch: Batch) -> Outcome:
+    result, n_rows = one.result, batch.frame.height
     error = _error(one.exception_info)
     if error is not None:
         return Outcome(check, is_passed=False, n_checked=n_rows, n_failing=0, error=error)
-    rows = tuple(int(row) for row in result.get("partial_unexpected_index_list") or ())
+    rows = [int(row) for row in result.get("partial_unexpected_index_list") or ()]
     n_checked = n_rows - int(result.get("missing_count") or 0)
     n_failing = int(result.get("unexpected_count") or 0)
-    return Outcome(check, is_passed=bool(one.success), n_checked=n_checked, n_failing=n_failing, failing_rows=rows)
+    return Outcome(check, is_passed=bool(one.success), n_checked=n_checked, n_failing=n_failing, failing=_keys(batch, rows))
+
+
+def _keys(batch: Batch, rows: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """The rows' numbers and keys, canonical JSON, in the table's order."""
+    if not rows:
+        return ()
+    found = batch.frame.filter(pl.col(ROW).is_in(rows)).select(ROW, *batch.table.key)
+    keys = (orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode() for row in found.drop(ROW).iter_rows(named=True))
+    return tuple(zip(found[ROW], keys, strict=True))
 
 
 def _error(info: Mapping[str, Any]) -> str | None:
@@ -163,12 +172,12 @@ def _merged(check: Check, outcomes: Sequence[Outcome]) -> Outcome:
     together = any if check.is_of_table else all
     error = next((outcome.error for outcome in outcomes if outcome.error), None)
     is_passed = error is None and together(outcome.is_passed for outcome in outcomes)
-    rows = tuple(row for outcome in outcomes for row in outcome.failing_rows)[:MAX_FAILING_ROWS]
+    failing = sorted(row for outcome in outcomes for row in outcome.failing)[:MAX_FAILING_ROWS]
     return Outcome(
         check,
         is_passed=is_passed,
         n_checked=sum(outcome.n_checked for outcome in outcomes),
         n_failing=0 if is_passed else sum(outcome.n_failing for outcome in outcomes),
-        failing_rows=() if is_passed else rows,
+        failing=() if is_passed else tuple(failing),
         error=error,
     )

@@ -4,134 +4,133 @@ A column made here is null where it does not apply: an earlier check speaks for 
 score is off the scale, the other table has no rows). So one fault fails one check. What must hold is in expectations.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
-from schemas.errors import CorruptLakeError
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.store import Lake
+from tasks.validate.dealing import CELL, ROW, Buckets
 from tasks.validate.scales import unreadable_facts
 from tasks.validate.score_frame import score_frame
 
 CHECKED_TABLES = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 
-# Texts that no check reads beyond "is it null" and that may be large stay on disk.
-_LEFT_OUT = frozenset({"image", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
-
-_CELL = ["rubric_id", "judge_model", "model", "checkpoint"]
-
 
 @dataclass(frozen=True, slots=True)
-class StoredTables:
-    """The five tables of a run, read back from the lake."""
+class Batch:
+    """Some rows of a table with the columns made for its checks, and ROW, each row's number in the whole table."""
 
-    samples: pl.DataFrame
-    judgements: pl.DataFrame
-    requests: pl.DataFrame
-    replies: pl.DataFrame
-    scores: pl.DataFrame
+    table: Table
+    frame: pl.DataFrame
 
 
-def read_tables(lake: Lake, *, dataset_id: str, plan_id: str, snapshot_id: str, reading_id: str) -> StoredTables:
-    """The stored columns the checks need. Raises CorruptLakeError where a column is missing or of another type."""
-    return StoredTables(
-        samples=_read(lake, SAMPLES, dataset_id),
-        judgements=_read(lake, JUDGEMENTS, plan_id),
-        requests=_read(lake, REQUESTS, plan_id),
-        replies=_read(lake, REPLIES, snapshot_id),
-        scores=_read(lake, SCORES, reading_id),
-    )
+def batches(stored: Buckets, rubrics: Mapping[str, Rubric]) -> Iterator[Batch]:
+    """Every row of the five tables once, a bucket in memory at a time. A table without rows is one empty batch."""
+    answers: list[pl.DataFrame] = []
+    for number in range(stored.n):
+        requests, replies, scores = (stored.rows(table, number) for table in (REQUESTS, REPLIES, SCORES))
+        links = stored.links(number)
+        answers.append(_answers(links, requests, replies))
+        scores = score_frame(scores, requests, replies, rubrics, stored)
+        asked = _requests(requests, replies, scores, links, rubrics, stored)
+        found = _among("request_key", requests, REQUESTS, stored)
+        yield from _some(stored, REQUESTS, asked, number)
+        yield from _some(stored, REPLIES, replies.with_columns(has_request=found), number)
+        yield from _some(stored, SCORES, scores, number)
+    of_judgements = _of_cells(answers)
+    del answers
+    for number in range(stored.n):
+        samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
+        has_judgement = _among("sample_id", judgements, JUDGEMENTS, stored)
+        yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=has_judgement), number)
+        yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored), number)
 
 
-def check_frames(stored: StoredTables, rubrics: Mapping[str, Rubric]) -> dict[str, pl.DataFrame]:
-    """For each table's name its columns and the columns made for the checks, rows in stored order."""
-    scores = score_frame(stored.scores, stored.requests, stored.replies, rubrics)
-    return {
-        "samples": stored.samples.with_columns(
-            has_judgement=_is_among("sample_id", stored.judgements, "sample_id"),
-        ),
-        "judgements": _judgements(stored),
-        "requests": _requests(stored, scores, rubrics),
-        "replies": stored.replies.with_columns(has_request=_is_among("request_key", stored.requests, "request_key")),
-        "scores": scores,
-    }
+def _some(stored: Buckets, table: Table, frame: pl.DataFrame, number: int) -> Iterator[Batch]:
+    if frame.height or (number == 0 and stored.is_empty(table)):
+        yield Batch(table, frame)
 
 
-def _read(lake: Lake, table: Table, key: str) -> pl.DataFrame:
-    fields = [field for field in table.schema() if field.name not in _LEFT_OUT]
-    empty = pl.DataFrame(table.schema().empty_table().select([field.name for field in fields]))
-    paths = list(lake.parts(table, key))
-    for path in paths:
-        stored = pq.read_schema(path)
-        for field in fields:
-            found = stored.field(field.name).type if field.name in stored.names else "not there"
-            if found != field.type:
-                raise CorruptLakeError(
-                    f"{path}: column {field.name} is {found}, not {field.type}; delete {lake.marker(table, key)} and run again"
-                )
-    # All parts in one scan: read one by one, a thousand of them cost more than twice as much.
-    found = pl.scan_parquet(paths, hive_partitioning=False).select(empty.columns).collect() if paths else empty
-    # Great Expectations takes NaN for null and lets it pass; as minus infinity it fails every bound, as it should.
-    return found.with_columns(pl.col(pl.Float64).fill_nan(float("-inf")))
-
-
-def _is_among(column: str, other: pl.DataFrame, other_column: str) -> pl.Expr:
+def _among(column: str, other: pl.DataFrame, table: Table, stored: Buckets) -> pl.Expr:
     """Whether the other table holds the value; null for a null, and where the other table has no rows at all."""
-    if other.is_empty():
+    if stored.is_empty(table):
         return pl.lit(None, dtype=pl.Boolean)
-    return pl.col(column).is_in(other[other_column].drop_nulls().unique().implode())
+    return pl.col(column).is_in(other[column].drop_nulls().unique().implode())
 
 
-def _judgements(stored: StoredTables) -> pl.DataFrame:
+def _answers(links: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame) -> pl.DataFrame:
+    """For each judgement (ROW): its cell, whether its request is there, and the model that answered. Names as categories."""
+    answered = replies.filter(pl.col("ask_index") == 0).select("request_key", "answered_model")
+    answered = answered.unique("request_key", keep="first", maintain_order=True)
+    found = links.with_columns(
+        has_request=pl.col("request_key").is_in(requests["request_key"].drop_nulls().unique().implode())
+    ).join(answered, on="request_key", how="left", maintain_order="left")
+    return found.select(ROW, "has_request", pl.col(*CELL, "answered_model").cast(pl.Categorical))
+
+
+def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
+    """`has_request` and `is_as_its_cell` of every judgement, in the table's order: a few bytes each, all that is kept of all.
+
+    is_as_its_cell: the model that answered is the cell's (the commonest one's); null where nobody said who answered.
+    """
+    counts = pl.concat(part.drop_nulls("answered_model").group_by(*CELL, "answered_model").len() for part in answers)
+    commonest = (
+        counts.with_columns(pl.col("answered_model").cast(pl.String))
+        .group_by(*CELL, "answered_model").agg(pl.col("len").sum())
+        .sort("len", "answered_model", descending=[True, False])
+        .group_by(*CELL, maintain_order=True).agg(pl.col("answered_model").first().alias("of_the_cell"))
+    )  # fmt: skip
+    said = (
+        part.join(commonest, on=CELL, how="left", nulls_equal=True, maintain_order="left").select(
+            ROW, "has_request", is_as_its_cell=pl.col("answered_model").cast(pl.String) == pl.col("of_the_cell")
+        )
+        for part in answers
+    )
+    return pl.concat(said).sort(ROW).drop(ROW)
+
+
+def _judgements(judgements: pl.DataFrame, samples: pl.DataFrame, answers: pl.DataFrame, stored: Buckets) -> pl.DataFrame:
     status, is_planned = pl.col("status"), pl.col("status") == JudgementStatus.PLANNED
     is_known = status.is_in([word.value for word in JudgementStatus])
-    return stored.judgements.with_columns(
-        has_sample=_is_among("sample_id", stored.samples, "sample_id"),
-        has_request=_is_among("request_key", stored.requests, "request_key"),
+    mine = answers[judgements[ROW]]
+    has_request = pl.lit(None, dtype=pl.Boolean) if stored.is_empty(REQUESTS) else mine["has_request"]
+    return judgements.with_columns(
+        has_sample=_among("sample_id", samples, SAMPLES, stored),
+        has_request=has_request,
         key_fits_status=pl.when(is_known).then(is_planned == pl.col("request_key").is_not_null()),
         reason_fits_status=pl.when(is_known).then(is_planned == pl.col("reason").is_null()),
-        is_answered_as_its_cell=_answered_as_its_cell(stored),
+        is_answered_as_its_cell=mine["is_as_its_cell"],
     )
 
 
-def _answered_as_its_cell(stored: StoredTables) -> pl.Series:
-    """Whether the model that answered a judgement is its cell's (the commonest one's); null where nobody said who answered."""
-    answered = stored.replies.filter(pl.col("ask_index") == 0).select("request_key", "answered_model")
-    answered = answered.unique("request_key", keep="first")
-    rows = stored.judgements.select(*_CELL, "request_key").join(answered, on="request_key", how="left", maintain_order="left")
-    commonest = (
-        rows.drop_nulls("answered_model").group_by(*_CELL, "answered_model").len()
-        .sort("len", "answered_model", descending=[True, False])
-        .group_by(*_CELL, maintain_order=True).agg(pl.col("answered_model").first().alias("of_the_cell"))
-    )  # fmt: skip
-    found = rows.join(commonest, on=_CELL, how="left", nulls_equal=True, maintain_order="left")
-    return found.select(pl.col("answered_model") == pl.col("of_the_cell")).to_series()
-
-
-def _requests(stored: StoredTables, scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
+def _requests(
+    requests: pl.DataFrame,
+    replies: pl.DataFrame,
+    scores: pl.DataFrame,
+    links: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    stored: Buckets,
+) -> pl.DataFrame:
     has_key = pl.col("request_key").is_not_null()
     n_missing = pl.when(has_key).then(pl.col("n_dimensions_asked") - pl.col("n_dimensions").fill_null(0))
     n_replies = pl.when(has_key).then(pl.col("n_replies").fill_null(0))
-    unreadable = unreadable_facts(stored.requests)
     n_dimensions = _n_per_request(scores.filter("is_of_variant"), "dimension", "n_dimensions")
-    n_asks = _n_per_request(stored.replies, "ask_index", "n_replies")
+    n_asks = _n_per_request(replies, "ask_index", "n_replies")
     return (
-        stored.requests.join(
+        requests.join(
             _dimensions_asked(rubrics), on=["rubric_id", "variant"], how="left", nulls_equal=True, maintain_order="left"
         )
         .join(n_dimensions, on="request_key", how="left", maintain_order="left")
         .join(n_asks, on="request_key", how="left", maintain_order="left")
         .with_columns(
-            has_judgement=_is_among("request_key", stored.judgements, "request_key"),
+            has_judgement=_among("request_key", links, JUDGEMENTS, stored),
             has_variant=pl.when(pl.col("rubric_id").is_in(list(rubrics))).then(pl.col("n_dimensions_asked").is_not_null()),
-            facts_are_readable=~pl.col("facts_json").is_in(unreadable),
-            n_missing_dimensions=_unless_empty(stored.scores, n_missing),
-            n_replies=_unless_empty(stored.replies, n_replies),
+            facts_are_readable=~pl.col("facts_json").is_in(unreadable_facts(requests)),
+            n_missing_dimensions=_unless_empty(SCORES, n_missing, stored),
+            n_replies=_unless_empty(REPLIES, n_replies, stored),
         )
     )
 
@@ -151,5 +150,5 @@ def _n_per_request(frame: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
     return frame.group_by("request_key").agg(pl.col(column).n_unique().cast(pl.Int64).alias(name))
 
 
-def _unless_empty(other: pl.DataFrame, value: pl.Expr) -> pl.Expr:
-    return pl.lit(None, dtype=pl.Int64) if other.is_empty() else value
+def _unless_empty(table: Table, value: pl.Expr, stored: Buckets) -> pl.Expr:
+    return pl.lit(None, dtype=pl.Int64) if stored.is_empty(table) else value

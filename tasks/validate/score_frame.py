@@ -10,6 +10,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
+from schemas.tables import REPLIES, REQUESTS
+from tasks.validate.dealing import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 
 OVERALL_DIMENSION = "overall_score"
@@ -24,15 +26,15 @@ _SCORE, _STATUS, _REASON = pl.col("score"), pl.col("status"), pl.col("reason")
 
 
 def score_frame(
-    scores: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric]
+    scores: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric], stored: Buckets
 ) -> pl.DataFrame:
-    """`scores` in its order with the columns its checks read; rows and keys are those stored."""
+    """A bucket's `scores` in their order with the columns their checks read; `stored` says which whole table is empty."""
     joined = _beside_request(scores, requests, replies, rubrics)
     return (
-        joined.with_columns(**_request_columns(requests), **_status_columns())
+        joined.with_columns(**_request_columns(requests, stored), **_status_columns())
         .with_columns(**_number_columns())
         .with_columns(status_fits_rules=_status_fits_rules())
-        .with_columns(**_verdict_columns(), **_bound_columns(), **_reply_columns(replies))
+        .with_columns(**_verdict_columns(), **_bound_columns(), **_reply_columns(stored))
         .with_columns(beyond_aspects=_beyond_aspects())
     )
 
@@ -62,12 +64,12 @@ def _beside_request(
     )
 
 
-def _request_columns(requests: pl.DataFrame) -> dict[str, pl.Expr]:
+def _request_columns(requests: pl.DataFrame, stored: Buckets) -> dict[str, pl.Expr]:
     named = [name for name in _OF_REQUEST if name != "variant"]
     is_there = pl.all_horizontal(pl.col(*named, *(f"asked_{name}" for name in named)).is_not_null())
     is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"asked_{name}")) for name in _OF_REQUEST)
     return {
-        "has_request": pl.lit(None, dtype=pl.Boolean) if requests.is_empty() else pl.col("is_in_requests"),
+        "has_request": pl.lit(None, dtype=pl.Boolean) if stored.is_empty(REQUESTS) else pl.col("is_in_requests"),
         "is_as_asked": pl.when(pl.col("is_in_requests") & is_there).then(is_same),
         "is_of_variant": pl.when(pl.col("has_variant") & pl.col("dimension").is_not_null()).then(
             pl.col("scale_low").is_not_null()
@@ -148,10 +150,10 @@ def _bound_columns() -> dict[str, pl.Expr]:
     }
 
 
-def _reply_columns(replies: pl.DataFrame) -> dict[str, pl.Expr]:
+def _reply_columns(stored: Buckets) -> dict[str, pl.Expr]:
     """Whether ask_index names an answered reply in the snapshot where there is a score, and nothing where there is none."""
     ask_index = pl.col("ask_index")
-    is_there = pl.lit(not replies.is_empty()) & pl.col("is_in_replies") & (ask_index.is_null() | (ask_index >= 0))
+    is_there = pl.lit(not stored.is_empty(REPLIES)) & pl.col("is_in_replies") & (ask_index.is_null() | (ask_index >= 0))
     stands = (
         pl.when(_SCORE.is_null())
         .then(ask_index.is_null())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tasks.ingest.containers import size_declared
-from tasks.ingest.images import MAX_FILE_BYTES, OpenedImage, RefusedImage, open_image
+from tasks.ingest.images import MAX_FILE_BYTES, OpenedImage, RefusedImage, open_header, open_image
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -246,3 +246,17 @@ def test_no_bytes_make_it_raise(content, data):
     assert opened == open_image(hostile)
     if isinstance(opened, OpenedImage) and opened.treatment == "none":
         assert hashlib.sha256(opened.shown).digest() == hashlib.sha256(hostile).digest()
+
+
+@pytest.mark.parametrize("content", CLEAN.values(), ids=CLEAN.keys())
+def test_a_clean_pictures_header_says_what_decoding_says(content):
+    found = open_header(content)
+    assert found is None if content.startswith(b"RIFF") else found == open_image(content)
+
+
+@pytest.mark.parametrize("case", [*TREATED, *REFUSED])
+def test_only_a_clean_picture_is_taken_at_its_headers_word(case):
+    """What would be re-encoded or refused is decoded, so the setting changes no bytes; save for what only the data tells."""
+    content = (TREATED | REFUSED)[case][0]
+    if case != "png, corrupt zlib":
+        assert open_header(content) is None

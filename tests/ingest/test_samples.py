@@ -285,3 +285,14 @@ def test_the_stored_file_carries_the_declared_schema(tmp_path, benchmark_of, lak
     assert schema.metadata[b"huggingface"] == b'{"info": {"features": {"image": {"_type": "Image"}}}}'
     assert schema.field("sample_id").metadata[b"about"]
     assert pl.read_parquet(path)["image"].struct.field("bytes")[0] == picture()
+
+
+@pytest.mark.parametrize(("kind", "status"), [(Sample, "broken_image"), (UndecodedSample, "ok")])
+def test_a_trusted_sources_clean_header_is_enough_and_any_other_sources_is_not(picture, tmp_path, kind, status):
+    """The pixels' data is overwritten between header and end marker: only decoding can tell."""
+    content = picture(size=(64, 64), kind="PNG")
+    start = content.index(b"IDAT") + 4
+    (tmp_path / "a.png").write_bytes(content[:start] + bytes(8) + content[start + 8 :])
+    texts = dict.fromkeys(SAMPLE_TEXTS, "a cube")
+    table = open_shard([kind("s", "a", "m", "c", texts, image_path="a.png")], tmp_path)
+    assert table["status"].to_pylist() == [status]

@@ -69,6 +69,20 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
         pytest.param("[gate]", "[gates]", r"line 18: gates is not a key here; allowed: .*gate", id="unknown section"),
         pytest.param('lake = "lake/"', "lake = ", r"not valid TOML.*line 2", id="broken TOML"),
         pytest.param('lake = "lake/"', 'folder = "x"', r"line 2: folder is not a key", id="an internal field"),
+        pytest.param('lake = "lake/"', 'runner = "spark"', r"line 2: runner: .*'local', 'processes' or 'dask'", id="a runner"),
+        pytest.param("[gate]", "[workers]\nn = 0\n[gate]", r"line 19: workers\.n: .*greater than or equal to 1", id="no worker"),
+        pytest.param(
+            "[gate]",
+            '[workers]\naddress = "10.0.0.7"\n[gate]',
+            r"line 19: workers\.address: .*tcp",
+            id="an address without a port",
+        ),
+        pytest.param(
+            "[gate]",
+            "[workers]\ncount = 4\n[gate]",
+            r"line 19: workers\.count is not a key here; allowed: address, n",
+            id="count",
+        ),
         pytest.param("repeats = 1", 'repeats = 1\n[[judges]]\nmodel = "gpt-4.1-2025-04-14"', r"stands 2 times", id="judge twice"),
     ],
 )

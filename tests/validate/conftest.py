@@ -186,9 +186,9 @@ def _arrow(rows: list[dict[str, object]], table: Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([column.with_nullable(True) for column in table.schema()]))
 
 
-def check(lake: Lake, docs_folder: Path | None = None) -> ValidationResult:
+def check(lake: Lake, docs_folder: Path | None = None, **options: int) -> ValidationResult:
     """validate() on a lake of this file's."""
-    return validate(lake, **IDS, rubrics=RUBRICS, run_id="7" * 64, docs_folder=docs_folder)
+    return validate(lake, **IDS, rubrics=RUBRICS, run_id="7" * 64, docs_folder=docs_folder, **options)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ import pytest
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses import CheckSeverity
-from schemas.tables import CHECKS, QUARANTINE, SCORES, conform
+from schemas.tables import CHECKS, QUARANTINE, SCORES, Table, conform
 from tasks.validate import expecting
 from tasks.validate.declared import Check
 from tasks.validate.expectations import all_checks
 from tasks.validate.expecting import Outcome, evaluate, plain
+from tasks.validate.frames import Batch
 from tasks.validate.gate import decide
 from tasks.validate.parse import parse_part
 
@@ -142,47 +143,72 @@ def test_a_partition_that_is_not_there_is_a_store_error(lakes, tmp_path):
         lakes.check(lake)
 
 
+T = Table("t", (), key=("c",))
+
+
 def one_check(expectation: str, **arguments: object) -> Check:
     return Check("t", "t.key.is_unique" if "Unique" in expectation else "t.c.x", expectation, arguments, "It holds.")
 
 
+def rows(*values: object) -> Batch:
+    return Batch(T, pl.DataFrame({"c": values}, strict=False).with_row_index("row"))
+
+
 def test_every_failing_row_is_counted_and_the_first_thousand_are_named():
-    outcome = evaluate({"t": pl.DataFrame({"c": [-1] * 1500})}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
-    assert (outcome.n_failing, len(outcome.failing_rows), outcome.failing_rows[:2]) == (1500, expecting.MAX_FAILING_ROWS, (0, 1))
+    outcome = evaluate([rows(*[-1] * 1500)], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    assert (outcome.n_failing, len(outcome.failing)) == (1500, expecting.MAX_FAILING_ROWS)
+    assert outcome.failing[:2] == ((0, '{"c":-1}'), (1, '{"c":-1}'))
 
 
 def test_large_integers_beside_nulls_stay_exact():
     """As a float 2**53 + 1 would be 2**53, which is allowed here."""
-    frame = pl.DataFrame({"c": [2**53 + 1, None]})
-    assert (
-        evaluate({"t": frame}, [one_check("ExpectColumnValuesToBeInSet", column="c", value_set=(2**53,))], None)[0].n_failing == 1
-    )
+    check = one_check("ExpectColumnValuesToBeInSet", column="c", value_set=(2**53,))
+    assert evaluate([rows(2**53 + 1, None)], [check], None)[0].n_failing == 1
 
 
 def test_a_check_that_breaks_is_a_failed_check_that_says_so():
-    broken = evaluate({"t": pl.DataFrame({"c": ["a"]})}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    broken = evaluate([rows("a")], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
     assert (broken.is_passed, broken.n_failing) == (False, 0)
     assert broken.error
 
 
 def test_a_check_that_was_never_run_is_a_failed_check_that_says_so():
-    never = evaluate({}, [one_check(BETWEEN, column="c", min_value=0)], None)[0]
+    never = evaluate([], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
     assert not never.is_passed
     assert "no result" in str(never.error)
 
 
-def test_more_than_a_million_rows_go_in_batches_and_nothing_is_missed():
-    """The two equal keys stand a million rows apart; only the last row has a value; both ends count as one table."""
-    n_rows = expecting.MAX_BATCH_ROWS + 2
-    key = pl.int_range(n_rows, eager=True).replace({n_rows - 1: 0})
-    frame = pl.DataFrame({"c": key, "v": pl.int_range(n_rows, eager=True).is_in([n_rows - 1]).replace({False: None})})
-    checks = [
-        one_check("ExpectColumnValuesToBeUnique", column="c"),
-        Check("t", "t.v.some", "ExpectColumnValuesToNotBeNull", {"column": "v", "mostly": 1e-12}, "", is_of_table=True),
-    ]
-    unique, some = evaluate({"t": frame}, checks, None)
-    assert (unique.n_failing, sorted(unique.failing_rows), unique.n_checked) == (2, [0, n_rows - 1], n_rows)
-    assert some.is_passed
+def test_what_holds_for_a_table_holds_where_one_batch_bears_it_out():
+    """Only the second batch has a value; failing rows keep the numbers they have in the table."""
+    late = Batch(T, pl.DataFrame({"row": [7, 9], "c": [None, 4]}))
+    some = Check("t", "t.c.some", "ExpectColumnValuesToNotBeNull", {"column": "c", "mostly": 1e-12}, "", is_of_table=True)
+    low = one_check(BETWEEN, column="c", max_value=3)
+    found, failed = evaluate([rows(None, None), late], [some, low], None)
+    assert (found.is_passed, found.n_checked) == (True, 4)
+    assert (failed.is_passed, failed.n_failing, failed.failing) == (False, 1, ((9, '{"c":4}'),))
+
+
+@pytest.mark.parametrize("rows_at_once", [5, 12])
+def test_faults_are_found_however_few_rows_are_looked_at_together(lakes, tmp_path, rows_at_once):
+    """Two equal keys at the table's ends, a score without its request, another model's answer: each by the same rows."""
+    rows = lakes.together(lakes.world(number) for number in range(3))
+    lake = lakes.write(tmp_path, rows)
+    rows["samples"].append(rows["samples"][0])
+    rows["requests"].append(rows["requests"][0])
+    rows["scores"] += [rows["scores"][0], rows["scores"][2] | {"request_key": "0" * 64}]
+    rows["replies"][6]["answered_model"] = "another"
+    del rows["replies"][-1]
+    for table, changed in rows.items():
+        lakes.plant(lake, table, changed)
+    few, all_at_once = (lakes.check(lake, rows_at_once=n) for n in (rows_at_once, 1_000_000))
+    assert few.checks.equals(all_at_once.checks)
+    assert few.quarantine.equals(all_at_once.quarantine)
+    assert few.sentences == all_at_once.sentences
+    assert set(few.checks.filter(status="failed")["check"]) >= {
+        "samples.key.is_unique", "requests.key.is_unique", "scores.key.is_unique", "scores.request_key.is_a_request",
+        "requests.request_key.has_a_reply_row", "judgements.judge_model.is_one_model_in_a_cell",
+    }  # fmt: skip
+    assert not list((tmp_path / "staging").glob("checked-*"))
 
 
 def test_different_texts_stay_different_when_disarmed():

@@ -1,0 +1,96 @@
+"""Verdicts found again: only over the same bytes, rubrics and code, and never one that blocked."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.tables import SAMPLES, SCORES
+from tasks.validate.verdicts import checked
+
+IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64, "reading_id": "c" * 64}
+
+
+@pytest.fixture
+def run(lakes, tmp_path):
+    """run(run_id, …): the checks of a small lake; a Data Docs folder of its own says whether they were run."""
+    lake = lakes.write(tmp_path / "lake", lakes.together([lakes.world(0)]))
+
+    def check(run_id, rubrics=lakes.rubrics, code_version="code"):
+        docs = tmp_path / f"docs-{run_id}"
+        result = checked(lake, **IDS, rubrics=rubrics, code_version=code_version, run_id=run_id * 64, docs_folder=docs)
+        return result, docs.is_dir()
+
+    check.lake = lake
+    return check
+
+
+def changed(path: Path, column: str, value: object) -> None:
+    """The file with another first value in a column, as many bytes or not; nothing else is told of it."""
+    frame = pl.DataFrame(pq.ParquetFile(path).read())
+    values = [value, *frame[column][1:].to_list()]
+    frame = frame.with_columns(pl.Series(column, values, dtype=frame.schema[column]))
+    pq.write_table(frame.to_arrow().cast(pq.read_schema(path)), path)
+
+
+def fitted(lake, table, key):
+    """The marker made to fit the files again, as a run that wrote them would."""
+    marker = lake.marker(table, key)
+    parts = json.loads(marker.read_bytes())["parts"]
+    for entry in parts:
+        entry["n_bytes"] = (lake.partition(table, key) / entry["name"]).stat().st_size
+    marker.write_text(json.dumps({"parts": parts}))
+
+
+def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(run):
+    (first, was_run), (second, was_run_again) = run("1"), run("2")
+    assert (was_run, was_run_again) == (True, False)
+    assert second.checks["run_id"].unique().to_list() == ["2" * 64]
+    assert second.checks.drop("run_id").equals(first.checks.drop("run_id"))
+    assert second.checks.schema == first.checks.schema
+    assert (second.is_blocked, second.sentences) == (False, first.sentences)
+    assert second.quarantine.schema == first.quarantine.schema
+
+
+@pytest.mark.parametrize(("table", "column", "value"), [(SCORES, "note", "another"), (SAMPLES, "prompt", "another")])
+def test_a_file_changed_since_is_checked(run, table, column, value):
+    run("1")
+    key = IDS["dataset_id" if table is SAMPLES else "reading_id"]
+    changed(run.lake.parts(table, key)[0], column, value)
+    fitted(run.lake, table, key)
+    assert run("2")[1]
+
+
+def test_a_picture_is_no_part_of_a_verdict(run):
+    """No check looks at one, and a dataset's pictures may be a terabyte. (Parquet's footer repeats values under 4 KB.)"""
+    was_run = []
+    for run_id, letter in (("1", b"x"), ("2", b"y")):
+        changed(run.lake.parts(SAMPLES, IDS["dataset_id"])[0], "image", {"bytes": letter * 5000, "path": None})
+        fitted(run.lake, SAMPLES, IDS["dataset_id"])
+        was_run.append(run(run_id)[1])
+    assert was_run == [True, False]
+
+
+@pytest.mark.parametrize("other", ["rubric", "code", "note"])
+def test_other_rubrics_other_code_or_a_broken_note_are_checked(run, lakes, other):
+    run("1")
+    named = {}
+    if other == "rubric":
+        named["rubrics"] = lakes.rubrics | {"marks": replace(lakes.rubrics["marks"], digest="0" * 64)}
+    elif other == "code":
+        named["code_version"] = "other"
+    else:
+        for note in (run.lake.root / "verdicts").iterdir():
+            note.write_text("{")
+    assert run("2", **named)[1]
+
+
+def test_a_verdict_that_blocks_is_reached_anew(run, lakes):
+    rows = lakes.together([lakes.world(0)])
+    rows["scores"][0]["score"] = 6.0
+    lakes.plant(run.lake, "scores", rows["scores"])
+    (first, _), (second, was_run_again) = run("1"), run("2")
+    assert (first.is_blocked, second.is_blocked, was_run_again) == (True, True, True)
