@@ -127,6 +127,8 @@ def _points_told(done: Done, _: list[dict[str, Any]]) -> str:
 
 def _stops_told(_: Done, ends: list[dict[str, Any]]) -> str:
     struck = [end for end in ends if end["is_struck"]]
+    if not struck:  # each run was over before it was told to stop
+        return "0 stopped"
     times = sorted(end["after_signal_s"] for end in struck)
     codes = dict(Counter(end["code"] for end in struck))
     cpu_s = max(end["cpu_after_signal_s"] for end in struck)
