@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from demo.sentences import name
 from demo.world import Asked, Item, Scene, Thing, stands
 
-_UNEVEN_RATIO = 1.4  # normal things differ by at most 1.16 in height as seen, a small one by at least 1.5
+UNEVEN_RATIO = 1.4  # normal things differ by at most 1.16 in height as seen, a small one by at least 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def of_shape(shape: str, seen: Scene) -> list[Thing]:
 def is_uneven(things: tuple[Thing, ...]) -> bool:
     """Whether one thing is drawn far smaller than another."""
     heights = [thing.size_px for thing in things]
-    return bool(heights) and max(heights) > _UNEVEN_RATIO * min(heights)
+    return bool(heights) and max(heights) > UNEVEN_RATIO * min(heights)
 
 
 def is_true(claim: Item, seen: Scene) -> bool:

@@ -17,11 +17,8 @@ def refuse_text(what: str) -> str:
 
 
 def aspects_reply(scores: Mapping[str, tuple[float, str]]) -> str:
-    """A JSON object: each aspect with its score and explanation, `overall_score` as a bare number."""
-    content = {
-        key: _number(score) if key == "overall_score" else {"score": _number(score), "explanation": why}
-        for key, (score, why) in scores.items()
-    }
+    """A JSON object: each aspect, and `overall_score`, with its score and explanation."""
+    content = {key: {"score": _number(score), "explanation": why} for key, (score, why) in scores.items()}
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from demo.facts import Facts, compare, in_words, is_true
 from demo.scoring import alignment
-from demo.sentences import claims, without_claims
+from demo.sentences import claims, name, without_claims
 from demo.world import Asked, Item, Scene
 
 _LEAST_MANNER = 0.5  # share of the reference's other words, and of its lines, that a caption of the same manner has
@@ -63,19 +63,22 @@ def caption(caption_type: str, reference: str, output: str, seen: Scene) -> tupl
 def _caption_content(caption_type: str, reference: str, output: str, seen: Scene) -> tuple[int, str]:
     said = claims(output)
     n_false = sum(not is_true(item, seen) for item in said)
-    shown = f"The picture shows {in_words(seen)}."
+    named = ", ".join(map(name, said)) or "nothing of the kind"
+    shown = f"The picture shows {in_words(seen)}, and the output names {named}."
     if n_false == len(said):  # also where it says nothing of the picture
-        return 0, f"{shown} Nothing the output says of it is true."
+        return 0, f"{shown} Nothing it says of the picture is true."
     if n_false:
-        return (1 if 2 * n_false > len(said) else 2), f"{shown} {n_false} of {len(said)} things said are false."
+        return (
+            1 if 2 * n_false > len(said) else 2
+        ), f"{shown} Of the {len(said)} things it names {n_false} {'is' if n_false == 1 else 'are'} not as shown."
     told = [item for item in claims(reference) if is_true(item, seen)]
     if len(said) < len(told):
-        return 2, f"{shown} The reference names more of it."
+        return 2, f"{shown} All of it is true, but the reference names more of the picture."
     if caption_type not in ("brief", "detail") and not _has_manner(reference, output):
-        return 2, f"{shown} All true, but not written like the reference."
+        return 2, f"{shown} All of it is true, but it is not written in the manner of the reference."
     if len(said) > len(told):
-        return 4, f"{shown} All true, and more than the reference names."
-    return 3, f"{shown} All true, as in the reference."
+        return 4, f"{shown} All of it is true, and it is more than the reference names."
+    return 3, f"{shown} All of it is true, and the reference names as much."
 
 
 def is_length_off(reference: str, output: str) -> bool:

@@ -1,6 +1,6 @@
 """A backfill as a flow: partitions asked checkpoint by checkpoint, then one table of what is done. Plan: partitions/.
 
-While a nightly run asks the same judge, a backfill asks it nothing (tasks/judge/precedence.py).
+It is granted only those requests of a limit that nobody else waits for (tasks/judge/limits/).
 """
 
 import secrets
@@ -26,20 +26,15 @@ from flows.telling.artifacts import ProgressArtifact, show_in_prefect
 from flows.telling.events import emit_budget_reached
 from flows.telling.progress import Reporter, current
 from flows.telling.redaction import redacted_errors
-from schemas.benchmark import Judge, Runner
+from schemas.benchmark import Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
-from schemas.tables import REQUESTS
-from tasks.judge.ledger import Ledger
+from tasks.judge.limits.allowance import giving_way
 from tasks.judge.limits.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
-from tasks.judge.planning import PlannedPart
-from tasks.judge.precedence import giving_way, wait_for_turn
-from tasks.judge.shard import judge_shard
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications
-from tasks.stopping import STOP, check_not_stopped, heeding_sigterm
-from tasks.store import Lake
+from tasks.stopping import check_not_stopped, heeding_sigterm
 
 AT_ONCE = 4
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
@@ -163,9 +158,8 @@ def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> B
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.RUNNING)
     plan, outcome, failure, may_pass = planned.plan, Outcome(), None, True
     try:
-        outcome = judge(
-            run, planned.dataset.dataset_id, plan.plan_id, plan.parts, run_id, in_this_process, Reporter(), ask=ask_giving_way
-        )
+        with giving_way():
+            outcome = judge(run, planned.dataset.dataset_id, plan.plan_id, plan.parts, run_id, in_this_process, Reporter())
         check_not_stopped()
     except StoppedError:
         write_partitions(run, _now(run, planned), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
@@ -181,25 +175,6 @@ def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> B
         failure = f"{n_left:,} of {planned.n_requests:,} requests have no final reply"
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
     return Backfilled(planned.name, outcome, failure, may_pass)
-
-
-@task(name="ask judge, giving way", task_run_name="ask {judge.model}, giving way, shard {part.index}", **OPTIONS)
-def ask_giving_way(lake: Lake, plan_id: str, part: PlannedPart, judge: Judge, ledger_url: str, **asked: Any) -> Outcome:
-    """Ask what the ledger lacks of a shard's requests, whenever nobody goes first with this judge. `asked`: see judge_shard."""
-    about = (lake, asked.pop("dataset_id"), part.samples_part, lake.read_part(REQUESTS, plan_id, part.index))
-    asked |= {"judge": judge, "ledger_url": ledger_url, "plan_id": plan_id}
-    total = Outcome()
-    with Ledger(ledger_url) as ledger:
-        while True:
-            wait_for_turn(ledger, judge.model)
-            with giving_way(ledger, judge.model) as stop:
-                outcome = judge_shard(*about, **asked, stop=stop)
-            bought = total.n_answered
-            total += replace(outcome, n_requests=0, n_cached=0)
-            if STOP.is_set() or not outcome.is_stopped:
-                total.n_requests, total.n_cached = outcome.n_requests, outcome.n_cached - bought
-                total.is_stopped = outcome.is_stopped
-                return total
 
 
 def _with_attempts_for_all(run: OpenedRun, n_to_ask: int) -> OpenedRun:

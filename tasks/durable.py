@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from schemas.errors import StoreError
 
 IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
+IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
+"""Else a row group's pictures are one page of some 10 MB, which every reader holds whole. Rows looked at before a page may end; its bytes."""
 LEFTOVER_AGE_S = 2 * 86_400.0
 
 
@@ -32,6 +34,8 @@ def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
             "compression": dict.fromkeys(plain, "zstd") | {"image.bytes": "none", "image.path": "none"},
             "use_dictionary": [*plain, "image.path"],
             "row_group_size": IMAGE_ROWS_PER_GROUP,
+            "write_batch_size": IMAGE_ROWS_PER_WRITE,
+            "data_page_size": IMAGE_PAGE_BYTES,
         }
     with store_error(f"writing {target}"):
         staging.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
-"""Who goes first where a limit is shared, and who works alone: a backfill asks nothing while a night does; a night runs once.
+"""Who works alone, and whose flow still lives: a night runs once, and shards elsewhere end with their run.
 
-Whoever goes first, or alone, says so by a row among the ledger's owners that lives as long as the process renews it. It is the
-same for SQLite and PostgreSQL and for several machines, and limits/ knows nothing of it. What counts is that a request waits to
-be sent: a night that still prepares, or only waits for its last replies, leaves the limit to others.
+Whoever does says so by a row among the ledger's owners that lives as long as the process renews it. It is the same for SQLite
+and PostgreSQL and for several machines. That a night is asked before a backfill is the allowance's business (limits/).
 """
 
 import secrets
@@ -11,26 +10,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import ATTEMPTS, insert_where_absent, now_us
+from tasks.judge.ledger_tables import insert_where_absent, now_us
 from tasks.judge.owners import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
-from tasks.judge.sharing_tables import CLAIMS, OWNERS
+from tasks.judge.sharing_tables import OWNERS
 from tasks.stopping import STOP, check_not_stopped
 
-POLL_S = 0.1
-"""How often one that gives way looks whether it must: so late it stops, and so late it goes on."""
 TURN_POLL_S = 0.5
 
 
 @contextmanager
-def going_first(ledger_url: str, judge_models: Sequence[str]) -> Iterator[None]:
-    """Go first with these judges while the block runs; it ends with the process, seen at once here, within a minute elsewhere."""
+def going_first(ledger_url: str, names: Sequence[str]) -> Iterator[None]:
+    """Stand under these names while the block runs; it ends with the process, seen at once here, within a minute elsewhere."""
     token = secrets.token_hex(6)
-    ids = [f"{_prefix('first', model)}{token}" for model in judge_models]
+    ids = [f"{_prefix('first', name)}{token}" for name in names]
     with Ledger(ledger_url) as ledger:
         ledger.alone_now(lambda connection: _begin(connection, ids))
         with _renewed(ledger, ids):
@@ -54,59 +51,9 @@ def one_at_a_time(ledger_url: str, name: str) -> Iterator[None]:
             yield
 
 
-def is_another_first(ledger: Ledger, judge_model: str) -> bool:
-    """Whether a living process goes first with this judge, and has claimed a request that it has not sent yet."""
-    return ledger.read(lambda connection: _has_unsent(connection, _prefix("first", judge_model)))
-
-
 def is_anyone_first(ledger: Ledger, name: str) -> bool:
-    """Whether a living process stands first under this name, whatever it has claimed."""
+    """Whether a living process stands under this name."""
     return bool(ledger.read(lambda connection: _living(connection, _prefix("first", name))))
-
-
-def wait_for_turn(ledger: Ledger, judge_model: str) -> None:
-    """Return once nobody goes first with this judge, or the process was told to stop."""
-    while not STOP.is_set() and is_another_first(ledger, judge_model):
-        STOP.wait(POLL_S)
-
-
-@contextmanager
-def giving_way(ledger: Ledger, judge_model: str) -> Iterator[threading.Event]:
-    """An event that is set when another goes first, when the process is told to stop, and at the end of the block."""
-    is_over = threading.Event()
-
-    def watch() -> None:
-        with suppress(StoreError):  # who asks meets it too, and says so
-            while not (STOP.is_set() or is_over.is_set() or is_another_first(ledger, judge_model)):
-                is_over.wait(POLL_S)
-        is_over.set()
-
-    watching = threading.Thread(target=watch, name="salon-giving-way", daemon=True)
-    watching.start()
-    try:
-        yield is_over
-    finally:
-        is_over.set()
-        watching.join()
-
-
-def _has_unsent(connection: Connection, prefix: str) -> bool:
-    """Whether one of those who stand under this prefix has claimed a request without an attempt: it waits for the limit."""
-    for process in _living(connection, prefix):
-        same = (
-            OWNERS.c.pid == process.pid,
-            OWNERS.c.process_started == process.started,
-            OWNERS.c.host.is_not_distinct_from(process.host),
-        )
-        unsent = (
-            select(CLAIMS.c.request_key)
-            .join(OWNERS, OWNERS.c.owner_id == CLAIMS.c.owner_id)
-            .where(*same, ~exists().where(ATTEMPTS.c.request_key == CLAIMS.c.request_key))
-            .limit(1)
-        )
-        if connection.execute(unsent).first() is not None:
-            return True
-    return False
 
 
 def _living(connection: Connection, prefix: str, own: str = "") -> list[Process]:

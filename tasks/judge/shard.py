@@ -32,8 +32,6 @@ ROWS_AT_ONCE = 8
 BATCHES_HELD = 2
 """So many of these in memory at once: requests come nearly in the order of the samples; a retry reads anew."""
 READ_BYTES = 1024 * 1024
-GROUPS_TO_RELEASE = 4
-"""After so many row groups Arrow gives back what it no longer uses: each thread would keep some 30 MB. Each time costs 3 ms."""
 STOP_POLL_S = 0.1
 _ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
 
@@ -46,7 +44,6 @@ class PartPictures:
         self._file = pq.ParquetFile(path, buffer_size=READ_BYTES)
         self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
         self._cursor: tuple[int, Iterator[tuple[int, pa.RecordBatch]]] = (-1, iter(()))
-        self._n_opened = 0
         self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
         for group in range(self._file.num_row_groups):
             columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
@@ -85,9 +82,6 @@ class PartPictures:
             if found is None or found[0] > number:
                 batches = self._file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=["image.bytes"])
                 self._cursor = (group, enumerate(batches))
-                self._n_opened += 1
-                if self._n_opened % GROUPS_TO_RELEASE == 0:
-                    pa.default_memory_pool().release_unused()
                 continue
             self._batches[group, found[0]] = pc.struct_field(found[1].column(0), "bytes")
             if len(self._batches) > BATCHES_HELD:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
 from tasks.durable import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
-from tasks.publish.folders import LAYOUT, POINTER, PROVENANCE
+from tasks.publish.folders import LAYOUT, PROVENANCE
 from tasks.store import Lake, part_name
 
 FOLDER, LISTING = "tables", "tables.json"
@@ -57,8 +57,8 @@ def place_tables(
     """Put the publication's small tables (files) and the lake's large ones into the tree; what was placed, by table and path.
 
     Large tables are copied out of their partitions in the lake's order, without pictures, into files of N_ROWS_PER_FILE rows,
-    so that the bytes do not depend on the size of shards; where the current publication is of the same partition, its files are
-    linked. One that the lake does not hold is left out. Call it under the
+    so that the bytes do not depend on the size of shards; where an earlier publication is of the same partition, its files
+    are linked. One that the lake does not hold is left out. Call it under the
     publication's lock: a folder of another content is what a killed run left, and is replaced. Raises StoreError.
     """
     placed: list[PlacedFile] = []
@@ -69,7 +69,7 @@ def place_tables(
         try:
             if table in small:
                 write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
-            elif not _link_large(lake, table, (large[table], identities.get("code_version", "")), benchmark, staged):
+            elif not _link_large(lake, table, (large[table], identities.get("code_version")), benchmark, staged):
                 _copy_large(lake, table, large[table], staged)
             _settle(staged, target)
         finally:
@@ -112,21 +112,18 @@ def _streamed(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
         yield from rows.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True, engine="streaming")
 
 
-def _link_large(lake: Lake, table: Table, key: tuple[str, str], benchmark: str, staged: Path) -> bool:
-    """Stage the files that the current publication has of the same partition: the same rows are on the disk once.
+def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark: str, staged: Path) -> bool:
+    """Stage the files that an earlier publication has of the same partition: the same rows are on the disk once.
 
-    False, and nothing staged, where it is of another partition or other code, or a file is not what it was.
+    `key`: the partition's and the code's version. False, and nothing staged, where no publication is of them, or the newest
+    one's files are not what they were.
     """
     root = tables_folder(lake.root).parent
-    try:
-        folder = root / benchmark / str(json.loads((root / benchmark / POINTER).read_bytes())["publication_id"])
-        made_of = json.loads((folder / PROVENANCE).read_bytes())["identities"]
-        files = [file for file in json.loads((folder / LISTING).read_bytes())["files"] if file["table"] == table.name]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    there = [(root / file["path"], file["sha256"]) for file in files]
-    is_same = (made_of.get(_identity_of(table)), made_of.get("code_version")) == key
-    if not there or not is_same or any(not path.is_file() or sha256_of_file(path) != sha256 for path, sha256 in there):
+    folders = sorted(root.joinpath(benchmark).glob(f"*/{LISTING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    listing = next((path for path in folders if _made_of(path.parent, table) == key), None)
+    files = [] if listing is None else json.loads(listing.read_bytes())["files"]
+    there = [(root / file["path"], file["sha256"]) for file in files if file["table"] == table.name]
+    if not there or any(not path.is_file() or sha256_of_file(path) != sha256 for path, sha256 in there):
         return False
     staged.mkdir(parents=True, exist_ok=True)
     for path, _ in there:
@@ -137,8 +134,11 @@ def _link_large(lake: Lake, table: Table, key: tuple[str, str], benchmark: str, 
     return True
 
 
-def _identity_of(table: Table) -> str:
-    return {one.name: identity for one, identity in LARGE}[table.name]
+def _made_of(folder: Path, table: Table) -> tuple[object, object]:
+    """The partition that a publication has a large table of, and the code that placed it."""
+    identities = json.loads((folder / PROVENANCE).read_bytes()).get("identities") or {}
+    identity = next(name for one, name in LARGE if one is table)
+    return identities.get(identity), identities.get("code_version")
 
 
 def _settle(staged: Path, target: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_mean_of_many_paintings_under_the_real_judge_is_the_expected_value(a
         for painted in painted_scenes(100 + seed):
             values = {"prompt": painted.prompt, "category": painted.category}
             reply = json.loads(ask("composition", values, draw_png(painted.scene)))
-            per_category[painted.checkpoint, painted.category].append(reply["overall_score"])
+            per_category[painted.checkpoint, painted.category].append(reply["overall_score"]["score"])
         for checkpoint in CHECKPOINTS:
             found[checkpoint].append(mean(mean(per_category[checkpoint, category]) for category in CATEGORIES))
     agrees(found, "composition", "overall_score")

@@ -1,5 +1,6 @@
 """A backfill: previewed, stopped by its money, resumed, done once; what others publish stays; a night goes first."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,7 @@ import polars as pl
 import pytest
 from flow_support import Said
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
-from sqlalchemy import delete, insert
-from sqlalchemy.engine import Connection
+from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
@@ -27,14 +28,16 @@ from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
 from flows.run.fan_out import in_this_process
+from flows.run.opening import OpenedRun
 from flows.telling.progress import Reporter
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
+from tasks.judge.client import JudgeClient
 from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import ATTEMPTS
-from tasks.judge.precedence import _prefix
-from tasks.judge.sharing_tables import CLAIMS, OWNERS
+from tasks.judge.limits.allowance import Allowance, allowance_id
+from tasks.judge.limits.leases import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
+from tasks.judge.sharing_tables import CLAIMS
 from tasks.publish.reading import publications
 
 DAY = date(2026, 3, 1)
@@ -124,7 +127,7 @@ def _claim_for_a_dead_process(folder: Path) -> None:
 
 def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path, judge_url: str) -> None:
     World(tmp_path).make(0)
-    file = write_benchmark(tmp_path, judge_url, limits="requests_per_minute = 600")
+    file = write_benchmark(tmp_path, judge_url, limits=f"requests_per_minute = {PER_MINUTE}")
     lost = _backfill(file, judge_url=f"{judge_url}/nowhere")
     with pytest.raises(ProviderError, match=r"1 of 1 checkpoints.*\n.*step-0"):
         check_failures(lost)
@@ -132,43 +135,70 @@ def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path
 
     start, run = n_billed(judge_url), open_backfill(file)
     filling = threading.Thread(target=_backfill, args=(file,))
-    with _a_night_that_asks(run.ledger_url):
+    with _a_night_that_waits(run):
         filling.start()
+        end = time.monotonic() + 60
+        with Ledger(run.ledger_url) as ledger:
+            while not ledger.read(lambda connection: connection.execute(select(CLAIMS.c.request_key)).first()):
+                assert time.monotonic() < end, "the backfill never came to ask"
+                time.sleep(0.02)
         time.sleep(2)
-        assert n_billed(judge_url) == start  # a night waits to send: nothing is sent
-    _wait_for(judge_url, start + 5)
-    with _a_night_that_asks(run.ledger_url):
-        time.sleep(1.5)  # to notice, and for what is in flight
-        paused_at = n_billed(judge_url)
-        time.sleep(1)
-        assert n_billed(judge_url) == paused_at < start + N_SAMPLES
-    with _a_night_that_asks(run.ledger_url, is_sent=True):  # it only waits for its last replies
-        filling.join(60)
+        assert n_billed(judge_url) - start <= 4  # of the 20 that it may send alone: what a machine with other work lets slip
+    filling.join(60)
     assert n_billed(judge_url) == start + N_SAMPLES  # it went on, and nothing was bought twice
     assert _states(file) == {("step-0", "alignment"): "done"}
 
 
+PER_MINUTE = 600
+
+
 @contextmanager
-def _a_night_that_asks(ledger_url: str, *, is_sent: bool = False) -> Iterator[None]:
-    """What a night leaves in the ledger while it asks from another machine: that it goes first, and a claim, sent or not."""
-    elsewhere = {"host": "another machine", "pid": 1, "process_started": "1", "expires_at_us": 2**62}
-    ids = [f"{_prefix('first', 'salon-demo-judge')}aaaaaaaaaaaa", "b" * 32]
+def _a_night_that_waits(run: OpenedRun) -> Iterator[None]:
+    """More requests than the limit lets through wait for the key: a night's, as the limit sees them."""
+    (judge,) = run.benchmark.judges
+    client = JudgeClient(judge, 1, 1.0)
+    name = allowance_id(client.endpoint, client.key_digest, judge.model)
+    is_over, is_begun = threading.Event(), threading.Event()
 
-    def add(connection: Connection) -> None:
-        connection.execute(insert(OWNERS), [elsewhere | {"owner_id": one} for one in ids])
-        connection.execute(insert(CLAIMS), [{"request_key": "c" * 64, "owner_id": ids[1]}])
-        if is_sent:
-            attempt = {"attempt_id": "d" * 32, "request_key": "c" * 64, "ask_index": 0, "judge_model": "x", "started_at_us": 1}
-            connection.execute(insert(ATTEMPTS), [attempt])
+    async def ask() -> None:
+        stopping = asyncio.Event()
+        with Ledger(run.ledger_url) as ledger:
+            allowance = Allowance(ledger, name, PER_MINUTE)
 
-    def remove(connection: Connection) -> None:
-        connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id == ids[1]))
-        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id.in_(ids)))
+            async def wait() -> None:
+                while not stopping.is_set():
+                    await allowance.wait(1000, stopping)
+                    is_begun.set()
 
-    with Ledger(ledger_url) as ledger:
-        ledger.alone_now(add)
-        yield
-        ledger.alone_now(remove)
+            waiting = [asyncio.create_task(wait()) for _ in range(32)]
+            while not is_over.is_set():
+                await asyncio.sleep(0.02)
+            stopping.set()
+            await asyncio.gather(*waiting)
+
+    night = threading.Thread(target=lambda: asyncio.run(ask()))
+    night.start()
+    assert is_begun.wait(30)
+    yield
+    is_over.set()
+    night.join()
+
+
+def test_the_limit_is_a_backfills_where_no_night_waits_for_it() -> None:
+    """Twenty seconds in steps of 10 ms, 30 requests a second: a night asks when it is told to, from the 5th to the 15th."""
+    pace, next_us = Pace(1800, None, 0, 0), 0
+    night, backfill = list[Slot](), list[Slot]()
+    for now_us in range(0, 20 * SECOND_US, SECOND_US // 100):
+        if 5 * SECOND_US <= now_us < 15 * SECOND_US and now_us >= next_us:
+            slots, next_us = grant(pace, None, now_us, [1] * 100)
+            night += slots
+        backfill += grant(pace, None, now_us, [1] * 100, [1] * 100, YIELDING_HORIZON_US)[0]
+    first_us, last_us = night[0].at_us, night[-1].at_us
+    assert first_us <= 5 * SECOND_US + YIELDING_HORIZON_US + 34_000  # what the backfill was granted before, and one request
+    assert not [slot for slot in backfill if first_us < slot.at_us < last_us]
+    moments_us = sorted(slot.at_us for slot in night + backfill)
+    assert max(after - before for before, after in pairwise(moments_us)) < 45_000  # never idle, and never two at once
+    assert min(after - before for before, after in pairwise(moments_us)) > 33_000
 
 
 BATCHES = """

@@ -91,6 +91,7 @@ def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
     bill = _stats(priced_url)
     billed_usd = bill["usd"] - before["usd"]
     assert bill["n_requests"] - before["n_requests"] == 49
+    assert first.expected_usd == pytest.approx(billed_usd, rel=0.10)  # before any reply
     assert sum(row.forecast.n_input_tokens for row in first.rubrics) == pytest.approx(
         bill["n_input_tokens"] - before["n_input_tokens"], rel=0.05
     )

@@ -16,6 +16,7 @@ from schemas.errors import SourceError, StoreError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
+from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import find_shards, finish, ingest, open_and_write_shard, open_shard, sample_id, shards
 from tasks.store import Lake
 

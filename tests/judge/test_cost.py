@@ -108,7 +108,7 @@ def _bills(rubric: Rubric, model: str, n: int) -> Iterator[tuple[str, tuple[int,
 
 @pytest.mark.parametrize("rubric_id", RUBRICS)
 def test_a_forecast_is_within_ten_percent_of_the_bill_once_some_replies_are_stored(rubric_id: str) -> None:
-    """The honest judge answers in half the tokens the rubrics declare for a model; forty replies correct that."""
+    """Forty replies correct what the rubrics declare, and the estimator's error."""
     rubric, model = load_rubric(SHIPPED / rubric_id), "gpt-4.1"
     judge, price = _judge(model), double.published(model)
     assert price is not None
@@ -121,9 +121,22 @@ def test_a_forecast_is_within_ten_percent_of_the_bill_once_some_replies_are_stor
     rest = bills[1::2]
     forecast_usd = sum(second.estimate(messages, DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in rest)
     billed_usd = sum(billing.usd(price, usage) for *_, usage in rest)
-    assert forecast_usd == pytest.approx(billed_usd, rel=0.10)
+    assert forecast_usd == pytest.approx(billed_usd, rel=0.05)
     declared_usd = sum(first.estimate(messages, DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in rest)
     assert abs(forecast_usd - billed_usd) < abs(declared_usd - billed_usd)
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1", "gpt-4o-mini"])
+@pytest.mark.parametrize("rubric_id", RUBRICS)
+def test_before_any_reply_the_price_is_within_ten_percent_of_the_bill_of_a_judge_that_obeys_its_prompt(
+    rubric_id: str, model: str
+) -> None:
+    rubric, price = load_rubric(SHIPPED / rubric_id), double.published(model)
+    assert price is not None
+    costs = Costs(_judge(model), rubric.n_output_tokens_expected)
+    bills = list(_bills(rubric, model, 24))
+    expected_usd = sum(costs.estimate(messages, DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in bills)
+    assert expected_usd == pytest.approx(sum(billing.usd(price, usage) for *_, usage in bills), rel=0.10)
 
 
 @given(st.text(), st.text(), st.integers(1, 2048), st.integers(1, 2048), st.sampled_from(MODELS))

@@ -16,7 +16,7 @@ from tasks.judge.ledger import Ledger
 from tasks.judge.plan import plan_part
 from tasks.store import Lake
 
-N_REQUESTS, N_IN_FLIGHT = 120, 20
+N_REQUESTS, N_IN_FLIGHT = 1000, 100
 
 SHARD = """
 import sys

@@ -7,7 +7,9 @@ wait for it. Nothing is ever released: what a holder was granted and does not se
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from hashlib import sha256
 from typing import Protocol, TypeVar
@@ -30,8 +32,12 @@ TICK_S = 0.005
 """At hundreds of requests a second some go together: a timer for each would cost more than all the rest."""
 MOST_LATER_S = 2.0
 """A hundred holders that all come back for the same few requests ask the ledger sixty times for each."""
+MOST_LATER_YIELDING_S = 0.25
+"""One that gives way is refused for as long as others wait, and is to be there when they no longer do."""
 SLOT_LIFE_S = SLOT_LIFE_US / 1e6
 MOST_ASKED_FOR = 1_000
+
+_gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 
 
 class Alone(Protocol):
@@ -44,6 +50,16 @@ class Alone(Protocol):
 def allowance_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
     """The name of what a provider counts together: a model, asked at an endpoint with a key (given as its digest)."""
     return sha256(f"{endpoint}\n{api_key_digest}\n{judge_model}".encode()).hexdigest()
+
+
+@contextmanager
+def giving_way() -> Iterator[None]:
+    """Allowances opened in the block get only what nobody else waits for: a backfill's, beside a night's."""
+    token = _gives_way.set(True)
+    try:
+        yield
+    finally:
+        _gives_way.reset(token)
 
 
 class Allowance:
@@ -63,6 +79,7 @@ class Allowance:
     ) -> None:
         self._ledger, self._id, self._clock = ledger, allowance_id, clock
         self._given = (requests_per_minute, tokens_per_minute)
+        self._gives_way = _gives_way.get()
         self._line = Line()
         self._slots: deque[tuple[float, int]] = deque()  # (moment of the loop's clock, tokens)
         self._notes = Notes()
@@ -205,7 +222,8 @@ class Allowance:
             offsets_s.append((before_s + loop.time()) / 2 - moment_us / 1e6)
             return moment_us
 
-        return tables.exchange(connection, self._id, self._given, report, clock), offsets_s[0]
+        lease = tables.exchange(connection, self._id, self._given, report, clock, gives_way=self._gives_way)
+        return lease, offsets_s[0]
 
     def _adopt(self, lease: Lease, offset_s: float) -> None:
         """Go by a new lease. What was granted at a higher rate than now is let go of."""
@@ -216,13 +234,13 @@ class Allowance:
         self._lease = lease
         self._synced_s = asyncio.get_running_loop().time()
         self._n_refused = 0 if lease.slots else self._n_refused + 1
-        self._ask_at_s = lease.next_us / 1e6 + offset_s + _later_s(self._n_refused)
+        self._ask_at_s = lease.next_us / 1e6 + offset_s + self._later_s()
         if lease.paused_until_us > lease.now_us:
             self._hold(lease.paused_until_us / 1e6 + offset_s)
 
-
-def _later_s(n_refused: int) -> float:
-    """How much later than it might a holder asks that was given nothing so many times in a row: others do meanwhile."""
-    if n_refused < 2:
-        return 0.0
-    return random.uniform(0, min(MOST_LATER_S, BLOCK_US / 1e6 * 2.0 ** (n_refused - 2)))  # noqa: S311 - no secret
+    def _later_s(self) -> float:
+        """How much later than it might a holder asks that was given nothing several times in a row: others do meanwhile."""
+        if self._n_refused < 2:
+            return 0.0
+        most_s = MOST_LATER_YIELDING_S if self._gives_way else MOST_LATER_S
+        return random.uniform(0, min(most_s, BLOCK_US / 1e6 * 2.0 ** (self._n_refused - 2)))  # noqa: S311 - no secret

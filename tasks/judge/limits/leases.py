@@ -27,6 +27,8 @@ LEAD_US = BLOCK_US // 2
 """How long before its last slot a holder asks for more: long enough for a slow commit, and for some more to wait by then."""
 HORIZON_US = SECOND_US
 """Nothing is granted further ahead: when a limit falls or the key is paused, little has been given away."""
+YIELDING_HORIZON_US = 150_000
+"""How far ahead one that gives way is granted anything. While others wait they hold all of the next LEAD_US: nothing is left."""
 FURTHEST_US = 130 * SECOND_US
 """No grant and no debt reaches so far ahead: a minute's worth, the largest request, lies within."""
 RAISE_AFTER_US = 10 * SECOND_US
@@ -140,7 +142,7 @@ def grant(
         at_us = now_us
         at_us = max(at_us, requests.next_us(1, now_us)) if requests else at_us
         at_us = max(at_us, tokens.next_us(n_tokens, now_us)) if tokens else at_us
-        reach_us = horizon_us if index < len(sizes) else SLOT_LIFE_US
+        reach_us = horizon_us if index < len(sizes) else min(horizon_us, SLOT_LIFE_US)
         if at_us > now_us + reach_us or (slots and at_us > slots[0].at_us + BLOCK_US):
             next_us = at_us - reach_us // 2
             break

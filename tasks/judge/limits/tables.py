@@ -9,7 +9,16 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from tasks.judge.ledger_tables import METADATA, insert_where_absent, now_us
 from tasks.judge.limits.headers import Heard
-from tasks.judge.limits.leases import HORIZON_US, TENTATIVE_HORIZON_US, TENTATIVE_PER_MINUTE, Limit, Pace, Slot, grant
+from tasks.judge.limits.leases import (
+    HORIZON_US,
+    TENTATIVE_HORIZON_US,
+    TENTATIVE_PER_MINUTE,
+    YIELDING_HORIZON_US,
+    Limit,
+    Pace,
+    Slot,
+    grant,
+)
 
 Clock: TypeAlias = Callable[[Connection], int]
 LONGEST_PAUSE_US = 300 * 1_000_000
@@ -65,8 +74,13 @@ def exchange(
     given: tuple[int | None, int | None],
     report: Report,
     clock: Clock = now_us,
+    *,
+    gives_way: bool = False,
 ) -> Lease:
-    """Take over what a holder heard and owes, and grant it what may be sent. To be run as the ledger's only writer."""
+    """Take over what a holder heard and owes, and grant it what may be sent. To be run as the ledger's only writer.
+
+    One that gives way is granted only what nobody else waits for.
+    """
     row = _row(connection, allowance_id)
     now = clock(connection)
     paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
@@ -83,6 +97,7 @@ def exchange(
     next_us = paused_us
     if not is_open and paused_us <= now:
         horizon_us = TENTATIVE_HORIZON_US if is_unheard else HORIZON_US
+        horizon_us = min(horizon_us, YIELDING_HORIZON_US) if gives_way else horizon_us
         slots, next_us = grant(requests, tokens, now, report.sizes, report.ahead, horizon_us)
     _write(connection, allowance_id, row, limits, (requests, tokens))
     rates = (requests.per_minute if requests else None, tokens.per_minute if tokens else None)

@@ -3,7 +3,7 @@
 A candidate is one sample under one rubric and judge. Its `level` is its place on the scale: by the rubric's overall_score, or
 where it has none by the mean of its dimensions; over the judge's repeats. Reading what the picked ones hold is gallery.py.
 
-The tables are read as streams, and names become numbers: some 50 bytes a judgement are in memory, none of its texts.
+The tables are read as streams, and names become numbers: of most judgements no text is in memory.
 """
 
 from collections.abc import Mapping
