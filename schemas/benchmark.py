@@ -34,6 +34,9 @@ class Source(_Section):
     model: str | None = Field(default=None, description="The model of every row, where the source does not say.")
     checkpoint: str | None = Field(default=None, description="The checkpoint of every row, where the source does not say.")
     remote_hosts: list[Host] = Field(default_factory=list, description="Hosts that pictures named by URL are fetched from.")
+    decode: Literal["full", "header"] = Field(
+        default="full", description="header: a picture that its header shows to be clean is not decoded; for pictures you trust."
+    )
 
 
 class RubricChoice(_Section):

@@ -104,7 +104,7 @@ def _resolve(
         checkpoints=wanted,
         has_checkpoint_in_path="checkpoint" in filled,
         remote_hosts=tuple(source.remote_hosts),
-        is_decoded=getattr(source, "decode", "full") == "full",
+        is_decoded=source.decode == "full",
     )
 
 

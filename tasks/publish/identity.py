@@ -15,7 +15,7 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "ledger": True,
     "limits": True,
     "rubric_folders": True,
-    "sources": {"__all__": {"path", "remote_hosts"}},
+    "sources": {"__all__": {"path", "remote_hosts", "decode"}},
     "judges": {"__all__": {"base_url", "api_key_env", "mode", "price"}},
     "nightly": {"schedule", "timezone", "checkpoints", "n_earlier"},
     "ratings": True,

@@ -345,7 +345,7 @@ def test_the_command_says_both_values_and_exits_with_1(copied: Path, capsys: pyt
     before = pl.read_parquet(folder / "benchmark_long.parquet").row(0, named=True)
     _one_digit_and_every_checksum(copied)
     after = pl.read_parquet(folder / "benchmark_long.parquet")["estimate"][0]
-    assert command(folder.name[:8], lake=lake, file=copied / "b.toml") == 1
+    assert command(folder.name[:8], lake=str(lake), file=copied / "b.toml") == 1
     said = capsys.readouterr().out
     assert "benchmark_long: 1 differences" in said
     assert f"{before['cell_id']} estimate: published {after}, derived {before['estimate']}" in said
@@ -355,7 +355,7 @@ def test_the_command_takes_an_id_or_a_folder_and_the_file_it_was_published_from(
     folder, lake = _folder(copied), copied / "lake"
     assert find_folder(lake, folder.name[:4]) == find_folder(lake, str(folder)) == folder
     with pytest.raises(InputError, match=folder.name[:12]):
-        command("0000", lake=lake, file=copied / "b.toml")
+        command("0000", lake=str(lake), file=copied / "b.toml")
     (copied / "b.toml").write_text((copied / "b.toml").read_text().replace("score = 4", "score = 3"))
     with pytest.raises(InputError, match="is not what"):
-        command(folder.name, lake=lake, file=copied / "b.toml")
+        command(folder.name, lake=str(lake), file=copied / "b.toml")

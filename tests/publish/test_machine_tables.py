@@ -147,3 +147,24 @@ def test_runs_are_one_file_of_all_runs_of_the_benchmark(small_lake):
     written = pq.read_table(tree(lake.root) / "runs/benchmark_name=nightly/runs.parquet", partitioning=None)
     assert written.schema.equals(RUNS.schema(), check_metadata=True)
     assert written["started_at"].to_pylist() == [rows[1]["started_at"], rows[0]["started_at"]]
+
+
+def test_another_publication_of_the_same_partitions_has_the_same_files_once(small_lake, placed, put, name_digest):
+    """Linked where code and partition are the same and the earlier files are what they were; else copied from the lake."""
+    lake_root, identities = small_lake.lake.root, {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}
+    changed = next((tree(lake_root) / "samples").rglob("*.parquet"))
+    changed.write_bytes(changed.read_bytes() + b"x")
+    later = put(lake_root, small_lake.cells, publication_id=name_digest("later"), provenance={"identities": identities})
+    files = {file["table"]: lake_root / "publish/v1" / file["path"] for file in listing(later)}
+    assert files["scores"].stat().st_nlink == 2
+    assert files["samples"].stat().st_nlink == 1
+    assert changed_tables(lake_root, later.folder) == []
+    other = put(
+        lake_root,
+        small_lake.cells,
+        publication_id=name_digest("other"),
+        provenance={"identities": identities | {"code_version": "o"}},
+    )
+    assert {
+        (lake_root / "publish/v1" / file["path"]).stat().st_nlink for file in listing(other) if file["table"] == "scores"
+    } == {1}

@@ -12,7 +12,7 @@ from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.picking import judged_samples, picked
-from tasks.publish.report.pictures import _from_part
+from tasks.publish.report.pictures import thumbnails_of
 from tasks.store import Lake
 
 N_CARDS = 200
@@ -90,7 +90,7 @@ def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_car
         for card, mine in asked.items()
     }
     texts = _texts(lake, ids, cards["sample_id"])
-    pictures = _pictures(lake, ids, set(texts))
+    pictures = thumbnails_of(lake, ids["dataset_id"], set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
     shown = rows.unique(["rubric_id", "sample_id"], keep="first", maintain_order=True).sort(order)
@@ -156,21 +156,6 @@ def _texts(lake: Lake, ids: Mapping[str, str], sample_ids: pl.Series) -> dict[st
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
     samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(wanted).select("sample_id", "source_key", *_TEXTS)
     return {row.pop("sample_id"): row for row in samples.collect(engine="streaming").to_dicts()}
-
-
-def _pictures(lake: Lake, ids: Mapping[str, str], sample_ids: set[str]) -> dict[str, str]:
-    """Thumbnails out of the parts that hold one of the samples: found in one scan, where thousands of parts were opened."""
-    paths = lake.parts(SAMPLES, ids["dataset_id"])
-    if not paths or not sample_ids:
-        return {}
-    places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
-    parts = places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("part").collect(engine="streaming")
-    holding = set(parts["part"])
-    found: dict[str, str] = {}
-    for path in paths:
-        if str(path) in holding:
-            found |= _from_part(path, sample_ids)
-    return found
 
 
 def _keys(rows: pl.DataFrame) -> list[str]:

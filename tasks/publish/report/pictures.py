@@ -11,10 +11,19 @@ from tasks.store import Lake
 
 
 def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str, str]:
-    """A data URI for each of the samples that has a picture. One row group of pictures is in memory at a time."""
-    found: dict[str, str] = {}
-    for path in lake.parts(SAMPLES, dataset_id):
-        found |= _from_part(path, sample_ids)
+    """A data URI for each of the samples that has a picture. One row group of pictures is in memory at a time.
+
+    The parts that hold one of them are found in one scan, and no other is opened.
+    """
+    paths = lake.parts(SAMPLES, dataset_id)
+    if not paths or not sample_ids:
+        return {}
+    places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
+    holding = places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("part").collect(engine="streaming")["part"]
+    parts, found = set(holding), dict[str, str]()
+    for path in paths:
+        if str(path) in parts:
+            found |= _from_part(path, sample_ids)
     return found
 
 
