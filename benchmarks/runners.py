@@ -110,7 +110,7 @@ def rate(folder: Path, ledger: str, server: "Server", runner: str, n_workers: in
         process.communicate()
         stats = said_by(url, "/stats")
     n = sum(n for second, n, _ in stats["by_second"] if FROM_S <= second < TO_S)
-    share, share_429 = n / ((TO_S - FROM_S) * PER_MINUTE / 60), stats["n_429"] / stats["n_requests"]
+    share, share_429 = n / ((TO_S - FROM_S) * PER_MINUTE / 60), stats["n_429"] / max(stats["n_requests"], 1)
     table = Table(
         "replies", "of the allowed rate", "429 %", "while paused", "exit code", title=f"{n_workers} workers of {runner}"
     )

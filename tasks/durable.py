@@ -20,7 +20,7 @@ from schemas.errors import StoreError
 
 IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
 IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
-"""Else a row group's pictures are one page of some 10 MB, which every reader holds whole. Rows looked at before a page may end; its bytes."""
+"""After so many rows a page may end, and it ends at so many bytes; else a row group is one page of 10 MB readers hold whole."""
 LEFTOVER_AGE_S = 2 * 86_400.0
 
 

@@ -72,7 +72,7 @@ def bridge(
             return 0
         check_keys(planned.run)
         found = make_bridge(planned, secrets.token_hex(16), in_this_process, reporter, has_slope=line)
-    out.print(_bridges(found))
+    out.print(_bridges(found, has_slope=line))
     n_joined = found.filter(status="ok").height
     out.print(
         f"{n_joined} of {found.height} series of {old} go on under {new} from the next night on; take {old} out of {file.name}"
@@ -94,16 +94,23 @@ def _plan(planned: "BridgePlan") -> Table:
     return table
 
 
-def _bridges(found: pl.DataFrame) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("rubric", "dimension", "prompts", "images", "new less old", "± error", "slope", ""):
-        table.add_column(name, justify="right" if name not in ("rubric", "dimension", "") else "left")
+def _bridges(found: pl.DataFrame, *, has_slope: bool) -> Table:
+    """A line for each rubric and dimension; in 80 columns a dimension's name stays whole, so what says nothing is left out."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    for name in ("rubric", "dimension"):
+        table.add_column(name, overflow="fold")
+    named = {"offset": "new less old", "offset_se": "± error"} | ({"slope": "slope"} if has_slope else {})
+    for name in ("prompts", "images", *named.values()):
+        table.add_column(name, justify="right", overflow="fold")
+    if found["reason"].null_count() < found.height:
+        table.add_column("", overflow="fold")
     for row in found.iter_rows(named=True):
-        figures = (
-            [f"{row['offset']:+.3f}", f"{row['offset_se']:.3f}", f"{row['slope']:.3f}"] if row["status"] == "ok" else [""] * 3
-        )
+        is_fitted = row["status"] == "ok"
+        figures = [f"{row[name]:{'+' if name == 'offset' else ''}.3f}" if is_fitted else "" for name in named]
         counts = (str(row["n_prompts"]), str(row["n_images"]))
-        table.add_row(Text(row["rubric_id"]), Text(row["dimension"]), *counts, *figures, Text(row["reason"] or ""))
+        table.add_row(
+            Text(row["rubric_id"]), Text(row["dimension"]), *counts, *figures, *([row["reason"]] if row["reason"] else [])
+        )
     return table
 
 

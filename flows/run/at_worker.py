@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,8 +41,8 @@ class Line:
 class AtWorker:
     """A task's function as a worker calls it: by its name, since a worker has the same code.
 
-    `code` is the flow's code version where a worker might have another. Raises InputError where it has, StoppedError where the
-    flow has ended; other errors leave with clean texts.
+    `code` is the flow's code version where a worker might have another, `api_url` its Prefect server, which may keep the keys.
+    Raises InputError where the code is another, StoppedError where the flow has ended; other errors leave with clean texts.
     """
 
     module: str
@@ -50,27 +50,31 @@ class AtWorker:
     secret_names: tuple[str, ...]
     line: Line | None = None
     code: str | None = None
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The function itself; Prefect reads its parameters from it."""
-        found = getattr(import_module(self.module), self.name)
-        function: Callable[..., Any] = found.fn if isinstance(found, Task) else found
-        return function
+    api_url: str | None = None
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Do the shard's work."""
         with _busy:
             keep_clean(self.secret_names)
             keep_prefect_quiet()
-            fetch_keys(self.secret_names)
+            fetch_keys(self.secret_names, self.api_url)
             if self.code not in (None, code_version()):
                 raise InputError(
                     "a worker of the Dask cluster runs other code of Salon than the flow; bring both to one version, "
                     "start the workers again, then run the same command"
                 )
             with redaction.redacted_errors(), following(self.line):
-                return self.__wrapped__(*values, **named)
+                return self._function()(*values, **named)
+
+    def _function(self) -> Callable[..., Any]:
+        found = getattr(import_module(self.module), self.name)
+        function: Callable[..., Any] = found.fn if isinstance(found, Task) else found
+        return function
+
+
+def called(function: AtWorker, call: Mapping[str, Any]) -> Any:
+    """What a pool is given: its own submit has names for arguments that a shard's could collide with."""
+    return function(**call)
 
 
 def keep_clean(secret_names: tuple[str, ...]) -> None:

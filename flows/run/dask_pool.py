@@ -4,23 +4,22 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from uuid import uuid4
 
 import dask
 from distributed import KilledWorker, WorkerPlugin
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
-from prefect import Task
-from prefect.futures import PrefectFuture
 from prefect_dask.task_runners import DaskTaskRunner
 
-from flows.run.at_worker import keep_clean
-from flows.run.pools import LOST_MOST, Pool
-from schemas.errors import InputError, StoreError
+from flows.run.at_worker import AtWorker, called, keep_clean
+from flows.run.pools import GivenUpError, Pool, Submitted, WorkerLostError
+from schemas.errors import InputError
 from tasks.publish.code_version import code_version
 
 CONNECT_LIMIT_S = 30.0
 _OWN: dict[str, Any] = {
-    "distributed.scheduler.allowed-failures": LOST_MOST,  # Dask itself hands on what a worker that died was doing
+    "distributed.scheduler.allowed-failures": 0,  # the flow itself hands on what a worker that died was doing, and counts
     "distributed.worker.memory.terminate": False,  # a worker amid paid requests is not killed for a guess at its memory
 }
 
@@ -39,28 +38,34 @@ class Prepared(WorkerPlugin):
 
 
 class DaskPool:
-    """A connected cluster."""
+    """A connected cluster, which starts its workers anew by itself."""
 
-    def __init__(self, runner: Any, n: int, address: str | None) -> None:
-        self._runner, self.n, self._address = runner, n, address
+    def __init__(self, client: Any, n: int, address: str | None) -> None:
+        self._client, self.n, self._address = client, n, address
         self.has_other_code = address is not None
 
-    def submit(self, task: Task[..., Any], call: Mapping[str, Any]) -> PrefectFuture[Any]:
-        """Run the task in a worker."""
-        future: PrefectFuture[Any] = self._runner.submit(task, dict(call))
-        return future
+    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+        """Have a worker make the call."""
+        if self._client.status not in ("running", "connecting"):
+            raise self._gone()
+        key = f"{function.name}-{uuid4().hex}"  # never that of a call before, which Dask would answer with its result
+        submitted: Submitted = self._client.submit(called, function, dict(call), key=key, pure=False)
+        return submitted
 
-    def is_lost(self, error: BaseException | None) -> bool:
-        """Whether the shard's workers died, more of them than the scheduler allows. Raises StoreError where that is gone."""
-        if isinstance(error, CommClosedError | CancelledError | FutureCancelledError):
-            raise StoreError(
-                f"the Dask scheduler at {self._address or 'this machine'} went away; what was bought is stored. "
-                "Start it, then run the same command again"
-            ) from error
-        return isinstance(error, KilledWorker)
+    def result(self, submitted: Any) -> Any:
+        """What a shard that has ended gave, or its error."""
+        try:
+            return submitted.result()
+        except KilledWorker as error:
+            raise WorkerLostError from error
+        except (CommClosedError, CancelledError, FutureCancelledError) as error:
+            raise self._gone() from error
 
-    def renew(self) -> None:
-        """The cluster starts its workers by itself."""
+    def _gone(self) -> GivenUpError:
+        return GivenUpError(
+            f"the Dask scheduler at {self._address or 'this machine'} went away; what was bought is stored. "
+            "Start it, then run the same command again"
+        )
 
 
 @contextmanager
@@ -80,7 +85,7 @@ def dask_pool(n: int | None, address: str | None, secret_names: tuple[str, ...])
         workers = client.scheduler_info(n_workers=-1)["workers"]
         _check_threads(workers, address)
         client.register_plugin(Prepared(secret_names))
-        yield DaskPool(runner, n or len(workers), address)
+        yield DaskPool(client, n or len(workers), address)
 
 
 def _connected(runner: Any, address: str) -> Any:

@@ -1,25 +1,28 @@
 """Shards in other processes: what is sent to them, how long is waited, and what becomes of those whose worker died."""
 
-import asyncio
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from prefect import Task
 from prefect.futures import PrefectFuture
+from prefect.settings import PREFECT_API_URL
+from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.run.at_worker import AtWorker, Line
 from flows.run.fan_out import Elsewhere
-from flows.run.pools import LOST_MOST, Pool
-from schemas.errors import StoreError
+from flows.run.pools import LOST_MOST, GivenUpError, Pool, Submitted, WorkerLostError
+from schemas.errors import StoppedError
 from tasks.ingest.prefect_tasks import SampleList
 from tasks.judge.precedence import going_first
+from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
 from tasks.stopping import check_not_stopped
 
@@ -27,40 +30,11 @@ POLL_S = 0.05
 log = logging.getLogger("salon.workers")
 
 
-@dataclass(slots=True)
-class _Shard:
-    """One call: where it runs, and how many workers it has lost."""
-
-    call: Mapping[str, Any]
-    future: PrefectFuture[Any]
-    n_lost: int = 0
-
-    @property
-    def is_done(self) -> bool:
-        """Whether there is a result, or will be none."""
-        return bool(self._inner.done())
-
-    @property
-    def error(self) -> BaseException | None:
-        """Why there is no result at all; a task that failed has one, which says so."""
-        try:
-            error: BaseException | None = self._inner.exception()
-        except (CancelledError, asyncio.CancelledError) as cancelled:
-            return cancelled
-        return error
-
-    def cancel(self) -> None:
-        """Take it back, if it has not begun."""
-        self._inner.cancel()
-
-    @property
-    def _inner(self) -> Any:
-        return self.future.wrapped_future  # type: ignore[attr-defined]  # Prefect's future is one around the pool's own
-
-
 class AtWorkers(Elsewhere):
     """Shards in a pool's workers, at most `n_submitted` of them submitted and not yet told of.
 
+    Each is a Prefect task run in a thread of the flow's process, which waits for the worker: what Prefect does for a run in
+    another process (a TLS context, its settings anew) costs five times as much CPU as the rest of the run.
     A call with a `run_id` spends money: its shard is told when the flow ends, whatever ends it, and is waited for until it has
     stored what was under way, at most `drain_s`. A call whose samples carry their pictures stays in the flow's process.
     """
@@ -71,10 +45,16 @@ class AtWorkers(Elsewhere):
         self._ledger_url, self._secret_names, self._drain_s = ledger_url, secret_names, drain_s
 
     def __call__(self, task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-        """Run the calls and yield their results in order. Raises StoreError where a shard's workers die again and again."""
-        waiting: deque[_Shard] = deque()
+        """Run the calls and yield their results in order. Raises what a shard raises, StoreError, StoppedError."""
+        waiting: deque[PrefectFuture[Any]] = deque()
+        code = code_version() if self._pool.has_other_code else None
+        where = (task.fn.__module__, task.fn.__qualname__)
+        function = AtWorker(*where, self._secret_names, code=code, api_url=PREFECT_API_URL.value())
+        errands = _Errands(self._pool, function, self._ledger_url, task.name)
+        sent = errands.as_task(task)
         is_followed = False
-        with ExitStack() as line:
+        threads: Any = ThreadPoolTaskRunner(max_workers=self._n_submitted)
+        with threads, ExitStack() as line:
             try:
                 for call in calls:
                     check_not_stopped()
@@ -82,55 +62,103 @@ class AtWorkers(Elsewhere):
                         is_followed = True
                         line.enter_context(going_first(self._ledger_url, [call["run_id"]]))
                     if len(waiting) == self._n_submitted:
-                        yield self._result(task, waiting)
-                    waiting.append(_Shard(call, self._submit(task, call)))
+                        yield _result(waiting)
+                    waiting.append(task.submit(**call) if _has_pictures(call) else threads.submit(sent, dict(call)))
                 while waiting:
-                    yield self._result(task, waiting)
+                    yield _result(waiting)
                 check_not_stopped()
             finally:
                 line.close()  # from now on shards that ask store what is under way, and end
-                self._drain(waiting)
+                self._drain(waiting, errands)
 
-    def _submit(self, task: Task[..., Any], call: Mapping[str, Any]) -> PrefectFuture[Any]:
-        if any(isinstance(value, SampleList) and value.has_pictures for value in call.values()):
-            future: PrefectFuture[Any] = task.submit(**call)
-            return future
-        there: Any = copy(task)
-        line = Line(self._ledger_url, call["run_id"]) if "run_id" in call else None
-        code = code_version() if self._pool.has_other_code else None
-        # Whatever refers to the function itself would send its code, and the locks that this names, along.
-        there.fn = there.__wrapped__ = AtWorker(task.fn.__module__, task.fn.__qualname__, self._secret_names, line, code)
-        return self._pool.submit(there, call)
-
-    def _result(self, task: Task[..., Any], waiting: deque[_Shard]) -> Any:
-        """The first shard's result; it and others whose worker died are submitted again until then."""
-        while True:
-            while not waiting[0].is_done:
-                check_not_stopped()
-                time.sleep(POLL_S)
-            if not self._pool.is_lost(waiting[0].error):
-                return waiting.popleft().future.result()
-            check_not_stopped()
-            self._pool.renew()
-            for shard in waiting:
-                if shard.is_done and self._pool.is_lost(shard.error):
-                    self._submit_again(task, shard)
-
-    def _submit_again(self, task: Task[..., Any], shard: _Shard) -> None:
-        shard.n_lost += 1
-        if shard.n_lost > LOST_MOST:
-            raise StoreError(
-                f"a shard of {task.name!r} lost its worker {shard.n_lost} times; where it lacks memory, lower workers.n or "
-                "limits.shard_size. What was bought is stored, and the same command goes on from here"
-            )
-        log.warning("a worker died: its shard of %r is submitted again (%d of %d)", task.name, shard.n_lost, LOST_MOST)
-        shard.future = self._submit(task, shard.call)
-
-    def _drain(self, waiting: deque[_Shard]) -> None:
-        """Let shards that ask end by themselves; others are taken back."""
+    def _drain(self, waiting: Iterable[PrefectFuture[Any]], errands: "_Errands") -> None:
+        """Take back what has not begun, and let the rest end by itself."""
+        errands.take_back()
         until_s = time.monotonic() + self._drain_s
-        for shard in waiting:
-            if "run_id" not in shard.call:
-                shard.cancel()
-        while any(not shard.is_done for shard in waiting if "run_id" in shard.call) and time.monotonic() < until_s:
+        while any(not _is_done(future) for future in waiting) and time.monotonic() < until_s:
             time.sleep(POLL_S)
+        errands.leave()
+
+
+class _Errands:
+    """The calls of one stage, made in workers while threads here wait for them."""
+
+    def __init__(self, pool: Pool, function: AtWorker, ledger_url: str, name: str) -> None:
+        self._pool, self._function, self._ledger_url, self._name = pool, function, ledger_url, name
+        self._is_over = False
+        self._lock = threading.Lock()
+        self._under_way: dict[threading.Event, Submitted | None] = {}  # what a thread waits for, and what can be taken back
+
+    def as_task(self, task: Task[..., Any]) -> Task[..., Any]:
+        """The task with the same name and parameters, whose work is done in a worker."""
+        sent: Any = copy(task)
+        sent.fn = wraps(task.fn)(lambda **call: self._run(call))
+        sent.retry_condition_fn = lambda *run: is_passing(*run) and not _is_given_up(*run)
+        return sent  # type: ignore[no-any-return]
+
+    def take_back(self) -> None:
+        """Submit nothing more. What spends money ends by itself: Dask would no longer wait for a shard that it cancelled."""
+        with self._lock:
+            self._is_over = True
+            for submitted in self._under_way.values():
+                if submitted is not None:
+                    submitted.cancel()
+
+    def leave(self) -> None:
+        """Wait no longer."""
+        with self._lock:
+            for has_ended in self._under_way:
+                has_ended.set()
+
+    def _run(self, call: Mapping[str, Any]) -> Any:
+        """The result of a call; it is made again when its worker dies."""
+        line = Line(self._ledger_url, call["run_id"]) if "run_id" in call else None
+        function = replace(self._function, line=line)
+        for n_lost in range(1, LOST_MOST + 1):
+            try:
+                return self._result(function, call)
+            except WorkerLostError:
+                log.warning("a worker died: its shard of %r is submitted again (%d of %d)", self._name, n_lost, LOST_MOST)
+        raise GivenUpError(
+            f"a shard of {self._name!r} lost its worker {LOST_MOST} times; where it lacks memory, lower workers.n or "
+            "limits.shard_size. What was bought is stored, and the same command goes on from here"
+        )
+
+    def _result(self, function: AtWorker, call: Mapping[str, Any]) -> Any:
+        has_ended = threading.Event()
+        self._check_not_over()
+        submitted = self._pool.submit(function, call)  # long, where a pool is made anew
+        with self._lock:
+            self._under_way[has_ended] = None if function.line else submitted
+        try:
+            submitted.add_done_callback(lambda _: has_ended.set())
+            has_ended.wait()
+            self._check_not_over()
+            return self._pool.result(submitted)
+        finally:
+            with self._lock:
+                del self._under_way[has_ended]
+
+    def _check_not_over(self) -> None:
+        if self._is_over:
+            raise StoppedError(f"{self._name!r} was told to stop; the same command goes on from here")
+
+
+def _is_given_up(_task: Any, _run: Any, state: Any) -> bool:
+    return isinstance(state.result(raise_on_failure=False), GivenUpError)
+
+
+def _has_pictures(call: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, SampleList) and value.has_pictures for value in call.values())
+
+
+def _is_done(future: PrefectFuture[Any]) -> bool:
+    return bool(future.wrapped_future.done())  # type: ignore[attr-defined]  # Prefect's future is one around a thread's
+
+
+def _result(waiting: deque[PrefectFuture[Any]]) -> Any:
+    """The result of the shard that was submitted first."""
+    while not _is_done(waiting[0]):
+        check_not_stopped()
+        time.sleep(POLL_S)
+    return waiting.popleft().result()

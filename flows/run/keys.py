@@ -7,30 +7,32 @@ from typing import Any
 _looked_up: set[str] = set()
 
 
-def fetch_keys(names: Iterable[str]) -> None:
+def fetch_keys(names: Iterable[str], api_url: str | None = None) -> None:
     """Put keys that the environment lacks into it from Prefect's Secret blocks, where PREFECT_API_URL names a server.
 
-    A block's name is the variable's in small letters, with hyphens: OPENAI_API_KEY is openai-api-key. It is looked for once in a
-    process, and what is not there stays missing: who needs the key says so. From then on the value is one of the environment's,
-    which redaction knows.
+    `api_url` is asked where this process knows no server of its own: a worker is told of the flow's. A block's name is the
+    variable's in small letters, with hyphens: OPENAI_API_KEY is openai-api-key. It is looked for once in a process, and what is
+    not there stays missing: who needs the key says so. From then on the value is one of the environment's, which redaction knows.
     """
     missing = [name for name in names if not os.environ.get(name, "").strip() and name not in _looked_up]
     if not missing:
         return
     from prefect.blocks.system import Secret
-    from prefect.settings import PREFECT_API_URL
+    from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    if not PREFECT_API_URL.value():
+    server = PREFECT_API_URL.value() or api_url
+    if not server:
         return
-    for name in missing:
-        _looked_up.add(name)
-        try:
-            block: Any = Secret.load(block_name(name), _sync=True)  # type: ignore[call-arg]  # what makes it synchronous
-        except ValueError:  # there is no such block
-            continue
-        value = str(block.get()).strip()
-        if value:
-            os.environ[name] = value
+    with temporary_settings({PREFECT_API_URL: server}):
+        for name in missing:
+            _looked_up.add(name)
+            try:
+                block: Any = Secret.load(block_name(name), _sync=True)  # type: ignore[call-arg]  # what makes it synchronous
+            except ValueError:  # there is no such block
+                continue
+            value = str(block.get()).strip()
+            if value:
+                os.environ[name] = value
 
 
 def block_name(variable: str) -> str:

@@ -1,64 +1,92 @@
 """The processes that shards run in: a pool of this machine's own, or a Dask cluster. What is done in them is at_worker.py."""
 
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any, Protocol
 
-from prefect import Task
-from prefect.futures import PrefectFuture
-from prefect.task_runners import ProcessPoolTaskRunner
-
-from flows.run.at_worker import begin_process
+from flows.run.at_worker import AtWorker, begin_process, called
+from schemas.errors import StoreError
 
 LOST_MOST = 20
 """Workers that one shard may lose. A machine that fails now and then costs a few; a shard that kills each of them is given up."""
 
 
+class WorkerLostError(Exception):
+    """A shard has no result because its worker died; workers are there again."""
+
+
+class GivenUpError(StoreError):
+    """Trying a shard again at once helps nothing: it lost too many workers, or nobody is left who hands it to one."""
+
+
+class Submitted(Protocol):
+    """What stands for a shard that was handed to a pool."""
+
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> Any:
+        """Call `fn` when the shard ends, or has ended."""
+
+    def cancel(self) -> Any:
+        """Take it back, if it has not begun."""
+
+
 class Pool(Protocol):
-    """Worker processes. `n` of them work at the same time; `has_other_code` where theirs may differ from this process's."""
+    """Worker processes. `n` of them work at the same time; `has_other_code` where theirs may differ from this process's.
+
+    Its methods are called in several threads at a time.
+    """
 
     n: int
     has_other_code: bool
 
-    def submit(self, task: Task[..., Any], call: Mapping[str, Any]) -> PrefectFuture[Any]:
-        """Run the task in a worker."""
+    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+        """Have a worker make the call. Raises as `result` does."""
 
-    def is_lost(self, error: BaseException | None) -> bool:
-        """Whether a shard ended so because its worker did."""
-
-    def renew(self) -> None:
-        """After a shard was lost: see to it that workers are there again."""
+    def result(self, submitted: Submitted) -> Any:
+        """What a shard that has ended gave, or its error. Raises WorkerLostError, GivenUpError."""
 
 
 class ProcessPool:
-    """Prefect's own process pool. When one of its processes dies, all leave, having finished their requests, and others start."""
+    """Processes of this machine. When one dies, Python gives up all: they finish their requests and leave, and others start."""
 
     has_other_code = False
 
     def __init__(self, n: int, secret_names: tuple[str, ...]) -> None:
         self.n = n
-        self._runner: Any = ProcessPoolTaskRunner(n, initializer=begin_process, initargs=(secret_names,))
-        self._runner.__enter__()
+        self._secret_names = secret_names
+        self._renewing = threading.Lock()
+        self._executor = self._started()
 
-    def submit(self, task: Task[..., Any], call: Mapping[str, Any]) -> PrefectFuture[Any]:
-        """Run the task in a worker."""
-        future: PrefectFuture[Any] = self._runner.submit(task, dict(call))
-        return future
+    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+        """Have a worker make the call."""
+        with self._renewing:
+            try:
+                return self._executor.submit(called, function, dict(call))
+            except BrokenProcessPool:
+                self._renew()
+                return self._executor.submit(called, function, dict(call))
 
-    def is_lost(self, error: BaseException | None) -> bool:
-        """Whether a shard ended so because a process did: then the whole pool is broken."""
-        return isinstance(error, BrokenProcessPool)
-
-    def renew(self) -> None:
-        """A pool that broke takes nothing more."""
-        before, self._runner = self._runner, self._runner.duplicate()
-        before.__exit__(None, None, None)
-        self._runner.__enter__()
+    def result(self, submitted: Any) -> Any:
+        """What a shard that has ended gave, or its error."""
+        try:
+            return submitted.result()
+        except BrokenProcessPool as error:
+            raise WorkerLostError from error
 
     def close(self) -> None:
         """Wait for what the processes do, and end them."""
-        self._runner.__exit__(None, None, None)
+        self._executor.shutdown(cancel_futures=True)
+
+    def _started(self) -> ProcessPoolExecutor:
+        """Spawned, never forked: threads hold locks here, and what talks to a bucket does not survive a fork."""
+        return ProcessPoolExecutor(self.n, get_context("spawn"), begin_process, (self._secret_names,))
+
+    def _renew(self) -> None:
+        self._executor.shutdown()
+        self._executor = self._started()
 
 
 @contextmanager

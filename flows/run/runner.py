@@ -47,19 +47,9 @@ def opened_fan_out(run: OpenedRun, runner: Runner | None = None, n_submitted: in
 
 
 def check_runner(run: OpenedRun, runner: Runner | None = None) -> None:
-    """Raise InputError, before anything is started, where the runner lacks a server, its extra, or a ledger for its machines."""
+    """Raise InputError, before anything is started, where the runner lacks its extra, or a ledger for its machines."""
     chosen = runner or run.benchmark.runner
-    if chosen == "local":
-        return
-    from prefect.settings import PREFECT_API_URL
-
-    if not PREFECT_API_URL.value():
-        raise InputError(
-            f'runner = "{chosen}" needs a Prefect server that its processes report to: start one (`prefect server start`, or '
-            "`salon serve`) and set PREFECT_API_URL to its address, such as http://127.0.0.1:4200/api; "
-            'or set runner = "local"'
-        )
-    if chosen == "processes":
+    if chosen != "dask":
         return
     if find_spec("prefect_dask") is None:
         raise InputError(

@@ -78,8 +78,12 @@ def _over_nights(drift: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChart"]]:
         shown = alt.Scale(domain=_reach(values.select("estimate", "ewma", "limit_low", "limit_high")), nice=False, zero=False)
         score = alt.Y("estimate:Q", title="mean of the night", scale=shown)
         limits = base.mark_area(color=_GREY, opacity=0.2).encode(y=alt.Y("limit_low:Q"), y2="limit_high:Q")
-        points = base.transform_filter("!datum.is_bridged").mark_point(filled=True, color=_GREY).encode(y=score)
-        carried = base.transform_filter("datum.is_bridged").mark_point(filled=False, color=_GREY).encode(y=score)
+        points = (
+            base.transform_filter("!datum.is_bridged").mark_point(filled=True, color=_GREY, size=45, opacity=1).encode(y=score)
+        )
+        carried = (
+            base.transform_filter("datum.is_bridged").mark_point(filled=False, color=_GREY, size=45, opacity=1).encode(y=score)
+        )
         alarms = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=90, color=_RED)
         lines = base.mark_line(color=_BLUE).encode(y="ewma:Q")
         title = _titled(*named) + _carried_over(rows.filter(is_bridged))

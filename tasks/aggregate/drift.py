@@ -23,8 +23,8 @@ LEAST_BASELINE = 8  # nights: with fewer the quantiles are so wide that nothing 
 def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Collection[str] = ()) -> pl.DataFrame:
     """The DRIFT table of a NIGHTS table. `headline` names dimensions whose series share most of the false alarms allowed.
 
-    The first `n_baseline` observed nights of each series are its baseline. Raises InputError where it is too short, and
-    ValueError where a series has two rows for one night.
+    Without it those are each rubric's overall score, or its only dimension. The first `n_baseline` observed nights of each
+    series are its baseline. Raises InputError where it is too short, ValueError where a series has two rows for one night.
     """
     if n_baseline < LEAST_BASELINE:
         raise InputError(f"a baseline of {n_baseline} nights cannot carry limits; give {LEAST_BASELINE} or more")

@@ -10,6 +10,7 @@ _RUBRIC = ["benchmark", "rubric_id", "rubric_version", "judge_model", "dimension
 SERIES = [*_RUBRIC, "model", "n_judgements"]
 """What a series is. A dataset of another size is another series: its nights cannot be held against the old ones."""
 ANCHORS = [*_RUBRIC, "anchor_set"]
+OVERALL = "overall_score"
 _FIGURES = ("n_seen", "mean", "sd", "deviation", "deviation_se")
 
 
@@ -60,10 +61,15 @@ def _charts(frame: pl.DataFrame, key: list[str], value: str, bridge: str, n_base
 
 
 def with_alpha(rows: pl.DataFrame, headline: Collection[str], n_baseline: int) -> pl.DataFrame:
-    """What each series and each set of anchors may spend on false alarms, by the family under watch on the very night."""
-    is_headline = pl.col("dimension").is_in(sorted(headline)) & pl.lit(bool(headline))
+    """What each series and each set of anchors may spend on false alarms, by the family under watch on the very night.
+
+    Without `headline` it is each rubric's overall score, or its only dimension: what a leaderboard shows of it.
+    """
+    alone = pl.col("dimension").n_unique().over("benchmark", "run_date", "rubric_id", "rubric_version") == 1
+    named = pl.col("dimension").is_in(sorted(headline))
+    rows = rows.with_columns(is_headline=named if headline else (pl.col("dimension") == OVERALL) | alone)
     night = ["benchmark", "run_date"]
-    watched = rows.with_columns(is_headline=is_headline).group_by(night).agg(
+    watched = rows.group_by(night).agg(
         n_headline=(pl.col("deviation").is_not_null() & pl.col("is_headline")).sum(),
         n_models=(pl.col("deviation").is_not_null() & ~pl.col("is_headline")).sum(),
         n_anchors=pl.struct(ANCHORS).filter(pl.col("anchor_deviation").is_not_null()).n_unique(),
@@ -85,7 +91,7 @@ def with_alpha(rows: pl.DataFrame, headline: Collection[str], n_baseline: int) -
     }
     spent = pl.DataFrame(shared, schema=types)
     return rows.join(spent, on=night, how="left", maintain_order="left").with_columns(
-        alpha=pl.when(is_headline).then("alpha_headline").otherwise("alpha_other")
+        alpha=pl.when("is_headline").then("alpha_headline").otherwise("alpha_other")
     )
 
 

@@ -32,6 +32,7 @@ ROWS_AT_ONCE = 8
 BATCHES_HELD = 2
 """So many of these in memory at once: requests come nearly in the order of the samples; a retry reads anew."""
 READ_BYTES = 1024 * 1024
+"""Read from the file at a time. With Arrow's `pre_buffer` a row group's pictures would be read, and held, as a whole."""
 STOP_POLL_S = 0.1
 _ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
 
@@ -41,7 +42,7 @@ class PartPictures:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = pq.ParquetFile(path, buffer_size=READ_BYTES)
+        self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
         self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
         self._cursor: tuple[int, Iterator[tuple[int, pa.RecordBatch]]] = (-1, iter(()))
         self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
@@ -80,7 +81,8 @@ class PartPictures:
             at, rest = self._cursor
             found = next(rest, None) if at == group else None
             if found is None or found[0] > number:
-                batches = self._file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=["image.bytes"])
+                # One column, a few rows at a time: Arrow's threads would only be waited for.
+                batches = self._file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=["image.bytes"], use_threads=False)
                 self._cursor = (group, enumerate(batches))
                 continue
             self._batches[group, found[0]] = pc.struct_field(found[1].column(0), "bytes")

@@ -34,6 +34,9 @@ PARTITIONS = {
 # Texts that no check reads beyond "is it null" and that may be large stay on disk.
 _LEFT_OUT = frozenset({"image", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
 
+_BYTES_PER_FILE = 4_000_000
+"""A bucket's rows wait in memory until its file has so many: with Polars' own choice ten million rows took 17 GB."""
+
 _SEED = 5  # not the one that Polars joins by: a bucket's keys would all fall on a few of the join's own
 _BUCKET = "bucket"
 _LINK = [*CELL, "request_key"]
@@ -101,7 +104,7 @@ def _deal(lake: Lake, table: Table, key: str, dealt_by: tuple[str, list[str]], f
     if not paths:
         return
     bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
-    target = pl.PartitionBy(folder, key=_BUCKET, include_key=False)
+    target = pl.PartitionBy(folder, key=_BUCKET, include_key=False, approximate_bytes_per_file=_BYTES_PER_FILE)
     with store_error(f"dealing {table.name} for the data checks"), _types_told(lake, table, key):
         _scanned(paths, columns).with_columns(bucket).sink_ipc(target, mkdir=True, compression="lz4")
 

@@ -17,6 +17,7 @@ from flows.telling import alerting
 from flows.telling.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
 from flows.telling.events import send
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
+from tasks.aggregate.drift import drift
 
 ROOT = Path(__file__).parents[2]
 NIGHT = date(2026, 11, 5)
@@ -102,6 +103,31 @@ def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:
     assert share <= 0.01
     found, error = simulation.told_of_drops(0.07, 5, n_families=60, seed=12)
     assert found >= 0.95 - 2 * error
+
+
+def test_what_the_chart_finds_is_told() -> None:
+    """On the same nights: an alert is never later than the chart, whatever else it says."""
+    world = simulation.World(60, model_shift=-0.07, n_nights=simulation.N_BASELINE + simulation.N_QUIET + 5)
+    found = simulation.watched(drift(world.nights(13), headline=simulation.HEADLINE)).filter(pl.col("since") >= 0)
+    told = simulation.alerts(found).explode("models").drop_nulls("models").rename({"models": "model"})
+    by_chart = found.filter(pl.col("ewma") < pl.col("limit_low")).select("benchmark", "model", "since")
+    assert by_chart.height > 60
+    assert by_chart.join(told, on=["benchmark", "model", "since"], how="anti").height == 0
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "alphas"),
+    [
+        (("overall_score", "a", "b"), {"overall_score": 0.0025, "a": 0.0015 / 9, "b": 0.0015 / 9}),
+        (("score",), {"score": 0.0025}),
+        (("a", "b"), {"a": 0.009 / 8, "b": 0.009 / 8}),
+    ],
+    ids=["an overall score", "one dimension", "none leads"],
+)
+def test_what_a_leaderboard_shows_is_watched_most_closely(dimensions: tuple[str, ...], alphas: dict[str, float]) -> None:
+    nights = simulation.World(1, dimensions=dimensions, n_nights=simulation.N_BASELINE + 1).nights(1)
+    watched = drift(nights).filter(pl.col("alpha").is_not_null())
+    assert dict(watched.select("dimension", "alpha").unique().iter_rows()) == pytest.approx(alphas)
 
 
 def _days(*days: int) -> list[date]:

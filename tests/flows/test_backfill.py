@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from itertools import pairwise
@@ -17,7 +17,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from flow_support import Said
 from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 from sqlalchemy import select
 
@@ -142,8 +141,8 @@ def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path
             while not ledger.read(lambda connection: connection.execute(select(CLAIMS.c.request_key)).first()):
                 assert time.monotonic() < end, "the backfill never came to ask"
                 time.sleep(0.02)
-        time.sleep(2)
-        assert n_billed(judge_url) - start <= 4  # of the 20 that it may send alone: what a machine with other work lets slip
+        time.sleep(4)
+        assert n_billed(judge_url) - start <= 4  # of the 24 it sends alone in this time: what a machine with other work lets slip
     filling.join(60)
     assert n_billed(judge_url) == start + N_SAMPLES  # it went on, and nothing was bought twice
     assert _states(file) == {("step-0", "alignment"): "done"}
@@ -204,41 +203,45 @@ def test_the_limit_is_a_backfills_where_no_night_waits_for_it() -> None:
 BATCHES = """
 [batch]
 validating_s = 0
-in_progress_s = 4
+in_progress_s = 3
 finalizing_s = 0
 """
-N_REPEATS = 21  # 504 requests a checkpoint: enough for a judge whose mode is not stated to be asked by batch
+N_REPEATS = 21  # 504 requests: enough for a judge whose mode is not stated to be asked by batch
+KILLED = """\
+import sys
+from datetime import date
+from pathlib import Path
+from flows.backfill import run_backfill
+from flows.partitions.plan import open_backfill, plan_backfill
+from flows.run.fan_out import in_this_process
+from flows.telling.progress import Reporter
+run = open_backfill(Path(sys.argv[1]), date.fromisoformat(sys.argv[2]))
+run_backfill(run, plan_backfill(run, None, None, Reporter()), in_this_process, Reporter())
+"""
 
 
-def test_batches_are_preferred_and_outlive_a_kill(tmp_path: Path, prefect_api: str, salon: Callable[..., Said]) -> None:
-    world = World(tmp_path)
-    for number in range(2):
-        world.make(number)
+def test_batches_are_preferred_and_outlive_a_kill(tmp_path: Path) -> None:
+    World(tmp_path).make(0)
     (tmp_path / "batches.toml").write_text(BATCHES)
     with running_judge(tmp_path / "batches.toml") as url:
         file = write_benchmark(tmp_path, url, judge=f"repeats = {N_REPEATS}")
-        environment = os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-m", "flows", "backfill", str(file), "--all"]
-        killed = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        killed = subprocess.Popen([sys.executable, "-c", KILLED, str(file), DAY.isoformat()], env=environment)
         end = time.monotonic() + 120
-        while len(_get(f"{url}/batches")["data"]) < 2:
-            assert killed.poll() is None, "the backfill ended before its batches were made"
+        while not _get(f"{url}/batches")["data"]:
+            assert killed.poll() is None, "the backfill ended before its batch was made"
             assert time.monotonic() < end
             time.sleep(0.1)
         killed.kill()
         killed.wait()
-        assert set(_states(file).values()) == {"failed"}  # running, and their process is gone
-        while {batch["status"] for batch in _get(f"{url}/batches")["data"]} != {"completed"}:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        assert set(_states(file).values()) == {"failed"}  # running, and its process is gone
 
-        said = salon("backfill", file, "--all")
-        assert said.code == 0, said.err
+        check_failures(_backfill(file))
         stats = _get(url.removesuffix("/v1") + "/stats")
-        assert stats["n_items_by_times_billed"] == {str(N_REPEATS): 2 * N_SAMPLES}  # to the provider repeats are one item
+        assert stats["n_items_by_times_billed"] == {str(N_REPEATS): N_SAMPLES}  # to the provider repeats are one item
         assert stats["n_requests"] == 0  # nothing was asked online
         n_lines = [batch["request_counts"]["total"] for batch in _get(f"{url}/batches")["data"]]
-        assert n_lines == [N_SAMPLES * N_REPEATS] * 2  # nor handed over again
+        assert n_lines == [N_SAMPLES * N_REPEATS]  # nor handed over again
     assert set(_states(file).values()) == {"done"}
     assert len(publications(tmp_path / "lake")) == 1
 

@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,22 +16,26 @@ from typing import Any
 import cloudpickle
 import pytest
 from flow_support import Said, cells_of, runs_of
+from prefect import flow, task
 from prefect.blocks.system import Secret
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from benchmarks import runners
 from demo import paint
 from flows.run import keys
 from flows.run.at_worker import AtWorker, Line
+from flows.run.elsewhere import AtWorkers
 from flows.run.opening import OpenedRun
+from flows.run.pools import LOST_MOST, WorkerLostError
 from flows.run.runner import check_runner
 from flows.telling import redaction
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Benchmark, Runner
-from schemas.errors import InputError, StoppedError
+from schemas.errors import InputError, StoppedError, StoreError
 from schemas.records import Sample
 from tasks.ingest.prefect_tasks import SampleList
-from tasks.judge.precedence import going_first
+from tasks.judge.ledger import Ledger
+from tasks.judge.precedence import going_first, is_anyone_first
+from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tasks.store import Lake
@@ -63,20 +69,6 @@ def opened(runner: Runner, ledger_url: str = "sqlite:///l.db", **more: Any) -> O
 
 
 # --- what is refused, before anything is started ------------------------------------------------------------------
-@pytest.fixture
-def no_server() -> Iterator[None]:
-    with temporary_settings(restore_defaults={PREFECT_API_URL}):
-        yield
-
-
-@pytest.mark.parametrize("runner", ["processes", "dask"])
-def test_without_a_server_it_says_how_to_get_one(no_server: None, runner: Runner) -> None:
-    with pytest.raises(InputError, match=rf'runner = "{runner}" needs a Prefect server.*PREFECT_API_URL'):
-        check_runner(opened(runner))
-    check_runner(opened("local"))
-    check_runner(opened(runner), "local")  # what the command says goes before the file
-
-
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     check_runner(opened("dask"))
     monkeypatch.setitem(sys.modules, "prefect_dask", None)
@@ -163,6 +155,77 @@ def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkey
     assert redaction.redacted("it was of-a-runners-key") == f"it was {redaction.REMOVED}"
 
 
+# --- what the flow does when a worker dies, or when it is told to stop ---------------------------------------------
+class Doubled:
+    """A pool whose workers are threads of the test: each of the first `n_deaths` calls loses its worker."""
+
+    n, has_other_code = 1, False
+
+    def __init__(self, n_deaths: int = 0) -> None:
+        self.n_deaths, self.submitted = n_deaths, list[Future[Any]]()
+        self.at_work = list[Future[Any]]()
+
+    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.submitted.append(future)
+        if function.line is not None:
+            future.set_running_or_notify_cancel()
+            threading.Thread(target=self._spend, args=(function.line, future)).start()
+        elif call["number"] is not None:
+            future.set_result(call["number"])
+            return future
+        self.at_work.append(future)
+        return future
+
+    def result(self, submitted: Any) -> Any:
+        if len(self.submitted) <= self.n_deaths:
+            raise WorkerLostError
+        return submitted.result()
+
+    @staticmethod
+    def _spend(line: Line, future: Future[Any]) -> None:
+        with Ledger(line.ledger_url) as ledger:
+            while is_anyone_first(ledger, line.run_id):
+                time.sleep(0.05)
+        future.set_result("stored")
+
+
+@task(name="numbered", **OPTIONS)
+def numbered(number: int | None = None, run_id: str = "") -> str:
+    return f"{number} {run_id}"
+
+
+def among(pool: Doubled, folder: Path) -> AtWorkers:
+    return AtWorkers(pool, 2, f"sqlite:///{folder}/ledger.db", (), 60.0)
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_a_lost_shard_is_handed_on_until_it_has_cost_too_many_workers(tmp_path: Path) -> None:
+    pool = Doubled(n_deaths=3)
+    assert flow(name="few")(lambda: list(among(pool, tmp_path)(numbered, [{"number": 7}])))() == [7]
+    assert len(pool.submitted) == 4
+    pool = Doubled(n_deaths=1000)
+    with pytest.raises(StoreError, match=rf"'numbered' lost its worker {LOST_MOST} times"):
+        flow(name="many")(lambda: list(among(pool, tmp_path)(numbered, [{"number": 7}])))()
+    assert len(pool.submitted) == LOST_MOST, "Prefect's own tries would cost as many workers again"
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_at_the_end_what_spends_is_waited_for_and_the_rest_is_taken_back(tmp_path: Path) -> None:
+    def ended_after_one(pool: Doubled, *calls: dict[str, Any]) -> Future[Any]:
+        results: Any = among(pool, tmp_path)(numbered, [{"number": 1}, *calls])
+        assert next(results) == 1
+        while not pool.at_work:
+            time.sleep(0.01)
+        results.close()
+        return pool.at_work[0]
+
+    spending = flow(name="spending")(lambda: ended_after_one(Doubled(), {"run_id": "r"}, {"number": None}))()
+    assert spending.result(0) == "stored"
+    other = flow(name="other")(lambda: ended_after_one(Doubled(), {"number": None}, {"number": None}))()
+    assert other.cancelled()
+
+
 # --- what travels -------------------------------------------------------------------------------------------------
 def test_pictures_in_memory_do_not_travel() -> None:
     paths = [Sample("s", str(n), "m", "c", {"prompt": "a dot"}, image_path=f"{n}.png") for n in range(500)]
@@ -197,7 +260,7 @@ def test_processes_give_the_same_table_and_the_same_publication(
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str) -> None:
     """A worker is killed -9, later the flow gets SIGTERM; where shards run next makes no difference. One limit, PostgreSQL."""
-    n, per_minute = 300, 2400
+    n, per_minute = 200, 2400
     with running_postgres() as postgres, runners.provider(tmp_path, burst=30, per_minute=per_minute) as url:
         ledger = postgres.new_database()
         runners.write_world(tmp_path, url, ledger, "dask", 2, n_samples=n, shard_size=50)
@@ -215,7 +278,7 @@ def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: s
         (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
         assert runners.start(tmp_path, prefect_api).wait(LIMIT_S) == 0, said.read_text()
         stats = runners.said_by(url, "/stats")
-    assert runners.count(ledger, "replies") == stats["n_items"] == n
+        assert runners.count(ledger, "replies") == stats["n_items"] == n
     assert stats["n_answers_billed"] - n <= n_cut_off
     assert stats["n_429"] <= 0.02 * stats["n_requests"]
 

@@ -41,7 +41,7 @@ def test_a_killed_shard_goes_on_where_it_was(
     provider: Any, tmp_path: Path, make_samples: Callable[..., pl.DataFrame], store_samples: Callable[..., tuple[Lake, str]]
 ) -> None:
     lake, _ = store_samples(make_samples(N_REQUESTS))
-    provider.then = provider.play(body=provider.complete("Reasoning: fine\nScore: 4"), delay_s=0.05)
+    provider.then = provider.play(body=provider.complete("Reasoning: fine\nScore: 4"), delay_s=0.2)
     ledger_url = f"sqlite:///{tmp_path}/ledger.db"
     command = [sys.executable, "-c", SHARD, str(lake.root), provider.url, ledger_url, str(N_IN_FLIGHT)]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rubrics.model import Rubric
@@ -19,7 +21,7 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
 from tasks.judge.ledger import Ledger
 from tasks.judge.plan import plan_part
-from tasks.judge.shard import judge_shard
+from tasks.judge.shard import PartPictures, judge_shard
 from tasks.judge.snapshot import part_digest, snapshot_id, snapshot_part
 from tasks.store import Lake
 
@@ -56,6 +58,26 @@ def test_each_request_is_sent_with_its_own_picture(provider: Any, judge: Judge, 
         sent[text["text"]] = image["image_url"]["url"]
     for index, image in enumerate(samples["image"].struct.field("bytes")):
         assert base64.b64decode(sent[f"prompt {index}"].removeprefix("data:image/png;base64,")) == image
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["as written now", "a row group's pictures in one page, as once written"])
+def test_pictures_are_read_whichever_way_their_part_was_written_and_now_a_few_at_a_time(stored: Stored, is_old: bool) -> None:
+    contents = [bytes([index]) * 150_000 for index in range(80)]
+    images = [{"bytes": content, "path": f"{index}.png"} for index, content in enumerate(contents)]
+    digests = [sha256(content).hexdigest() for content in contents]
+    lake, dataset_id = stored.store(stored.samples(80, image=images, image_sha256=digests))
+    path = lake.part(SAMPLES, dataset_id, 0)
+    if is_old:
+        options = {"image.bytes": "none", "image.path": "none"}
+        pq.write_table(pq.read_table(path), path, row_group_size=64, compression=options, use_dictionary=["image.path"])
+    pictures = PartPictures(path)
+    n_before = pa.total_allocated_bytes()
+    assert bytes(pictures(digests[1]).read()) == contents[1]
+    n_held = pa.total_allocated_bytes() - n_before
+    assert [bytes(pictures(digest).read()) for digest in digests] == contents
+    assert bytes(pictures(digests[3]).read()) == contents[3]  # a retry, long after
+    pictures.close()
+    assert is_old or n_held < 5_000_000  # of a row group of 9.6 MB
 
 
 def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_none(
