@@ -26,7 +26,7 @@ from flows.telling.progress import Reporter, current
 from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
-from tasks.judge.precedence import one_at_a_time
+from tasks.judge.standing import one_at_a_time
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 

@@ -17,7 +17,7 @@ from flows.telling import redaction
 from flows.telling.terminal import keep_prefect_quiet
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.judge.ledger import Ledger
-from tasks.judge.precedence import is_anyone_first
+from tasks.judge.standing import is_standing
 from tasks.publish.code_version import code_version
 from tasks.stopping import STOP
 
@@ -103,7 +103,7 @@ def following(line: Line | None) -> Iterator[None]:
         return
     over, lost = threading.Event(), threading.Event()
     with Ledger(line.ledger_url) as ledger:
-        if not is_anyone_first(ledger, line.run_id):
+        if not is_standing(ledger, line.run_id):
             raise StoppedError(_GONE)
         watching = threading.Thread(target=_watch, args=(ledger, line, over, lost), name="salon-line", daemon=True)
         watching.start()
@@ -121,7 +121,7 @@ def following(line: Line | None) -> Iterator[None]:
 def _watch(ledger: Ledger, line: Line, over: threading.Event, lost: threading.Event) -> None:
     while not over.wait(POLL_S):
         with suppress(StoreError):  # a ledger that is away for a moment says nothing about the flow
-            if not is_anyone_first(ledger, line.run_id):
+            if not is_standing(ledger, line.run_id):
                 lost.set()
                 STOP.set()
                 return

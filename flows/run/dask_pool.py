@@ -44,10 +44,14 @@ class DaskPool:
         self._client, self.n, self._address = client, n, address
         self.has_other_code = address is not None
 
-    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
-        """Have a worker make the call."""
+    def check(self) -> None:
+        """A client that lost its scheduler for good answers nobody any more."""
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
+
+    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+        """Have a worker make the call."""
+        self.check()
         key = f"{function.name}-{uuid4().hex}"  # never that of a call before, which Dask would answer with its result
         submitted: Submitted = self._client.submit(called, function, dict(call), key=key, pure=False)
         return submitted

@@ -21,12 +21,13 @@ from flows.run.fan_out import Elsewhere
 from flows.run.pools import LOST_MOST, GivenUpError, Pool, Submitted, WorkerLostError
 from schemas.errors import StoppedError
 from tasks.ingest.prefect_tasks import SampleList
-from tasks.judge.precedence import going_first
+from tasks.judge.standing import standing
 from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
 from tasks.stopping import check_not_stopped
 
 POLL_S = 0.05
+CHECK_S = 5.0  # how often who waits for a shard looks whether there is still somebody to wait for
 log = logging.getLogger("salon.workers")
 
 
@@ -60,7 +61,7 @@ class AtWorkers(Elsewhere):
                     check_not_stopped()
                     if "run_id" in call and not is_followed:
                         is_followed = True
-                        line.enter_context(going_first(self._ledger_url, [call["run_id"]]))
+                        line.enter_context(standing(self._ledger_url, [call["run_id"]]))
                     if len(waiting) == self._n_submitted:
                         yield _result(waiting)
                     waiting.append(task.submit(**call) if _has_pictures(call) else threads.submit(sent, dict(call)))
@@ -132,7 +133,8 @@ class _Errands:
             self._under_way[has_ended] = None if function.line else submitted
         try:
             submitted.add_done_callback(lambda _: has_ended.set())
-            has_ended.wait()
+            while not has_ended.wait(CHECK_S):
+                self._pool.check()
             self._check_not_over()
             return self._pool.result(submitted)
         finally:

@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prefect import Task
-
 from flows.run.fan_out import Elsewhere, FanOut, one
 from flows.run.opening import OpenedRun
 from flows.telling.progress import Reporter
@@ -31,13 +29,8 @@ def judge(
     run_id: str,
     fan_out: FanOut,
     reporter: Reporter,
-    *,
-    ask: Task[..., Outcome] = ask_judge,
 ) -> Outcome:
-    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then.
-
-    `ask` is the task that asks one shard online.
-    """
+    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
     is_elsewhere = isinstance(fan_out, Elsewhere)  # then a shard's replies are counted when it comes back
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
     with Ledger(run.ledger_url) as ledger:
@@ -67,7 +60,7 @@ def judge(
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(run, online, common if is_elsewhere else common | told, fan_out, ask):
+    for outcome in _online(run, online, common if is_elsewhere else common | told, fan_out):
         reporter.advance("judge", outcome.n_requests if is_elsewhere else outcome.n_cached)
         total += outcome
         reporter.tell("judge")
@@ -111,7 +104,7 @@ def _by_batch(
     return outcome
 
 
-def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut, ask: Task[..., Outcome]) -> Any:
+def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
     """The outcomes of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
@@ -127,4 +120,4 @@ def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any],
         }
         for part in parts
     )
-    return fan_out(ask, calls)
+    return fan_out(ask_judge, calls)

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,6 @@ from schemas.statuses import CellStatus
 from tasks.bucket.working import push
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
-from tasks.judge.precedence import going_first
 from tasks.judge.recorded import ImportResult
 from tasks.judge.sunset import sunset_warning
 from tasks.publish.code_version import code_version
@@ -69,7 +67,7 @@ def run_pipeline(
 ) -> RunSummary:
     """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
 
-    `night`: the run is that night's: its anchors are asked too, before any backfill's questions, and it is noted. `asked_before`:
+    `night`: the run is that night's: its anchors are asked too, and it is noted. `asked_before`:
     all that is to be asked was asked, with this outcome (a backfill's); what has no reply stays without one.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
@@ -80,9 +78,7 @@ def run_pipeline(
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
         _warn_of_sunsets(run, reporter)
-        models = [judge.model for judge in run.benchmark.judges if not judge.recorded]
-        with going_first(run.ledger_url, models) if night else nullcontext():
-            asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
+        asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
         _say_what_is_missing(run, asked, reporter)
     elif replies is not None:
         imported = stages.import_recorded(run, dataset.dataset_id, planned, replies)

@@ -42,6 +42,9 @@ class Pool(Protocol):
     n: int
     has_other_code: bool
 
+    def check(self) -> None:
+        """Raise GivenUpError where nobody is left who could tell how a shard ended."""
+
     def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
         """Have a worker make the call. Raises as `result` does."""
 
@@ -59,6 +62,9 @@ class ProcessPool:
         self._secret_names = secret_names
         self._renewing = threading.Lock()
         self._executor = self._started()
+
+    def check(self) -> None:
+        """Python itself tells of a process that died."""
 
     def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
         """Have a worker make the call."""

@@ -14,8 +14,8 @@ from schemas.errors import StoppedError
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import now_us
 from tasks.judge.owners import this_process
-from tasks.judge.precedence import _prefix, one_at_a_time
 from tasks.judge.sharing_tables import OWNERS
+from tasks.judge.standing import _prefix, one_at_a_time
 from tasks.stopping import STOP
 from tests.judge.postgres_support import running_postgres, why_not
 

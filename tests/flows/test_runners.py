@@ -34,7 +34,7 @@ from schemas.errors import InputError, StoppedError, StoreError
 from schemas.records import Sample
 from tasks.ingest.prefect_tasks import SampleList
 from tasks.judge.ledger import Ledger
-from tasks.judge.precedence import going_first, is_anyone_first
+from tasks.judge.standing import is_standing, standing
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
@@ -120,7 +120,7 @@ def test_a_shard_stops_with_its_flow(tmp_path: Path) -> None:
     shard = AtWorker(__name__, "is_stopping", (), line)
     with pytest.raises(StoppedError, match="stopped or is gone"):
         shard()  # the flow is gone before the shard begins
-    flow = going_first(line.ledger_url, [line.run_id])
+    flow = standing(line.ledger_url, [line.run_id])
     flow.__enter__()
     told = AtWorker(__name__, "end_and_wait", (), line)
     _ended.append(flow)
@@ -165,6 +165,9 @@ class Doubled:
         self.n_deaths, self.submitted = n_deaths, list[Future[Any]]()
         self.at_work = list[Future[Any]]()
 
+    def check(self) -> None:
+        """Its threads are there as long as the test is."""
+
     def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()
         self.submitted.append(future)
@@ -185,7 +188,7 @@ class Doubled:
     @staticmethod
     def _spend(line: Line, future: Future[Any]) -> None:
         with Ledger(line.ledger_url) as ledger:
-            while is_anyone_first(ledger, line.run_id):
+            while is_standing(ledger, line.run_id):
                 time.sleep(0.05)
         future.set_result("stored")
 

@@ -56,6 +56,8 @@ def _figure(series: list[Row]) -> Figure | None:
     first = series[0]
     title = f"{first['model']}: {words(first['dimension'])} under {first['rubric_id']}"
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
+    if any(row["measured_by"] not in (first["judge_model"], None) for row in series):
+        title += f", judged by {_judges(series)}"
     return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
 
 

@@ -24,10 +24,10 @@ TURN_POLL_S = 0.5
 
 
 @contextmanager
-def going_first(ledger_url: str, names: Sequence[str]) -> Iterator[None]:
+def standing(ledger_url: str, names: Sequence[str]) -> Iterator[None]:
     """Stand under these names while the block runs; it ends with the process, seen at once here, within a minute elsewhere."""
     token = secrets.token_hex(6)
-    ids = [f"{_prefix('first', name)}{token}" for name in names]
+    ids = [f"{_prefix('stands', name)}{token}" for name in names]
     with Ledger(ledger_url) as ledger:
         ledger.alone_now(lambda connection: _begin(connection, ids))
         with _renewed(ledger, ids):
@@ -51,22 +51,22 @@ def one_at_a_time(ledger_url: str, name: str) -> Iterator[None]:
             yield
 
 
-def is_anyone_first(ledger: Ledger, name: str) -> bool:
+def is_standing(ledger: Ledger, name: str) -> bool:
     """Whether a living process stands under this name."""
-    return bool(ledger.read(lambda connection: _living(connection, _prefix("first", name))))
+    return bool(ledger.read(lambda connection: _living(connection, _prefix("stands", name))))
 
 
 def _living(connection: Connection, prefix: str, own: str = "") -> list[Process]:
     """The living processes that stand under this prefix, other than `own`."""
     columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
     lives = OWNERS.c.expires_at_us >= now_us(connection)
-    standing = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
-    found = [Process(host, pid, started) for host, pid, started in connection.execute(standing).all()]
+    rows = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
+    found = [Process(host, pid, started) for host, pid, started in connection.execute(rows).all()]
     return [process for process in found if not is_dead(process)]
 
 
 def _prefix(what: str, name: str) -> str:
-    return f"{what}-{sha256(name.encode()).hexdigest()[:12]}-"  # 19 characters, and 12 of the token: an owner id has 32
+    return f"{what}-{sha256(name.encode()).hexdigest()[:12]}-"  # at most 20 characters, and 12 of the token: an owner id has 32
 
 
 def _take_turn(connection: Connection, prefix: str, own: str) -> bool:
