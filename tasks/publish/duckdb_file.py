@@ -64,7 +64,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
                     database.begin()  # one commit: each table's own would sync the disk by itself
                     _fill(database, lake_root, benchmark, small)
                     database.commit()
-            except duckdb.IOException as error:
+            except (duckdb.IOException, duckdb.TransactionException) as error:  # the second: a commit the disk refused
                 raise OSError(str(error)) from error
             write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
             push(lake_root, target)
