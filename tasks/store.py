@@ -86,6 +86,13 @@ class Lake:
             self._keep_marker(table, key, found[0])
         return found is not None
 
+    def keys(self, table: Table) -> set[str]:
+        """The keys of all partitions that are wholly written."""
+        folder = self.marker(table, "any").parent
+        if self.bucket:
+            return {Path(one.path).stem for one in self.bucket.folders(folder.relative_to(self.root).as_posix())[1]}
+        return {marker.stem for marker in folder.glob("*.json")}
+
     def parts(self, table: Table, key: str) -> list[Path]:
         """The partition's files in order. Raises CorruptLakeError where one is gone, StoreError where none was written."""
         return self._there(table, key, self._entries(table, key))

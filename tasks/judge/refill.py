@@ -25,14 +25,10 @@ def refill(lake: Lake, ledger_url: str) -> int:
     """
     n_stored = 0
     with Ledger(ledger_url) as ledger:
-        for snapshot_id in sorted(_snapshots(lake) - ledger.read(_compared)):
+        for snapshot_id in sorted(lake.keys(REPLIES) - ledger.read(_compared)):
             n_stored += _take_back(lake, snapshot_id, ledger)
             ledger.alone_now(lambda connection, held=snapshot_id: _note(connection, held))  # type: ignore[misc]
     return n_stored
-
-
-def _snapshots(lake: Lake) -> set[str]:
-    return {marker.stem for marker in lake.marker(REPLIES, "any").parent.glob("*.json")}
 
 
 def _compared(connection: Connection) -> set[str]:

@@ -47,6 +47,7 @@ def test_parts_of_several_machines_are_one_partition_and_a_worker_fetches_its_ow
     one.write_part(0, _checks(4))  # written anew, as where duplicates are settled
     Staging(machine("third"), CHECKS, one.name).commit("k")
     worker = machine("worker")
+    assert worker.keys(CHECKS) == {"k"}
     assert worker.n_rows(CHECKS, "k") == 6
     assert worker.read_part(CHECKS, "k", 1)["check"].to_list() == ["check 0003", "check 0004"]
     assert _fetched(worker) == ["part-00001.parquet"]
