@@ -1,7 +1,8 @@
 """The stored tables of a run, dealt into buckets small enough to be checked one at a time. What is checked is in frames.py.
 
 Rows that have to do with one another are in one bucket: requests, replies and scores by request, samples and judgements by
-sample. The rows are dealt once, as a stream, into files beside the lake's other unfinished ones; small tables are not dealt.
+sample. The rows are dealt once, some parts at a time, into files beside the lake's other unfinished
+ones; small tables are not dealt.
 """
 
 import shutil
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
@@ -34,11 +36,9 @@ PARTITIONS = {
 # Texts that no check reads beyond "is it null" and that may be large stay on disk.
 _LEFT_OUT = frozenset({"image", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
 
-_BYTES_PER_FILE = 4_000_000
-"""A bucket's rows wait in memory until its file has so many: with Polars' own choice ten million rows took 17 GB."""
-
 _SEED = 5  # not the one that Polars joins by: a bucket's keys would all fall on a few of the join's own
 _BUCKET = "bucket"
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _LINK = [*CELL, "request_key"]
 
 
@@ -90,23 +90,36 @@ def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) 
         if n > 1:
             for table, key in PARTITIONS.items():
                 by = "sample_id" if table in {SAMPLES, JUDGEMENTS} else "request_key"
-                _deal(lake, table, ids[key], (by, _columns(table)), folder / table.name, n)
-            _deal(lake, JUDGEMENTS, ids["plan_id"], ("request_key", _LINK), folder / "links", n)
+                _deal((lake, table, ids[key]), (by, _columns(table)), folder / table.name, n, rows_at_once)
+            links = ("request_key", _LINK)
+            _deal((lake, JUDGEMENTS, ids["plan_id"]), links, folder / "links", n, rows_at_once)
         yield Buckets(lake, ids, n, folder, n_rows)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _deal(lake: Lake, table: Table, key: str, dealt_by: tuple[str, list[str]], folder: Path, n: int) -> None:
-    """Write the columns of a table to `folder`, rows by a hash of one column: one stream, whatever the table's length."""
-    by, columns = dealt_by
-    paths = lake.parts(table, key)
-    if not paths:
-        return
-    bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
-    target = pl.PartitionBy(folder, key=_BUCKET, include_key=False, approximate_bytes_per_file=_BYTES_PER_FILE)
-    with store_error(f"dealing {table.name} for the data checks"), _types_told(lake, table, key):
-        _scanned(paths, columns).with_columns(bucket).sink_ipc(target, mkdir=True, compression="lz4")
+def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], folder: Path, n: int, rows_at_once: int) -> None:
+    """Write the columns of a table to `folder`, rows by a hash of one column; some parts are in memory at a time."""
+    (lake, table, key), (by, columns) = stored, dealt_by
+    paths, first = lake.parts(table, key), 0
+    n_parts = max(1, rows_at_once * len(paths) // max(1, lake.n_rows(table, key)))
+    for number, start in enumerate(range(0, len(paths), n_parts)):
+        with _types_told(lake, table, key):
+            rows = _scanned(paths[start : start + n_parts], columns).with_columns(pl.col(ROW) + first).collect()
+        first += rows.height
+        bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
+        mine = rows.with_columns(bucket).partition_by(_BUCKET, include_key=False, as_dict=True, maintain_order=True)
+        with store_error(f"dealing {table.name} for the data checks"):
+            for (name,), dealt_rows in mine.items():
+                _write(dealt_rows, folder / f"{_BUCKET}={name}" / f"{number:05d}.ipc")
+
+
+def _write(rows: pl.DataFrame, path: Path) -> None:
+    """Through pyarrow, which tells a full disk as the system does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = rows.to_arrow()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=_LZ4) as writer:
+        writer.write_table(table)
 
 
 def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.DataFrame:
@@ -116,7 +129,10 @@ def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.Dat
 
 
 def _scanned(paths: list[Path], columns: list[str]) -> pl.LazyFrame:
-    """All parts in one scan: read one by one, a thousand of them cost more than twice as much."""
+    """Many parts in one scan: read one by one, a thousand of them cost more than twice as much.
+
+    All of ten million samples in one, and the footers of their row groups of 64 pictures take 4.5 GB.
+    """
     scan = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore", row_index_name=ROW)
     return scan.select(ROW, *columns)
 
