@@ -54,6 +54,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         return None
     import duckdb
 
+    refused = (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)  # a write, a commit, a sync
     folder = lake_root / "staging" / f"duckdb-{uuid.uuid4().hex}"
     target = lake_root / "publish" / LAYOUT / benchmark / NAME
     try:
@@ -64,7 +65,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
                     database.begin()  # one commit: each table's own would sync the disk by itself
                     _fill(database, lake_root, benchmark, small)
                     database.commit()
-            except (duckdb.IOException, duckdb.TransactionException) as error:  # the second: a commit the disk refused
+            except refused as error:
                 raise OSError(str(error)) from error
             write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
             push(lake_root, target)
