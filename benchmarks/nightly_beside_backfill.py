@@ -171,12 +171,12 @@ def measure(folder: Path, url: str, ledger: str | None) -> tuple[Asked, Asked, A
     """The night alone, the night beside the backfill, the backfill, and what the provider counted of the last two."""
     context = multiprocessing.get_context("spawn")
     found: dict[str, Any] = {}
-    alone = write_benchmark(folder, "alone", url, "sqlite:///alone/ledger.db")
+    alone = write_benchmark(folder, "alone", url, f"sqlite:///{folder}/alone/ledger.db")
     results, night_may = context.Queue(), context.Event()
     night_may.set()
     _run(context, ask_night, alone, night_may, results, found, "night")
     by_itself = found.pop("night")
-    both = write_benchmark(folder, "both", url, ledger or "sqlite:///both/ledger.db")
+    both = write_benchmark(folder, "both", url, ledger or f"sqlite:///{folder}/both/ledger.db")
     night_may, backfill_may = context.Event(), context.Event()
     filling = context.Process(target=ask_backfill, args=(both, backfill_may, results), daemon=True)
     filling.start()
