@@ -11,7 +11,7 @@ they are fetched as they are asked for (tasks/bucket/).
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,11 +95,11 @@ class Lake:
 
     def parts(self, table: Table, key: str) -> list[Path]:
         """The partition's files in order. Raises CorruptLakeError where one is gone, StoreError where none was written."""
-        return self._there(table, key, self._entries(table, key))
+        return self._there(table, key, self._entries(table, key).values())
 
     def n_rows(self, table: Table, key: str) -> int:
         """Rows of the partition, from its marker."""
-        return sum(int(entry["n_rows"]) for entry in self._entries(table, key))
+        return sum(int(entry["n_rows"]) for entry in self._entries(table, key).values())
 
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
         """The whole partition, lazily."""
@@ -107,12 +107,12 @@ class Lake:
 
     def part(self, table: Table, key: str, index: int) -> Path:
         """The file of part `index`: the number it was written under, whichever other parts there are. No other is fetched."""
-        entries = [entry for entry in self._entries(table, key) if entry["name"] == part_name(index)]
-        if not entries:
+        entry = self._entries(table, key).get(part_name(index))
+        if entry is None:
             raise CorruptLakeError(
                 f"{self.partition(table, key)} has no {part_name(index)}; delete {self.marker(table, key)} and run again"
             )
-        return self._there(table, key, entries)[0]
+        return self._there(table, key, [entry])[0]
 
     def read_part(self, table: Table, key: str, index: int, columns: list[str] | None = None) -> pl.DataFrame:
         """The rows of part `index`, or some of its columns."""
@@ -141,10 +141,10 @@ class Lake:
     def bring_as_it_is(self, table: Table, key: str) -> None:
         """Fetch a partition's marker and files that are missing here, whatever they hold: for verifying them."""
         if self.bucket and self.is_complete(table, key):
-            entries = self._entries(table, key)
+            entries = self._entries(table, key).values()
             bring_parts(self.bucket, self.root, self.partition(table, key), entries, is_checked=False)
 
-    def _entries(self, table: Table, key: str) -> list[dict[str, Any]]:
+    def _entries(self, table: Table, key: str) -> Mapping[str, dict[str, Any]]:
         marker = self.marker(table, key)
         try:
             if self.is_complete(table, key):
@@ -153,7 +153,7 @@ class Lake:
             pass
         raise StoreError(f"{table.name} {key[:12]} is not in the lake {self.place}; run the benchmark again to write it")
 
-    def _there(self, table: Table, key: str, entries: list[dict[str, Any]]) -> list[Path]:
+    def _there(self, table: Table, key: str, entries: Collection[dict[str, Any]]) -> list[Path]:
         folder = self.partition(table, key)
         if self.bucket:
             bring_parts(self.bucket, self.root, folder, entries)
@@ -250,7 +250,7 @@ def open_lake(place: str, folder: Path | None = None) -> Lake:
     """The lake at `s3://bucket/prefix` or in a folder, seen from `folder`. Raises InputError for another kind of address."""
     if is_url(place):
         return Lake(working_folder(place))
-    return Lake(folder / place if folder else Path(place))
+    return Lake((folder / place).resolve() if folder else Path(place))
 
 
 def part_name(index: int) -> str:

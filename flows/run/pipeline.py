@@ -67,8 +67,8 @@ def run_pipeline(
 ) -> RunSummary:
     """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
 
-    `night`: the run is that night's: its anchors are asked too, and it is noted. `asked_before`:
-    all that is to be asked was asked, with this outcome (a backfill's); what has no reply stays without one.
+    `night`: the run is that night's: its anchors are asked too, and it is noted. `asked_before`: all that is to be asked was
+    asked, with this outcome (a backfill's); what has no reply stays without one.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)

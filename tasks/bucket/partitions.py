@@ -24,9 +24,9 @@ _PART = re.compile(r"part-\d{5,}\.parquet")
 
 
 @lru_cache(maxsize=16)
-def entries_in(marker: Path, changed_ns: int) -> list[dict[str, Any]]:  # noqa: ARG001
-    """What a marker says that was written at this time: of a plan with thousands of parts it is read once, not for each."""
-    return entries_of(marker, marker.read_bytes())
+def entries_in(marker: Path, changed_ns: int) -> dict[str, dict[str, Any]]:  # noqa: ARG001
+    """What a marker that was written at this time says of each part, by name: read once, not for each of thousands."""
+    return {entry["name"]: entry for entry in entries_of(marker, marker.read_bytes())}
 
 
 def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:

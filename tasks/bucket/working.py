@@ -25,19 +25,21 @@ def bucket_behind(root: Path) -> Bucket | None:
 def bring(path: Path) -> Path:
     """A file that never changes once it is there, fetched where it is missing here. In a lake without a bucket: the path."""
     root = working_root(path)
-    if root is not None and not path.is_file():
-        bucket = bucket_behind(root)
-        assert bucket is not None
+    bucket = bucket_behind(root) if root else None
+    if root and bucket and not path.is_file():
         bucket.download(_relative(root, path), path, root / "staging")
     return path
 
 
 def fresh(path: Path) -> str | None:
-    """Make a small file that may change the one of the bucket, gone where it has none; its e_tag, for replacing it."""
+    """Make a small file that may change the one of the bucket, gone where it has none; its e_tag, for replacing it.
+
+    Nothing, and None, in a lake without a bucket.
+    """
     root = working_root(path)
-    assert root is not None
-    bucket = bucket_behind(root)
-    assert bucket is not None
+    bucket = bucket_behind(root) if root else None
+    if root is None or bucket is None:
+        return None
     found = bucket.get(_relative(root, path))
     if found is None:
         path.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
-from tasks.bucket.working import bucket_behind, pull, push, seal
+from tasks.bucket.working import pull, push
 from tasks.durable import write_bytes, write_parquet
 from tasks.publish.agreement_page import agreement_page
 from tasks.publish.exports import to_csv
@@ -79,14 +79,11 @@ def publish_agreement(
             write_bytes(page.encode(), staged / "agreement.md", staging)
             write_bytes(as_json(dict(provenance) | named), staged / PROVENANCE, staging)
             write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
-            if bucket_behind(lake_root):
-                files = [(folder / path.name, path) for path in staged.iterdir() if path.name != MANIFEST]
-                is_new = seal(lake_root, files, (folder / MANIFEST, staged / MANIFEST))
-                shutil.rmtree(folder, ignore_errors=True)
-            is_new = take_place(staged, folder) if is_new else is_new
+            is_new = take_place(staged, folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    if not is_new:
+        pull(lake_root, folder.relative_to(lake_root).as_posix())
     pointer = {
         "benchmark": benchmark,
         "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),

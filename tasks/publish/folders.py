@@ -1,12 +1,13 @@
 """What every published folder has in common: names, manifest, taking its place at once. What stands in one is elsewhere."""
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
 from tasks.bucket.address import working_root
-from tasks.bucket.working import fresh
+from tasks.bucket.working import fresh, seal
 from tasks.durable import fsync_folder, sha256_of_file
 
 LAYOUT = "v1"
@@ -31,8 +32,22 @@ def manifest_of(staged: Path, named: Mapping[str, object]) -> bytes:
     return as_json(dict(named) | {"files": files})
 
 
-def take_place(staged: Path, folder: Path) -> bool:
-    """Rename the staged folder into place; False where another run was quicker with the same publication."""
+def take_place(staged: Path, folder: Path, beside: Iterable[Path] = ()) -> bool:
+    """Make the staged folder the published one; False where another run was quicker with the same, whose folder then counts.
+
+    In a lake on a bucket it is put there first, the manifest last, with the files `beside` it that it names.
+    """
+    root = working_root(folder)
+    if root is not None:
+        own = [path for path in sorted(staged.iterdir()) if path.name != MANIFEST]
+        files = [*((path, path) for path in beside), *((folder / path.name, path) for path in own)]
+        if not seal(root, files, (folder / MANIFEST, staged / MANIFEST)):
+            return False
+        shutil.rmtree(folder, ignore_errors=True)
+    return _renamed(staged, folder)
+
+
+def _renamed(staged: Path, folder: Path) -> bool:
     try:
         fsync_folder(staged)
         folder.parent.mkdir(parents=True, exist_ok=True)

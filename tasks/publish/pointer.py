@@ -41,7 +41,7 @@ def move_pointer(lake_root: Path, folder: Path, *, benchmark: str, run_date: dat
     path, bucket = folder.parent / POINTER, Lake(lake_root).bucket
     for _ in range(N_TRIES):
         with locked(lake_root, f"pointer-{benchmark}"):
-            e_tag = fresh(path) if bucket else None
+            e_tag = fresh(path)
             current = read_pointer(folder.parent)
             if current and current["publication_id"] == folder.name:
                 return True

@@ -12,18 +12,16 @@ from typing import Any
 import polars as pl
 
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, SCHEMA_VERSION, Table, conform
-from tasks.bucket.working import pull, seal
+from tasks.bucket.working import pull
 from tasks.durable import locked, write_bytes, write_parquet
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import LAYOUT, MANIFEST, PROVENANCE, as_json, is_published, manifest_of, take_place
 from tasks.publish.latex import leaderboard_tex
 from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.page import leaderboard_page
-from tasks.publish.pointer import move_pointer, read_pointer
+from tasks.publish.pointer import move_pointer
 from tasks.publish.views import views_sql
 from tasks.store import Lake
-
-__all__ = ["Published", "publish", "read_pointer"]
 
 CELL_ORDER = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
 
@@ -62,7 +60,6 @@ def publish(
     folder = home / publication_id
     named = {"benchmark": benchmark, "publication_id": publication_id, "run_date": run_date, "schema_version": SCHEMA_VERSION}
     tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: quarantine} | dict(further or {})
-    bucket = Lake(lake_root).bucket
     with locked(lake_root, f"publication-{publication_id}"):
         is_new = not is_published(folder)
         if is_new:
@@ -70,10 +67,10 @@ def publish(
             texts = _texts(cells, dict(further or {}), dict(pages or {}), named)
             try:
                 _write(lake_root, staged, tables, texts, provenance, named)
-                is_new = _seal(lake_root, staged, folder) if bucket else take_place(staged, folder)
+                is_new = take_place(staged, folder, _tables_of(staged, home))
             finally:
                 shutil.rmtree(staged, ignore_errors=True)
-        if bucket and not is_new:
+        if not is_new:
             pull(lake_root, folder.relative_to(lake_root).as_posix())
     has_estimate = cells["estimate"].count() > 0
     is_current = move_pointer(lake_root, folder, benchmark=benchmark, run_date=run_date, has_estimate=has_estimate)
@@ -100,21 +97,10 @@ def _write(
     write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
 
 
-def _seal(lake_root: Path, staged: Path, folder: Path) -> bool:
-    """Put the staged folder and its tables for machines into the bucket, then into place here; False where another was first."""
-    is_new = seal(lake_root, _files(staged, folder), (folder / MANIFEST, staged / MANIFEST))
-    if is_new:
-        shutil.rmtree(folder, ignore_errors=True)
-        take_place(staged, folder)
-    return is_new
-
-
-def _files(staged: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """What a publication consists of, less its manifest: (its place, where it is now)."""
+def _tables_of(staged: Path, home: Path) -> Iterator[Path]:
+    """The files among the tables for machines that a staged publication lists."""
     for file in json.loads((staged / LISTING).read_bytes())["files"]:
-        path = folder.parents[1] / file["path"]
-        yield path, path
-    yield from ((folder / path.name, path) for path in sorted(staged.iterdir()) if path.name != MANIFEST)
+        yield home.parent / file["path"]
 
 
 def _texts(

@@ -12,7 +12,6 @@ import polars as pl
 
 from schemas.statuses import Against, AgreementMetric, Assessor, Total
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, BENCHMARK_WIDE, RUNS, Table
-from tasks.bucket.address import working_root
 from tasks.bucket.working import bring, fresh
 from tasks.durable import locked, write_bytes
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
@@ -107,8 +106,7 @@ def _link(publication: Publication) -> str | None:
 
 def _agreement(home: Path) -> list[Row]:
     """The judges' rank correlation with the raters' mean over all samples, from the current agreement."""
-    if working_root(home):
-        fresh(home / AGREEMENT_FOLDER / POINTER)
+    fresh(home / AGREEMENT_FOLDER / POINTER)
     pointer = read_pointer(home / AGREEMENT_FOLDER)
     path = home / AGREEMENT_FOLDER / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
     if path is None or not bring(path).is_file():
