@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption
+from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, words_in
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.run.runner import check_runner
 from flows.telling.progress import attach
@@ -45,7 +45,7 @@ def backfill(
     if listed:
         print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
         return 0
-    names = [word for word in (part.strip() for part in (checkpoints or "").split(",")) if word] or None
+    names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
     reporter = attach(Console(stderr=True))

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.running import BenchmarkFile
+from flows.commands.running import BenchmarkFile, words_in
 from flows.run.opening import check_keys, open_run
 from flows.telling.progress import attach
 from flows.telling.terminal import Console
@@ -30,7 +30,7 @@ def probe_injection(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead.")] = False,
 ) -> int:
     """Judge samples beside twins that hold a hostile text; print how far it moves the scores. Promises nothing beyond that."""
-    wanted = [place.strip() for place in places.split(",") if place.strip()]
+    wanted = words_in(places) or []
     unknown = [place for place in wanted if place not in PLACES]
     if unknown or not wanted:
         raise InputError(f"--places {places!r}: there are {', '.join(PLACES)}")

@@ -34,7 +34,7 @@ def run(
     runner: RunnerOption = None,
 ) -> int:
     """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
-    return _run(file, run_date.date() if run_date else None, _listed(checkpoints), max_usd=max_usd, runner=runner)
+    return _run(file, run_date.date() if run_date else None, words_in(checkpoints), max_usd=max_usd, runner=runner)
 
 
 def import_(
@@ -53,7 +53,7 @@ def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
     console = Console(stderr=True)
     reporter = attach(console)
     with reporter.shown():
-        previewed = preview(file, _listed(checkpoints), reporter)
+        previewed = preview(file, words_in(checkpoints), reporter)
     print_plan(Console(), previewed)
     return 0
 
@@ -107,5 +107,6 @@ def _run(
     return 1 if summary.n_blocked else 0
 
 
-def _listed(words: str | None) -> list[str] | None:
+def words_in(words: str | None) -> list[str] | None:
+    """What a comma-separated option names; None where it was not given."""
     return [word for word in (part.strip() for part in words.split(",")) if word] if words else None
