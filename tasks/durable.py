@@ -26,7 +26,7 @@ LEFTOVER_AGE_S = 2 * 86_400.0
 
 def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
     """Write a Parquet file so that `target` is never anything but absent, old or whole."""
-    has_images = "image" in table.column_names
+    has_images = "image" in table.column_names and table.schema.field("image").type.get_field_index("bytes") >= 0
     options: dict[str, object] = {"compression": "zstd"}
     if has_images:  # pictures are compressed already: zstd gives the same size at a third of the speed
         plain = [name for name in table.column_names if name != "image"]

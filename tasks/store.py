@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import Table, conform
@@ -30,9 +31,11 @@ from tasks.bucket.partitions import (
     describe,
     entries_in,
     entries_of,
+    names_staged,
     put_staged,
     sweep_bucket,
 )
+from tasks.bucket.ranges import PICTURE, bring_slim, has_pictures, opened
 from tasks.bucket.working import bucket_behind, pull, push
 from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_parquet
 
@@ -101,21 +104,38 @@ class Lake:
         """Rows of the partition, from its marker."""
         return sum(int(entry["n_rows"]) for entry in self._entries(table, key).values())
 
+    def n_parts(self, table: Table, key: str) -> int:
+        """Files of the partition, from its marker."""
+        return len(self._entries(table, key))
+
+    def parts_without_pictures(self, table: Table, key: str) -> list[Path]:
+        """Files with all that the partition's hold but the bytes of pictures, under the same names and in the same order.
+
+        They are the parts themselves in a folder. Out of a bucket come only these columns.
+        """
+        if self.bucket and has_pictures(table):
+            return bring_slim(self.bucket, self.root, self.partition(table, key), self._entries(table, key).values())
+        return self.parts(table, key)
+
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
-        """The whole partition, lazily."""
-        return pl.scan_parquet(self.parts(table, key))
+        """The whole partition, lazily; its pictures only where the lake is a folder."""
+        return pl.scan_parquet(self.parts_without_pictures(table, key))
+
+    def open_part(self, table: Table, key: str, name: str) -> pq.ParquetFile:
+        """The part of this name, to read some of it: out of a bucket comes what is read."""
+        folder, entry = self.partition(table, key), self._entries(table, key)[name]
+        return opened(self.bucket, self.root, folder, entry) if self.bucket else pq.ParquetFile(folder / name)
 
     def part(self, table: Table, key: str, index: int) -> Path:
         """The file of part `index`: the number it was written under, whichever other parts there are. No other is fetched."""
-        entry = self._entries(table, key).get(part_name(index))
-        if entry is None:
-            raise CorruptLakeError(
-                f"{self.partition(table, key)} has no {part_name(index)}; delete {self.marker(table, key)} and run again"
-            )
-        return self._there(table, key, [entry])[0]
+        return self._there(table, key, [self._entry(table, key, index)])[0]
 
     def read_part(self, table: Table, key: str, index: int, columns: list[str] | None = None) -> pl.DataFrame:
         """The rows of part `index`, or some of its columns."""
+        if self.bucket and has_pictures(table) and columns and PICTURE not in columns:
+            entry = self._entry(table, key, index)
+            (path,) = bring_slim(self.bucket, self.root, self.partition(table, key), [entry])
+            return pl.read_parquet(path, columns=columns)
         return pl.read_parquet(self.part(table, key, index), columns=columns)
 
     def partition(self, table: Table, key: str) -> Path:
@@ -152,6 +172,14 @@ class Lake:
         except FileNotFoundError:  # the working folder was deleted this moment
             pass
         raise StoreError(f"{table.name} {key[:12]} is not in the lake {self.place}; run the benchmark again to write it")
+
+    def _entry(self, table: Table, key: str, index: int) -> dict[str, Any]:
+        entry = self._entries(table, key).get(part_name(index))
+        if entry is None:
+            raise CorruptLakeError(
+                f"{self.partition(table, key)} has no {part_name(index)}; delete {self.marker(table, key)} and run again"
+            )
+        return entry
 
     def _there(self, table: Table, key: str, entries: Collection[dict[str, Any]]) -> list[Path]:
         folder = self.partition(table, key)
@@ -208,6 +236,18 @@ class Staging:
         if self.lake.bucket:
             bring_staged(self.lake.bucket, self.lake.root, self.folder)
         yield from sorted(self.folder.glob("part-*.parquet"))
+
+    def part_path(self, index: int) -> Path:
+        """The file of one part that was written. No other is fetched."""
+        if self.lake.bucket:
+            bring_staged(self.lake.bucket, self.lake.root, self.folder, only=part_name(index))
+        return self.folder / part_name(index)
+
+    def part_names(self) -> list[str]:
+        """The names of the parts written so far, in order. None is fetched."""
+        if self.lake.bucket:
+            return names_staged(self.lake.bucket, self.lake.root, self.folder)
+        return sorted(path.name for path in self.folder.glob("part-*.parquet"))
 
     def commit(self, key: str) -> str:
         """Move the parts to their partition and write its marker; where the partition is complete already, drop them."""

@@ -14,7 +14,7 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
-from tasks.ingest.samples import IngestResult, find_shards, finish
+from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
 from tasks.judge.anchors import anchor_sources, anchors_of, read_anchors
 from tasks.judge.ledger import Ledger
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
@@ -55,15 +55,14 @@ def ingest(
         for shard in find_shards(run.benchmark, checkpoints):
             yield {"staging": staging, "index": shard.index, "samples": SampleList(shard.samples), "root": shard.root}
 
-    n_shards = 0
+    results: list[ShardResult] = []
     try:
         for written in fan_out(open_samples, calls()):
             reporter.advance("ingest", written.n_rows)
-            n_shards += 1
+            results.append(written)
         if anchor_set is not None:
-            staging.write_part(n_shards, read_anchors(run.lake, anchor_set))
-            n_shards += 1
-        return finish(staging, n_shards)
+            results.append(write_part(staging, len(results), read_anchors(run.lake, anchor_set)))
+        return finish(staging, results)
     finally:
         staging.discard()
         reporter.finish("ingest")
@@ -104,7 +103,7 @@ def _planned(
 
     Anchors in the dataset come last, asked on the occasion of the run date.
     """
-    n_parts = len(run.lake.parts(SAMPLES, dataset_id))
+    n_parts = run.lake.n_parts(SAMPLES, dataset_id)
     calls = (
         {
             "lake": run.lake,

@@ -61,6 +61,11 @@ class Bucket:
                 _check_bucket(error)
                 return None
 
+    def get_range(self, path: str, start: int, n_bytes: int) -> bytes:
+        """Some bytes of an object. Raises StoreError where it is gone or shorter."""
+        with self._asked("GET", path) as client:
+            return bytes(client.get_range(path, start=start, length=n_bytes))
+
     def notes(self, path: str) -> Mapping[str, str]:
         """What was noted on an object when it was put there."""
         with self._asked("GET", path) as client:

@@ -78,8 +78,13 @@ def put_staged(bucket: Bucket, root: Path, path: Path) -> None:
     bucket.put(path.relative_to(root).as_posix(), path, notes)
 
 
-def bring_staged(bucket: Bucket, root: Path, folder: Path) -> list[dict[str, Any]]:
-    """Fetch the parts of a staging that other machines wrote; what there is, in order."""
+def names_staged(bucket: Bucket, root: Path, folder: Path) -> list[str]:
+    """The names of a staging's parts, in order."""
+    return [Path(one.path).name for one in _parts_in(bucket, root, folder)]
+
+
+def bring_staged(bucket: Bucket, root: Path, folder: Path, only: str | None = None) -> list[dict[str, Any]]:
+    """Fetch the parts of a staging that other machines wrote, or one of them; what there is, in order."""
 
     def bring(found: tuple[Stored, dict[str, Any]]) -> None:
         one, entry = found
@@ -87,7 +92,7 @@ def bring_staged(bucket: Bucket, root: Path, folder: Path) -> list[dict[str, Any
         if not path.is_file() or path.stat().st_size != one.n_bytes or sha256_of_file(path) != entry["sha256"]:
             bucket.download(one.path, path, root / STAGING)
 
-    there = _parts_in(bucket, root, folder)
+    there = [one for one in _parts_in(bucket, root, folder) if only in (None, Path(one.path).name)]
     entries = each(lambda one: _entry(bucket, one), there)
     each(bring, zip(there, entries, strict=True))
     return entries

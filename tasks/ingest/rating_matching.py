@@ -17,7 +17,7 @@ _READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "s
 
 def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
     """What ratings can know a sample by. A duplicate is not rated: its first row is."""
-    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts(SAMPLES, dataset_id)])
+    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts_without_pictures(SAMPLES, dataset_id)])
     return samples.filter(pl.col("status") != SampleStatus.DUPLICATE.value).drop("status")
 
 

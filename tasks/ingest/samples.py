@@ -5,8 +5,8 @@ and finish() at the end; ingest() is the three in a row.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +22,7 @@ from tasks.ingest.identity import dataset_id, sample_id
 from tasks.ingest.readers import read
 from tasks.ingest.shards import as_duplicate, open_shard, shards
 from tasks.ingest.sources import expand
-from tasks.store import Lake, Staging
+from tasks.store import Lake, Staging, part_name
 
 __all__ = [
     "IngestResult",
@@ -49,11 +49,12 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What became of a shard."""
+    """What became of a shard. `rows` is all that finish() needs of its part: sample_id, source_key and status, in order."""
 
     index: int
     n_rows: int
     n_ok: int
+    rows: pl.DataFrame = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,12 @@ def ingest(
     """
     staging = lake.stage(SAMPLES)
     try:
+        results: list[ShardResult] = []
         for shard in find_shards(benchmark, checkpoints):
-            result = open_and_write_shard(staging, shard.index, shard.samples, shard.root)
+            results.append(open_and_write_shard(staging, shard.index, shard.samples, shard.root))
             if on_shard:
-                on_shard(result)
-        return finish(staging)
+                on_shard(results[-1])
+        return finish(staging, results)
     except BaseException:
         staging.discard()
         raise
@@ -111,40 +113,46 @@ def find_shards(benchmark: Benchmark, checkpoints: Collection[str] | None = None
 
 def open_and_write_shard(staging: Staging, index: int, samples: list[Sample], root: Path) -> ShardResult:
     """Open a shard's pictures and make it part `index`, durably. Run again it writes the same part anew."""
-    table = open_shard(samples, root)
+    return write_part(staging, index, open_shard(samples, root))
+
+
+def write_part(staging: Staging, index: int, table: pa.Table) -> ShardResult:
+    """Make rows of the samples table part `index`, durably."""
     n_rows = staging.write_part(index, table)
-    n_ok = sum(status == SampleStatus.OK for status in table.column("status").to_pylist())
-    return ShardResult(index, n_rows, n_ok)
+    rows = pl.DataFrame(pl.from_arrow(table.select(["sample_id", "source_key", "status"])))
+    return ShardResult(index, n_rows, int((rows["status"] == SampleStatus.OK.value).sum()), rows)
 
 
-def finish(staging: Staging, n_shards: int | None = None) -> IngestResult:
+def finish(staging: Staging, results: Sequence[ShardResult]) -> IngestResult:
     """Settle duplicates across the staged parts, name the dataset by its content and commit it.
 
-    Raises StoreError where parts are not there (fewer than `n_shards`, or a gap): a shard is still to be written.
+    Only parts that hold a duplicate are read: no other picture comes to this machine. Raises StoreError where one of the
+    parts is not staged.
     """
-    paths = list(staging.part_paths())
-    if not paths:
+    if not results:
         raise SourceError("the dataset is empty: no source gave a row")
-    if [_index_of(path) for path in paths] != list(range(n_shards or len(paths))):
-        raise StoreError(f"{staging.folder} holds {len(paths)} parts of {n_shards or 'more'}; run the command again")
-    _settle_duplicates(staging, paths)
-    rows = pl.concat([pl.read_parquet(path, columns=["sample_id", "status"]) for path in paths])
+    staged = staging.part_names()
+    if staged != [part_name(index) for index in range(len(results))]:
+        raise StoreError(f"{staging.folder} holds {len(staged)} parts, not the {len(results)} in a row; run the command again")
+    rows = pl.concat(_settled(staging, sorted(results, key=lambda one: one.index)))
     counts = dict(rows.group_by("status").len().sort("status").iter_rows())
     key = staging.commit(dataset_id(rows["sample_id"].sort()))
-    return IngestResult(key, rows.height, counts.get(SampleStatus.OK.value, 0), counts, len(paths))
+    return IngestResult(key, rows.height, counts.get(SampleStatus.OK.value, 0), counts, len(results))
 
 
-def _settle_duplicates(staging: Staging, paths: list[Path]) -> None:
-    """Give every sample that an earlier part holds already the status duplicate; the parts concerned are written anew."""
+def _settled(staging: Staging, results: list[ShardResult]) -> list[pl.DataFrame]:
+    """The shards' rows, every sample that an earlier shard holds already a duplicate; the parts concerned are written anew."""
+    found = {one.index: one.rows for one in results}
     ids = pl.concat(
-        pl.read_parquet(path, columns=["sample_id", "source_key"], row_index_name="row").with_columns(part=pl.lit(part, pl.Int64))
-        for part, path in enumerate(paths)
+        one.rows.select("sample_id", "source_key").with_row_index("row").with_columns(part=pl.lit(one.index, pl.Int64))
+        for one in results
     ).with_columns(is_first=pl.col("sample_id").is_first_distinct(), first=pl.col("source_key").first().over("sample_id"))
     for (part,), repeated in ids.filter(~pl.col("is_first")).group_by("part", maintain_order=True):
         assert isinstance(part, int)
         firsts = dict(repeated.select("row", "first").iter_rows())
-        table = pq.ParquetFile(paths[part]).read()
-        staging.write_part(_index_of(paths[part]), _with_duplicates(table, firsts))
+        table = pq.ParquetFile(staging.part_path(part)).read()
+        found[part] = write_part(staging, part, _with_duplicates(table, firsts)).rows
+    return list(found.values())
 
 
 def _with_duplicates(table: pa.Table, firsts: dict[int, str]) -> pa.Table:
@@ -157,10 +165,6 @@ def _with_duplicates(table: pa.Table, firsts: dict[int, str]) -> pa.Table:
         pieces += [table.slice(done, index - done), pa.Table.from_pylist([row], schema=table.schema)]
         done = index + 1
     return pa.concat_tables([*pieces, table.slice(done)])
-
-
-def _index_of(path: Path) -> int:
-    return int(path.stem.removeprefix("part-"))
 
 
 def _no_rows(benchmark: Benchmark, name: str, checkpoints: Collection[str] | None) -> SourceError:

@@ -92,7 +92,7 @@ def is_planned(lake: Lake, plan_id: str) -> bool:
 
 def _planned(lake: Lake, dataset_id: str, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.Series, Planned]]:
     """(the samples part of each row, the rows planned), some ROWS_AT_ONCE samples at a time."""
-    paths = lake.parts(SAMPLES, dataset_id)
+    paths = lake.parts_without_pictures(SAMPLES, dataset_id)
     n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
     for start in range(0, len(paths), n_together):
         numbers = {str(path): number for number, path in enumerate(paths[start : start + n_together], start)}

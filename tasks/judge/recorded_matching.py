@@ -79,7 +79,7 @@ class PlannedRequests:
 def planned_requests(lake: Lake, dataset_id: str, plan_id: str) -> PlannedRequests:
     """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
     # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
-    tables = [_read(path) for path in lake.parts(SAMPLES, dataset_id)]
+    tables = [_read(path) for path in lake.parts_without_pictures(SAMPLES, dataset_id)]
     samples = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables)))
     samples = samples.with_columns(image=pl.col("image").struct.field("path"))
     planned = (

@@ -86,7 +86,7 @@ def write_living_table(lake_root: Path, table: Table, benchmark: str, frame: pl.
 
 
 def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
-    for index, rows in enumerate(_rebatched(lake.parts(table, key), table)):
+    for index, rows in enumerate(_rebatched(lake.parts_without_pictures(table, key), table)):
         write_parquet(conform(rows, table).combine_chunks(), staged / part_name(index), lake.root / "staging")
 
 

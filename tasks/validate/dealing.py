@@ -101,7 +101,7 @@ def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) 
 def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], folder: Path, n: int, rows_at_once: int) -> None:
     """Write the columns of a table to `folder`, rows by a hash of one column; some parts are in memory at a time."""
     (lake, table, key), (by, columns) = stored, dealt_by
-    paths, first = lake.parts(table, key), 0
+    paths, first = lake.parts_without_pictures(table, key), 0
     n_parts = max(1, rows_at_once * len(paths) // max(1, lake.n_rows(table, key)))
     for number, start in enumerate(range(0, len(paths), n_parts)):
         with _types_told(lake, table, key):
@@ -123,7 +123,7 @@ def _write(rows: pl.DataFrame, path: Path) -> None:
 
 
 def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.DataFrame:
-    paths = lake.parts(table, key)
+    paths = lake.parts_without_pictures(table, key)
     with _types_told(lake, table, key):
         return _scanned(paths, columns).collect() if paths else _nothing(table, columns)
 
@@ -158,7 +158,7 @@ def _types_told(lake: Lake, table: Table, key: str) -> Iterator[None]:
 def _check_types(lake: Lake, table: Table, key: str, n_parts: int | None = None) -> None:
     """Raise CorruptLakeError for the first part whose columns are not those declared."""
     fields = [one for one in table.schema() if one.name not in _LEFT_OUT]
-    for path in lake.parts(table, key)[:n_parts]:
+    for path in lake.parts_without_pictures(table, key)[:n_parts]:
         stored = pq.read_schema(path)
         for one in fields:
             found = stored.field(one.name).type if one.name in stored.names else "not there"

@@ -1,8 +1,12 @@
 """S3 servers for the tests: moto's always, and a real one where its address is given or Ceph's programs are installed."""
 
 import importlib.util
+import logging
 import os
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,14 +33,49 @@ _publish = _module(Path(__file__).parents[1] / "publish" / "conftest.py")
 small_lake, small_cells, put, name_digest = _publish.small_lake, _publish.small_cells, _publish.put, _publish.name_digest
 
 
-def _moto() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
+@dataclass(frozen=True)
+class Served:
+    """A request that moto answered, and the length of its answer's body."""
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    verb: str
+    name: str
+    n_bytes: int
+
+
+_served: list[Served] = []
+
+
+def _counted(environ: Any, start_response: Any) -> list[bytes]:
+    """moto's own application, with a list of what it answered."""
+    body = b"".join(_application()(environ, start_response))
+    _served.append(Served(environ["REQUEST_METHOD"], environ["PATH_INFO"], len(body)))
+    return [body]
+
+
+@cache
+def _application() -> Any:
+    from moto.server import DomainDispatcherApplication, create_backend_app
+
+    return DomainDispatcherApplication(create_backend_app)
+
+
+def _moto() -> Iterator[str]:
+    from werkzeug.serving import make_server
+
+    server = make_server("127.0.0.1", 0, _counted, threaded=True)
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def served(endpoint: str, request: pytest.FixtureRequest) -> list[Served]:
+    """What moto answers from now on; a test that asks for it is left out with another server."""
+    if request.node.callspec.params["endpoint"] != "moto":
+        pytest.skip("bytes are counted at moto")
+    _served.clear()
+    return _served
 
 
 @pytest.fixture(scope="session", params=["moto", "real"])

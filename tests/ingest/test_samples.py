@@ -197,19 +197,19 @@ def test_shards_may_be_written_in_any_order_by_threads_and_again(tmp_path, bench
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(lambda one: open_and_write_shard(staging, one.index, one.samples, one.root), order))
     assert sum(result.n_rows for result in results[:-1]) == 7
-    assert finish(staging, len(found)) == ingest(benchmark, Lake(tmp_path / "other"))
+    assert finish(staging, results[:-1]) == ingest(benchmark, Lake(tmp_path / "other"))
 
 
 def test_a_part_that_is_not_there_is_noticed(tmp_path, benchmark_of, lake):
     source = write_manifest(tmp_path, [{"image": None, "prompt": str(index)} for index in range(3)])
     found = list(find_shards(benchmark_of(source, shard_size=1)))
     staging = lake.stage(SAMPLES)
-    for one in (found[0], found[2]):
-        open_and_write_shard(staging, one.index, one.samples, one.root)
-    with pytest.raises(StoreError, match="2 parts of 3"):
-        finish(staging, 3)
-    with pytest.raises(StoreError):
-        finish(staging)
+    results = [open_and_write_shard(staging, one.index, one.samples, one.root) for one in (found[0], found[2])]
+    with pytest.raises(StoreError, match="2 parts"):
+        finish(staging, results)  # a result is missing
+    staging.part_path(2).unlink()
+    with pytest.raises(StoreError, match="1 parts, not the 2"):
+        finish(staging, results)  # a part is missing
 
 
 def test_on_shard_hears_of_every_shard(tmp_path, benchmark_of, lake):
@@ -258,8 +258,8 @@ def test_texts_come_through_unchanged(tmp_path_factory, texts):
     samples = [replace(SAMPLE, source_key=str(n), seed=n, texts={**SAMPLE.texts, "text": text}) for n, text in enumerate(texts)]
     lake = Lake(tmp_path_factory.mktemp("lake"))
     staging = lake.stage(SAMPLES)
-    open_and_write_shard(staging, 0, samples, lake.root)
-    assert lake.scan(SAMPLES, finish(staging).dataset_id).collect()["text"].to_list() == texts
+    result = open_and_write_shard(staging, 0, samples, lake.root)
+    assert lake.scan(SAMPLES, finish(staging, [result]).dataset_id).collect()["text"].to_list() == texts
 
 
 def test_datasets_shows_the_pictures(tmp_path, benchmark_of, lake, picture):

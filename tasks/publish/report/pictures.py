@@ -15,7 +15,7 @@ def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str
 
     The parts that hold one of them are found in one scan, and no other is opened.
     """
-    paths = lake.parts(SAMPLES, dataset_id)
+    paths = lake.parts_without_pictures(SAMPLES, dataset_id)
     if not paths or not sample_ids:
         return {}
     places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
@@ -23,26 +23,24 @@ def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str
     parts, found = set(holding), dict[str, str]()
     for path in paths:
         if str(path) in parts:
-            found |= _from_part(path, sample_ids)
+            with lake.open_part(SAMPLES, dataset_id, path.name) as file:
+                found |= _from_part(path, file, sample_ids)
     return found
 
 
-def _from_part(path: Path, sample_ids: set[str]) -> dict[str, str]:
+def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> dict[str, str]:
     places = pl.scan_parquet(path).select("sample_id").with_row_index("at")
     wanted = dict(places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("at", "sample_id").collect().iter_rows())
     found: dict[str, str] = {}
-    if not wanted:
-        return found
-    with pq.ParquetFile(path) as file:
-        start = 0
-        for group in range(file.num_row_groups):
-            stop = start + file.metadata.row_group(group).num_rows
-            mine = {at - start: sample_id for at, sample_id in wanted.items() if start <= at < stop}
-            images = file.read_row_group(group, columns=["image"])["image"] if mine else None
-            for at, sample_id in mine.items():
-                content = (images[at].as_py() or {}).get("bytes") if images is not None else None
-                picture = thumbnail(content) if content else None
-                if picture:
-                    found[sample_id] = picture
-            start = stop
+    start = 0
+    for group in range(file.num_row_groups):
+        stop = start + file.metadata.row_group(group).num_rows
+        mine = {at - start: sample_id for at, sample_id in wanted.items() if start <= at < stop}
+        images = file.read_row_group(group, columns=["image"])["image"] if mine else None
+        for at, sample_id in mine.items():
+            content = (images[at].as_py() or {}).get("bytes") if images is not None else None
+            picture = thumbnail(content) if content else None
+            if picture:
+                found[sample_id] = picture
+        start = stop
     return found

@@ -1,0 +1,91 @@
+"""What a machine fetches of a data set that others wrote: rows without their pictures, and few of the pictures."""
+
+import io
+import random
+
+import polars as pl
+import pytest
+from PIL import Image
+
+from schemas.errors import CorruptLakeError, StoreError
+from schemas.records import Sample
+from schemas.tables import SAMPLES
+from tasks.ingest.samples import finish, open_and_write_shard
+from tasks.publish.report.pictures import thumbnails_of
+from tasks.store import Staging
+
+N_PARTS, N_ROWS = 3, 150  # a part has row groups of 64
+SIDE_PX = 64  # noise, which nothing compresses: 12 kB
+
+
+def _samples(part):
+    """The last part ends with the first picture of the first one."""
+    numbers = [part * N_ROWS + row for row in range(N_ROWS)]
+    if part == N_PARTS - 1:
+        numbers[-1] = 0
+    return [
+        Sample("s", f"{part}-{row}", "m", "c", {"prompt": "noise"}, item_id=str(number), image_bytes=_picture(number))
+        for row, number in enumerate(numbers)
+    ]
+
+
+def _picture(number):
+    file = io.BytesIO()
+    Image.frombytes("RGB", (SIDE_PX, SIDE_PX), random.Random(number).randbytes(SIDE_PX**2 * 3)).save(
+        file, "png", compress_level=0
+    )
+    return file.getvalue()
+
+
+def _staged(lake, tmp_path):
+    """The data set's parts staged by `lake`'s machine, and what its shards say."""
+    staging = lake.stage(SAMPLES)
+    return staging, [open_and_write_shard(staging, part, _samples(part), tmp_path) for part in range(N_PARTS)]
+
+
+def _fetched(served):
+    return sum(one.n_bytes for one in served if one.verb == "GET" and one.name.endswith(".parquet"))
+
+
+def test_naming_a_data_set_fetches_only_parts_with_a_duplicate(machine, served, objects, tmp_path):
+    staging, results = _staged(machine("worker"), tmp_path)
+    sizes = [objects.client.head_object(Bucket="lake", Key=f"{objects.prefix}/{name}")["ContentLength"]
+             for name in objects.names("staging/")]  # fmt: skip
+    served.clear()
+    found = finish(Staging(machine("flow"), SAMPLES, staging.name), results)
+    assert found.n_by_status == {"ok": N_PARTS * N_ROWS - 1, "duplicate": 1}
+    assert sizes[-1] <= _fetched(served) < 1.01 * sizes[-1] < sum(sizes) / 2
+    whole = pl.concat([pl.read_parquet(path) for path in machine("reader").parts(SAMPLES, found.dataset_id)])
+    assert whole["image"].null_count() == 1
+    assert whole["sample_id"].n_unique() == whole.height
+
+
+def test_the_gallery_fetches_the_row_groups_of_its_pictures(machine, served, tmp_path):
+    staging, results = _staged(machine("flow"), tmp_path)
+    key = finish(staging, results).dataset_id
+    n_all = sum(path.stat().st_size for path in machine("flow").parts(SAMPLES, key))
+    wanted = set(results[1].rows["sample_id"][64:70])  # all in one row group of one part
+    reader = machine("reader")
+    served.clear()
+    texts = reader.scan(SAMPLES, key).select("sample_id", "prompt", "item_id").collect()
+    assert texts.height == N_PARTS * N_ROWS
+    assert reader.read_part(SAMPLES, key, 1, ["n_bytes"])["n_bytes"].to_list() == [len(one.image_bytes) for one in _samples(1)]
+    assert reader.n_parts(SAMPLES, key) == N_PARTS
+    assert _fetched(served) < 0.1 * n_all
+    served.clear()
+    pictures = thumbnails_of(reader, key, wanted)
+    assert _fetched(served) < 1.2 * n_all / (N_PARTS * N_ROWS) * 64
+    assert pictures == thumbnails_of(machine("flow"), key, wanted)
+    assert len(pictures) == len(wanted)
+
+
+@pytest.mark.parametrize(("damage", "error"), [
+    (lambda whole: whole[: len(whole) // 2], StoreError), (lambda whole: whole[:-4] + b"PARX", CorruptLakeError),
+], ids=["cut", "another end"])  # fmt: skip
+def test_a_part_that_is_not_its_marker_s_is_told(machine, objects, served, tmp_path, damage, error):
+    staging, results = _staged(machine("flow"), tmp_path)
+    key = finish(staging, results).dataset_id
+    name = objects.names("samples/")[0]
+    objects[name] = damage(objects[name])
+    with pytest.raises(error):
+        machine("reader").scan(SAMPLES, key)
