@@ -9,9 +9,10 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,37 +27,32 @@ LEFTOVER_AGE_S = 2 * 86_400.0
 
 def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
     """Write a Parquet file so that `target` is never anything but absent, old or whole."""
-    has_images = "image" in table.column_names and table.schema.field("image").type.get_field_index("bytes") >= 0
-    options: dict[str, object] = {"compression": "zstd"}
+    write_tables([table], table.schema, target, staging)
+
+
+def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, target: Path, staging: Path) -> int:
+    """The same of tables as they come, each in row groups of its own and none kept in memory; the number of rows."""
+    n_rows, has_images = 0, "image" in schema.names and schema.field("image").type.get_field_index("bytes") >= 0
+    options: dict[str, Any] = {"compression": "zstd"}
     if has_images:  # pictures are compressed already: zstd gives the same size at a third of the speed
-        plain = [name for name in table.column_names if name != "image"]
+        plain = [name for name in schema.names if name != "image"]
         options = {
             "compression": dict.fromkeys(plain, "zstd") | {"image.bytes": "none", "image.path": "none"},
             "use_dictionary": [*plain, "image.path"],
-            "row_group_size": IMAGE_ROWS_PER_GROUP,
             "write_batch_size": IMAGE_ROWS_PER_WRITE,
             "data_page_size": IMAGE_PAGE_BYTES,
         }
-    with store_error(f"writing {target}"):
-        staging.mkdir(parents=True, exist_ok=True)
-        temporary = staging / f"{uuid.uuid4().hex}.tmp"
-        try:
-            pq.write_table(table, temporary, **options)
-            place(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _placed(target, staging) as temporary, pq.ParquetWriter(temporary, schema, **options) as writer:
+        for table in tables:
+            writer.write_table(table, IMAGE_ROWS_PER_GROUP if has_images else None)
+            n_rows += table.num_rows
+    return n_rows
 
 
 def write_bytes(content: bytes, target: Path, staging: Path) -> None:
     """Write a small file so that `target` is never anything but absent, old or whole."""
-    with store_error(f"writing {target}"):
-        staging.mkdir(parents=True, exist_ok=True)
-        temporary = staging / f"{uuid.uuid4().hex}.tmp"
-        try:
-            temporary.write_bytes(content)
-            place(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _placed(target, staging) as temporary:
+        temporary.write_bytes(content)
 
 
 @contextmanager
@@ -101,6 +97,19 @@ def store_error(doing: str) -> Iterator[None]:
     except OSError as error:
         message = f"{doing} failed: {error}; free space or mend the disk, then run the same command again"
         raise StoreError(message) from error
+
+
+@contextmanager
+def _placed(target: Path, staging: Path) -> Iterator[Path]:
+    """A path to write to; what the block wrote there has its place when it ends."""
+    with store_error(f"writing {target}"):
+        staging.mkdir(parents=True, exist_ok=True)
+        temporary = staging / f"{uuid.uuid4().hex}.tmp"
+        try:
+            yield temporary
+            place(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def place(temporary: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ they are fetched as they are asked for (tasks/bucket/).
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tasks.bucket.partitions import (
 )
 from tasks.bucket.ranges import PICTURE, bring_slim, has_pictures, opened
 from tasks.bucket.working import bucket_behind, pull, push
-from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_parquet
+from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_parquet, write_tables
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -225,11 +225,16 @@ class Staging:
 
     def write_part(self, index: int, frame: pl.DataFrame | pa.Table) -> int:
         """Write part `index` (rows in the order given) and return its number of rows."""
-        table, path = conform(frame, self.table), self.folder / part_name(index)
-        write_parquet(table, path, self.folder / "unfinished")
+        return self.write_tables(index, [frame])
+
+    def write_tables(self, index: int, frames: Iterable[pl.DataFrame | pa.Table]) -> int:
+        """The same from its rows as they come, one frame in memory at a time."""
+        path = self.folder / part_name(index)
+        tables = (conform(frame, self.table) for frame in frames)
+        n_rows = write_tables(tables, self.table.schema(), path, self.folder / "unfinished")
         if self.lake.bucket:
             put_staged(self.lake.bucket, self.lake.root, path)
-        return int(table.num_rows)
+        return n_rows
 
     def part_paths(self) -> Iterator[Path]:
         """The parts written so far, in order."""

@@ -1,11 +1,13 @@
 """Measure ingest: CPU per picture of 150 KB with and without decoding, and many small pictures through the whole of it.
 
-    python -m benchmarks.growth_parts.images [--images 1000000]
+    python -m benchmarks.growth_parts.images [--images 1000000] [--small]
 
-CPU seconds are of this process and of the one that decodes. What a judgement costs is growth.py.
+CPU seconds are of this process and of the one that decodes. In turn with it a plain loop is measured: read, sha256, Parquet by
+pyarrow, and where pictures are decoded Pillow's load(). What a judgement costs is growth.py.
 """
 
 import argparse
+import hashlib
 import io
 import json
 import resource
@@ -27,21 +29,23 @@ from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.tables import SAMPLES
 from tasks.ingest import decoding
 from tasks.ingest.rows import UndecodedSample
-from tasks.ingest.samples import ingest
-from tasks.ingest.shards import open_shard
+from tasks.ingest.samples import ingest, open_and_write_shard
 from tasks.store import Lake
 
-N_BYTES, SIDE_PX, N_FILES, N_ROUNDS = 150_000, 768, 400, 3
+N_BYTES, SIDE_PX, N_FILES, N_ROUNDS = 150_000, 768, 400, 5
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=1_000_000, help="small pictures that are ingested")
-    folder, n_images = Path(tempfile.mkdtemp()), parser.parse_args().images
+    parser.add_argument("--small", action="store_true", help="those alone")
+    asked, folder = parser.parse_args(), Path(tempfile.mkdtemp())
+    n_images = asked.images
     try:
-        _write_large(folder / "large")
-        for kind in (UndecodedSample, Sample):
-            print(json.dumps(_rate(folder, kind)), flush=True)
+        if not asked.small:
+            _write_large(folder / "large")
+            for kind in (UndecodedSample, Sample):
+                print(json.dumps(_rate(folder, kind)), flush=True)
         _write_small(folder / "small", n_images)
         print(json.dumps(_ingested(folder, n_images)))
     finally:
@@ -49,23 +53,46 @@ def main() -> None:
 
 
 def _rate(folder: Path, kind: Callable[..., Sample]) -> dict[str, object]:
-    """Pictures a second and core, files to durable parts."""
+    """CPU ms a picture, files to durable parts, and of the plain loop; the median of the rounds."""
     texts = dict.fromkeys(SAMPLE_TEXTS, "a photo of a bench")
-    named = sorted(path.name for path in (folder / "large").iterdir())
-    samples = [kind("s", name, "m", "c", texts, image_path=name) for name in named]
-    open_shard(samples[:3], folder / "large")
-    staging, before_s = Lake(folder / "lake").stage(SAMPLES), _cpu_s()
+    paths = sorted((folder / "large").iterdir())
+    samples = [kind("s", path.name, "m", "c", texts, image_path=path.name) for path in paths]
+    staging = Lake(folder / "lake").stage(SAMPLES)
+    open_and_write_shard(staging, 0, samples[:3], folder / "large")
+    rounds: list[tuple[float, float]] = []
     for part in range(N_ROUNDS):
-        staging.write_part(part, open_shard(samples, folder / "large"))
-    spent_s = _cpu_s() - before_s
+        before_s = _cpu_s()
+        open_and_write_shard(staging, part, samples, folder / "large")
+        between_s = _cpu_s()
+        _plainly(paths, folder / "plain.parquet", is_decoded=kind is Sample)
+        rounds.append((between_s - before_s, _cpu_s() - between_s))
     staging.discard()
-    return {"pictures": kind.__name__, "n_bytes": N_BYTES, "per_s_and_core": round(N_ROUNDS * len(samples) / spent_s)}
+    salon_s, plain_s = (sorted(taken)[N_ROUNDS // 2] / len(paths) for taken in zip(*rounds, strict=True))
+    return {
+        "pictures": kind.__name__, "n_bytes": N_BYTES, "cpu_ms": round(salon_s * 1000, 3), "per_s_and_core": round(1 / salon_s),
+        "plain_loop_cpu_ms": round(plain_s * 1000, 3), "ratio": round(salon_s / plain_s, 2),
+    }  # fmt: skip
+
+
+def _plainly(paths: list[Path], target: Path, *, is_decoded: bool) -> None:
+    """What nobody can do without, in tables of 64."""
+    schema = pa.schema({"bytes": pa.binary(), "sha256": pa.string()})
+    with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False) as writer:
+        for start in range(0, len(paths), 64):
+            rows = []
+            for path in paths[start : start + 64]:
+                content = path.read_bytes()
+                if is_decoded:
+                    Image.open(io.BytesIO(content)).load()
+                rows.append({"bytes": content, "sha256": hashlib.sha256(content).hexdigest()})
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
 def _ingested(folder: Path, n_images: int) -> dict[str, object]:
     """Small pictures in Parquet files through the reader, the decoding process, shards and the dataset's end."""
+    source = {"reader": "huggingface", "path": str(folder / "small"), "model": "m", "name": "s", "decode": "header"}
     benchmark = Benchmark.model_validate({
-        "name": "growth", "sources": [{"reader": "huggingface", "path": str(folder / "small"), "model": "m", "name": "s"}],
+        "name": "growth", "sources": [source],
         "rubrics": [{"id": "alignment"}], "judges": [{"model": "j", "recorded": True}], "limits": {"shard_size": 5_000},
     })  # fmt: skip
     usage, before_s, began = Usage(), _cpu_s(), time.monotonic()

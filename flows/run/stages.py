@@ -61,7 +61,7 @@ def ingest(
             reporter.advance("ingest", written.n_rows)
             results.append(written)
         if anchor_set is not None:
-            results.append(write_part(staging, len(results), read_anchors(run.lake, anchor_set)))
+            results.append(write_part(staging, len(results), [read_anchors(run.lake, anchor_set)]))
         return finish(staging, results)
     finally:
         staging.discard()

@@ -5,7 +5,7 @@ and finish() at the end; ingest() is the three in a row.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,10 +116,17 @@ def open_and_write_shard(staging: Staging, index: int, samples: list[Sample], ro
     return write_part(staging, index, open_shard(samples, root))
 
 
-def write_part(staging: Staging, index: int, table: pa.Table) -> ShardResult:
-    """Make rows of the samples table part `index`, durably."""
-    n_rows = staging.write_part(index, table)
-    rows = pl.DataFrame(pl.from_arrow(table.select(["sample_id", "source_key", "status"])))
+def write_part(staging: Staging, index: int, tables: Iterable[pa.Table]) -> ShardResult:
+    """Make rows of the samples table part `index`, durably, as they come."""
+    named: list[pa.Table] = []
+
+    def noted() -> Iterator[pa.Table]:
+        for table in tables:
+            named.append(table.select(["sample_id", "source_key", "status"]))
+            yield table
+
+    n_rows = staging.write_tables(index, noted())
+    rows = pl.DataFrame(pl.from_arrow(pa.concat_tables(named)))
     return ShardResult(index, n_rows, int((rows["status"] == SampleStatus.OK.value).sum()), rows)
 
 
@@ -151,7 +158,7 @@ def _settled(staging: Staging, results: list[ShardResult]) -> list[pl.DataFrame]
         assert isinstance(part, int)
         firsts = dict(repeated.select("row", "first").iter_rows())
         table = pq.ParquetFile(staging.part_path(part)).read()
-        found[part] = write_part(staging, part, _with_duplicates(table, firsts)).rows
+        found[part] = write_part(staging, part, [_with_duplicates(table, firsts)]).rows
     return list(found.values())
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
+from tasks.durable import IMAGE_ROWS_PER_GROUP
 from tasks.ingest.addresses import shown_url
 from tasks.ingest.decoding import open_bounded
 from tasks.ingest.fetching import fetch
@@ -22,7 +23,7 @@ from tasks.ingest.text_flags import text_flags
 
 MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
 _FETCHED_AHEAD = 16  # samples whose remote pictures are in memory together
-_BATCH_ROWS, _BATCH_BYTES = 64, 256 * 1024 * 1024  # of a table under construction; an Arrow binary array ends at 2 GB
+_GROUP_BYTES = 64 * 1024 * 1024  # of pictures in a row group, which is in memory two or three times while it is written
 
 
 def shards(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
@@ -40,13 +41,13 @@ def shards(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
         yield shard
 
 
-def open_shard(samples: Iterable[Sample], root: Path) -> pa.Table:
+def open_shard(samples: Iterable[Sample], root: Path) -> Iterator[pa.Table]:
     """The samples as rows of the samples table, in order, every picture read and decoded. Image paths are below `root`.
 
-    A sample like an earlier one of the shard has status duplicate. Raises nothing for what data holds.
+    In tables of a row group each: more of a shard's pictures are never in memory. A sample like an earlier one of the shard
+    has status duplicate. Raises nothing for what data holds.
     """
     schema = SAMPLES.schema()
-    batches: list[pa.RecordBatch] = []
     rows: list[dict[str, Any]] = []
     n_bytes = 0
     seen: dict[str, str] = {}
@@ -58,12 +59,11 @@ def open_shard(samples: Iterable[Sample], root: Path) -> pa.Table:
             seen[row["sample_id"]] = sample.source_key
         rows.append(row)
         n_bytes += len(row["image"]["bytes"]) if row["image"] else 0
-        if len(rows) >= _BATCH_ROWS or n_bytes >= _BATCH_BYTES:
-            batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+        if len(rows) >= IMAGE_ROWS_PER_GROUP or n_bytes >= _GROUP_BYTES:
+            yield pa.Table.from_pylist(rows, schema=schema)
             rows, n_bytes = [], 0
     if rows:
-        batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
-    return pa.Table.from_batches(batches, schema=schema)
+        yield pa.Table.from_pylist(rows, schema=schema)
 
 
 def as_duplicate(row: dict[str, Any], first: str) -> None:

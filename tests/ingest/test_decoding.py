@@ -140,7 +140,8 @@ def test_what_kills_the_process_costs_one_row_and_no_more(tmp_path):
         os.kill(one._process.pid, signal.SIGSEGV)
         one._process.wait()
     samples = [Sample("s", str(n), "m", "c", {"prompt": str(n)}, image_bytes=ALIKE["clean"]) for n in range(3)]
-    rows = open_shard(samples, tmp_path).to_pylist()
+    (table,) = open_shard(samples, tmp_path)
+    rows = table.to_pylist()
     assert [row["status"] for row in rows] == ["broken_image", "ok", "ok"]
     assert "SIGSEGV" in rows[0]["detail"]
 

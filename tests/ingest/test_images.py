@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tasks.ingest.containers import size_declared
-from tasks.ingest.images import MAX_FILE_BYTES, OpenedImage, RefusedImage, open_header, open_image
+from tasks.ingest.containers import scans_at_most, size_declared
+from tasks.ingest.images import FORMATS, MAX_FILE_BYTES, OpenedImage, RefusedImage, open_header, open_image
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -220,6 +220,41 @@ def test_a_refusal_does_not_allocate_the_picture():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
+
+
+JPEGS = [
+    save(noise(mode, size), "JPEG", **options)
+    for mode in ("L", "RGB")
+    for size in ((1, 1), (16, 12), (33, 65))
+    for options in ({}, {"progressive": True}, {"subsampling": 0}, {"keep_rgb": True}, {"restart_marker_blocks": 3})
+]
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(JPEGS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), st.binary(max_size=30)), max_size=4))
+def test_a_clean_jpeg_is_read_through_and_refused_where_decoding_every_pixel_is(content, changes):
+    """Bytes are cut out and put in between start and end marker; Pillow's whole decoding, message and all, is what counts."""
+    for at, n_cut, more in changes:
+        start = 2 + int(at * (len(content) - 4))
+        content = content[:start] + more + content[min(len(content) - 2, start + n_cut) :]
+    opened, said = open_image(content), ""
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            image.load()
+    except Exception as error:  # noqa: BLE001  whatever a decoder raises
+        said = str(error) or type(error).__name__
+    if isinstance(opened, OpenedImage):
+        assert said == ""
+        assert opened.treatment != "none" or (opened.width_px, opened.height_px) == image.size
+    else:
+        assert opened.status == "not_an_image" or (said or "before its end marker")[:40] in opened.detail
+
+
+@pytest.mark.parametrize("at", [0, 1, 2**20 - 2, 2**20 - 1, 2**20, 2**20 + 1, 3 * 2**20 - 4])
+def test_scans_are_counted_wherever_they_stand(at):
+    content = bytearray(b"\xff\xd8" + bytes(3 * 2**20 - 2))
+    content[2 + at : 4 + at] = b"\xff\xda"
+    assert scans_at_most(bytes(content)) == bytes(content).count(b"\xff\xda") == 1
 
 
 def test_warnings_as_errors_change_nothing():

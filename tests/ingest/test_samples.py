@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -106,7 +107,7 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
         replace(SAMPLE, source_key="bad", status=SampleStatus.BAD_VALUE, detail="read so", image_path="a.png"),
         replace(SAMPLE, source_key="none", seed=5),
     ]
-    table = open_shard(samples, tmp_path)
+    table = pa.concat_tables(open_shard(samples, tmp_path))
     assert table.schema.equals(SAMPLES.schema(), check_metadata=True)
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == [*paths.values(), "too_many_pixels", "bad_value", "ok"]
@@ -123,9 +124,25 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
     assert (first["width_px"], first["height_px"], first["n_bytes"]) == (8, 6, len(picture()))
 
 
+def test_a_shards_pictures_come_a_row_group_at_a_time(tmp_path, picture):
+    """A shard of many large pictures is never in memory whole: none is opened before the group before it was taken."""
+    opened = []
+
+    def asked():
+        for number in range(130):
+            opened.append(number)
+            yield replace(SAMPLE, source_key=str(number), seed=number, image_bytes=picture())
+
+    groups = open_shard(asked(), tmp_path)
+    assert next(groups).num_rows == 64
+    assert len(opened) < 64 + 64
+    assert [table.num_rows for table in groups] == [64, 2]
+
+
 def test_what_is_hashed_is_what_is_shown(tmp_path, picture):
     content = picture(kind="BMP")
-    (row,) = open_shard([replace(SAMPLE, image_bytes=content, image_path="x\\y.bmp")], tmp_path).to_pylist()
+    (table,) = open_shard([replace(SAMPLE, image_bytes=content, image_path="x\\y.bmp")], tmp_path)
+    (row,) = table.to_pylist()
     assert row["image"]["path"] == "y.bmp"
     assert row["image_format"] == "PNG"
     assert row["image_treatment"] == "reencoded_png"
@@ -295,5 +312,5 @@ def test_a_trusted_sources_clean_header_is_enough_and_any_other_sources_is_not(p
     start = content.index(b"IDAT") + 4
     (tmp_path / "a.png").write_bytes(content[:start] + bytes(8) + content[start + 8 :])
     texts = dict.fromkeys(SAMPLE_TEXTS, "a cube")
-    table = open_shard([kind("s", "a", "m", "c", texts, image_path="a.png")], tmp_path)
+    (table,) = open_shard([kind("s", "a", "m", "c", texts, image_path="a.png")], tmp_path)
     assert table["status"].to_pylist() == [status]
