@@ -1,0 +1,103 @@
+"""Amid a run something ends for good: the Dask scheduler, a worker process, the flow. What is paid, what is said, who goes on."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from dask_cluster import running_cluster
+
+from benchmarks import runners
+from schemas.benchmark import Runner
+
+pytestmark = pytest.mark.slow
+N, PART, N_WORKERS = 120, 30, 2
+LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
+TOLD_WITHIN_S = 10.0
+
+
+@dataclass
+class World:
+    """A benchmark of N questions to a provider that counts, and the ledger of its runs."""
+
+    folder: Path
+    judge: str
+    server: str
+
+    @property
+    def ledger(self) -> str:
+        return f"sqlite:///{self.folder}/ledger.db"
+
+    def write(self, runner: Runner, address: str | None = None) -> None:
+        """The benchmark file, for a runner."""
+        runners.write_world(self.folder, self.judge, self.ledger, runner, N_WORKERS, n_samples=N, shard_size=PART)
+        if address:
+            file = self.folder / "b.toml"
+            file.write_text(file.read_text().replace(f"n = {N_WORKERS}", f'address = "{address}"'))
+
+    def start(self, n_asked: int = 0) -> "subprocess.Popen[bytes]":
+        """`salon run`; it has asked so many questions when this returns."""
+        flow = runners.start(self.folder, self.server)
+        while self.asked("n_requests") < n_asked:
+            assert flow.poll() is None, f"the run ended before it could be disturbed: {self.said}"
+            time.sleep(0.05)
+        return flow
+
+    def asked(self, count: str) -> int:
+        return int(runners.said_by(self.judge, "/stats")[count])
+
+    @property
+    def said(self) -> str:
+        return (self.folder / "said.txt").read_text()
+
+    def check_all_is_bought_once(self, n_cut_off_most: int) -> None:
+        """Every reply is stored, and no more was paid twice than a kill cut off."""
+        n_cut_off = runners.attempts_cut_off(self.ledger)
+        assert runners.count(self.ledger, "replies") == self.asked("n_items") == N
+        assert self.asked("n_answers_billed") - N <= n_cut_off <= n_cut_off_most
+
+
+@pytest.fixture
+def world(tmp_path: Path, prefect_api: str) -> Iterator[World]:
+    with runners.provider(tmp_path, burst=30, per_minute=2400) as judge:
+        yield World(tmp_path, judge, prefect_api)
+
+
+def test_the_scheduler_goes_away(world: World) -> None:
+    with running_cluster(world.folder, N_WORKERS) as cluster:
+        world.write("dask", cluster.address)
+        flow = world.start(n_asked=N // 3)
+        cluster.scheduler.kill()
+        assert flow.wait(TOLD_WITHIN_S) == 3, world.said
+        assert f"the Dask scheduler at {cluster.address} went away; what was bought is stored." in world.said
+        assert "run the same command again" in world.said
+        assert [worker.wait(LIMIT_S) for worker in cluster.workers] == [0, 0], "they store what is under way, and end"
+    assert N // 3 <= runners.count(world.ledger, "replies") < N
+    world.write("local")
+    assert world.start().wait(LIMIT_S) == 0, world.said
+    world.check_all_is_bought_once(n_cut_off_most=0)
+
+
+def test_a_process_of_this_machine_is_killed(world: World) -> None:
+    world.write("processes")
+    flow = world.start(n_asked=N // 3)
+    os.kill(runners.worker_pids(flow.pid)[0], signal.SIGKILL)
+    assert flow.wait(LIMIT_S) == 0, world.said
+    world.check_all_is_bought_once(n_cut_off_most=16)
+
+
+@pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="half a minute: in `make torture`")
+def test_the_flow_is_killed_and_the_next_one_starts_at_once(world: World) -> None:
+    """Workers of a cluster store what is under way and turn to the next run, which buys none of it again."""
+    with running_cluster(world.folder, N_WORKERS) as cluster:
+        world.write("dask", cluster.address)
+        flow = world.start(n_asked=N // 3)
+        flow.kill()
+        flow.wait()
+        assert world.start().wait(LIMIT_S) == 0, world.said
+        assert [worker.poll() for worker in cluster.workers] == [None, None]
+    world.check_all_is_bought_once(n_cut_off_most=0)
