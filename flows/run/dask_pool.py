@@ -68,7 +68,7 @@ class DaskPool:
     def _gone(self) -> GivenUpError:
         return GivenUpError(
             f"the Dask scheduler at {self._address or 'this machine'} went away; what was bought is stored. "
-            "Start it, then run the same command again"
+            "Start it and its workers, which end with it; then run the same command again"
         )
 
 

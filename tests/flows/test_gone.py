@@ -74,7 +74,7 @@ def test_the_scheduler_goes_away(world: World) -> None:
         cluster.scheduler.kill()
         assert flow.wait(TOLD_WITHIN_S) == 3, world.said
         assert f"the Dask scheduler at {cluster.address} went away; what was bought is stored." in world.said
-        assert "run the same command again" in world.said
+        assert "Start it and its workers, which end with it; then run the same command again" in world.said
         assert [worker.wait(LIMIT_S) for worker in cluster.workers] == [0, 0], "they store what is under way, and end"
     assert N // 3 <= runners.count(world.ledger, "replies") < N
     world.write("local")
