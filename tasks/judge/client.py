@@ -215,9 +215,14 @@ class _Capped(httpx2.AsyncByteStream):
 
 
 async def cap_size(response: httpx2.Response) -> None:
-    """A response hook that ends a reply of more than MAX_REPLY_BYTES in an error."""
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
+    """A response hook that ends a reply of more than MAX_REPLY_BYTES in an error.
+
+    A plain one that says its length is held to it by the transport already.
+    """
+    is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
+    said = response.headers.get("content-length", "")
+    is_short = not is_packed and said.isdecimal() and len(said) < 12 and int(said) <= MAX_REPLY_BYTES
+    if isinstance(response.stream, httpx2.AsyncByteStream) and not is_short:
         if is_packed:
             del response.headers["content-encoding"]
         response.stream = _Capped(response.stream, is_packed)

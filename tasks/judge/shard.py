@@ -1,4 +1,4 @@
-"""A shard's requests, judged in an event loop of its own: what a Prefect task or another machine's worker calls."""
+"""A shard's requests, judged: what a Prefect task or another machine's worker calls. What shards share is together.py."""
 
 import asyncio
 import gc
@@ -25,6 +25,7 @@ from tasks.judge.engine import judge_requests
 from tasks.judge.gates import open_gates
 from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
+from tasks.judge.together import LEDGERS, LOOP
 from tasks.store import Lake
 
 ROWS_AT_ONCE = 8
@@ -112,10 +113,11 @@ def judge_shard(
 ) -> Outcome:
     """Ask what the ledger lacks of these REQUESTS rows, whose pictures are in part `part_index` of the dataset.
 
-    Shards with one `run_id` share `limits.max_usd`. `on_reply` is called in the calling thread, after each reply is durable.
+    Shards with one `run_id` share `limits.max_usd`. `on_reply` is called after each reply is durable, in the
+    thread where all shards are judged.
     When `stop` is set, replies under way are stored and it returns. Raises MissingKeyError, ProviderError, StoreError.
     """
-    with Ledger(ledger_url) as ledger:
+    with LEDGERS.opened(ledger_url) as ledger:
         keys = requests["request_key"]
         known = ledger.known(keys)
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):
@@ -124,7 +126,7 @@ def judge_shard(
         pictures = PartPictures(lake.part(SAMPLES, dataset_id, part_index))
         try:
             judging = partial(judge_requests, requests, pictures, ledger, plan_id=plan_id, on_reply=on_reply)
-            return asyncio.run(_judge(judging, ledger, rubric, judge, limits, run_id, stop))
+            return LOOP.run(_judge(judging, ledger, rubric, judge, limits, run_id, stop))
         finally:
             pictures.close()
 
@@ -144,7 +146,7 @@ async def _judge(
     run_id: str,
     stop: threading.Event | None,
 ) -> Outcome:
-    """The loop's own things: the client with its connections, the gates, and an event that follows the caller's."""
+    """The shard's own things: the client with its connections, the gates, and an event that follows the caller's."""
     client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
     stopping = asyncio.Event()
     watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None

@@ -1,0 +1,97 @@
+"""What shards of one process share: one loop, one ledger, each gone with its last user; an interrupt ends the work alone."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StoreError
+from tasks.judge.together import SharedLedgers, SharedLoop
+
+WHO: ContextVar[str] = ContextVar("who", default="nobody")
+
+
+async def here() -> tuple[int, int]:
+    """The loop and the thread this runs in, after others had time to come."""
+    await asyncio.sleep(0.05)
+    return id(asyncio.get_running_loop()), threading.get_ident()
+
+
+def test_two_at_a_time_share_a_loop_and_the_next_has_another() -> None:
+    shared = SharedLoop()
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: shared.run(here()), range(2))
+    assert first == second
+    assert first[1] != threading.get_ident()
+    assert not [thread for thread in threading.enumerate() if thread.name == "salon-judging"], "the loop outlived its users"
+    assert shared.run(here())
+
+
+def test_what_is_raised_reaches_its_caller_alone() -> None:
+    shared = SharedLoop()
+
+    async def failing() -> None:
+        raise StoreError("the disk is full")
+
+    with ThreadPoolExecutor(2) as pool:
+        well, ill = pool.submit(lambda: shared.run(here())), pool.submit(lambda: shared.run(failing()))
+        assert isinstance(ill.exception(), StoreError)
+        assert well.result()
+
+
+def test_each_runs_in_its_callers_context() -> None:
+    shared = SharedLoop()
+
+    async def who() -> str:
+        await asyncio.sleep(0.02)
+        return WHO.get()
+
+    def called(name: str) -> str:
+        WHO.set(name)
+        return shared.run(who())
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(called, ["Anna", "Berta"])) == ["Anna", "Berta"]
+
+
+def test_an_interrupt_cancels_the_work_and_waits_for_its_end() -> None:
+    """What is under way is stored before the interrupt is raised."""
+    stored: list[str] = []
+
+    async def under_way() -> None:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+            stored.append("the reply")
+            raise
+
+    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        SharedLoop().run(under_way())
+    assert stored == ["the reply"]
+    assert time.monotonic() - started < 10
+
+
+def test_a_ledger_is_open_while_somebody_uses_it(tmp_path: Path) -> None:
+    shared, url = SharedLedgers(), f"sqlite:///{tmp_path}/ledger.db"
+    with shared.opened(url) as first:
+        with shared.opened(url) as second:
+            assert second is first
+            assert first.known([]) == set()
+        assert first.alone_now(lambda _: "still open") == "still open"
+        writer = first._writer
+    assert first._writer is None
+    assert writer is not None
+    with pytest.raises(StoreError, match="closed"):
+        writer.commit_now()
+    with shared.opened(url) as third:
+        assert third is not first
