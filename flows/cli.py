@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -25,7 +26,7 @@ from flows.commands import (
 )
 from flows.telling import redaction
 from flows.telling.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
-from schemas.errors import SalonError, StoreError
+from schemas.errors import SalonError, StoppedError, StoreError
 
 EXIT_INTERRUPTED = 130
 PREFECT_AWAY = (
@@ -108,7 +109,11 @@ app.add_typer(anchor_sets, name="anchors")
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script. Told to stop where no run is under way yet, it leaves at once, and takes what it started along.
+
+    Without a handler Prefect's own server would stay behind, and process 1 of a container would not hear the signal at all.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(StoppedError.exit_code))
     code = run(sys.argv[1:])
     if PREFECT_IS_AWAY.is_set():  # its client would wait minutes at the process's end, to tell a server that is not there
         sys.stdout.flush()

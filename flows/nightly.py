@@ -13,7 +13,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
-from flows.nights.notes import Night, notes
+from flows.nights.notes import Night, note_night, notes
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
 from flows.run.fan_out import FanOut
 from flows.run.judging import SHARDS_AT_ONCE
@@ -108,6 +108,8 @@ def run_night(run: OpenedRun, fan_out: FanOut, reporter: Reporter) -> NightSumma
         night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
         summary = run_pipeline(run, fan_out, reporter, shown_checkpoints(run, known), night=night)
         _write_partitions(run, summary.published.publication_id)
+        if not summary.n_blocked:  # now that nothing is left to do
+            note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
         return NightSummary(run.run_date, night.checkpoints, night.anchor_set, summary.published.publication_id, summary)
 
 

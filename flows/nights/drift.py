@@ -21,6 +21,7 @@ from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import write_living_table
 from tasks.publish.reading import Publication, load_cells, publications
 from tasks.publish.runs import runs
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 
 N_NIGHTS_MIN = 2
@@ -58,8 +59,12 @@ def drift_of_lake(
     BRIDGES table that joins a replaced judge's series.
     """
     nights = nightly_publications(lake_root, benchmark, until)
-    anchors = [anchors_of(lake_root, publication, rubrics) for publication in nights]
-    series = night_series([own_cells(lake_root, publication) for publication in nights], anchors)
+    cells, anchors = [], []
+    for publication in nights:
+        check_not_stopped()
+        cells.append(own_cells(lake_root, publication))
+        anchors.append(anchors_of(lake_root, publication, rubrics))
+    series = night_series(cells, anchors)
     return drift(series if bridge is None else joined(series, bridge), n_baseline=n_baseline, headline=headline)
 
 

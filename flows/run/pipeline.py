@@ -26,6 +26,7 @@ from tasks.publish.code_version import code_version
 from tasks.publish.publication import Published
 from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
+from tasks.stopping import check_not_stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def run_pipeline(
 ) -> RunSummary:
     """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
 
-    `night`: the run is that night's: its anchors are asked too, and it is noted. `asked_before`: all that is to be asked was
-    asked, with this outcome (a backfill's); what has no reply stays without one.
+    `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
+    to be asked was asked, with this outcome (a backfill's); what has no reply stays without one.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
@@ -94,9 +95,8 @@ def run_pipeline(
     summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
     record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id, code))
     if night:
-        note_night(
-            run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=not summary.n_blocked
-        )
+        note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
+    check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     push(run.lake.root, write_index(run.lake.root))
     return summary

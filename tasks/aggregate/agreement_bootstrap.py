@@ -7,6 +7,7 @@ threads change no published byte.
 """
 
 import hashlib
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from schemas.statuses import AgreementMetric
 from tasks.aggregate.agreement_metrics import MAX_PAIRWISE_ITEMS, Floats, sign_blocks, within_squares
+from tasks.stopping import check_not_stopped
 
 N_REPLICATES = 1_000
 MIN_PROMPTS = 10
@@ -156,6 +158,8 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return found
 
 
-def _blocks(counts: Counts, n_items: int) -> list[Counts]:
+def _blocks(counts: Counts, n_items: int) -> Iterator[Counts]:
     size = max(1, _BLOCK_CELLS // n_items)
-    return [counts[start : start + size] for start in range(0, len(counts), size)]
+    for start in range(0, len(counts), size):
+        check_not_stopped()
+        yield counts[start : start + size]

@@ -20,6 +20,7 @@ from tasks.aggregate.health import health_rows
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.tallies import Tally, known_categories, tallies
 from tasks.aggregate.wide import wide_rows
+from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
 SORTED_BY = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
@@ -100,6 +101,7 @@ def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[
 def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Run) -> Iterator[_Dimension]:
     is_known = known_prompts(judged, rubric)
     for key, outcomes in read.items():
+        check_not_stopped()
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version, "dimension": key}
         sums, failed = prompt_sums(judged, outcomes, is_known), failure_counts(judged, outcomes)
         expected = known_categories(judged, sums)

@@ -20,6 +20,7 @@ from tasks.ingest.images import OpenedImage, open_header
 from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.text_flags import text_flags
+from tasks.stopping import check_not_stopped
 
 MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
 _FETCHED_AHEAD = 16  # samples whose remote pictures are in memory together
@@ -45,13 +46,14 @@ def open_shard(samples: Iterable[Sample], root: Path) -> Iterator[pa.Table]:
     """The samples as rows of the samples table, in order, every picture read and decoded. Image paths are below `root`.
 
     In tables of a row group each: more of a shard's pictures are never in memory. A sample like an earlier one of the shard
-    has status duplicate. Raises nothing for what data holds.
+    has status duplicate. Raises nothing for what data holds; StoppedError.
     """
     schema = SAMPLES.schema()
     rows: list[dict[str, Any]] = []
     n_bytes = 0
     seen: dict[str, str] = {}
     for sample, content in _with_contents(samples, root):
+        check_not_stopped()
         row = _open_one(sample, content)
         if row["sample_id"] in seen:
             as_duplicate(row, seen[row["sample_id"]])

@@ -10,6 +10,7 @@ from schemas.benchmark import Judge
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.judge.plan import PLAN_COLUMNS, Planned, Planner
 from tasks.judge.plan_checks import keep_first
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake, Staging
 
 ROWS_AT_ONCE = 50_000
@@ -41,7 +42,7 @@ def plan_rubric(
     """Plan the samples of `sources` into the stagings of judgements and of requests; what has no staging is not written.
 
     Parts of requests are those of samples, numbered from `first_index` on; judgements are written many parts together. A
-    question that several samples ask stands in `requests` once, in the first part that asks it.
+    question that several samples ask stands in `requests` once, in the first part that asks it. Raises StoppedError.
     """
     judgements, requests = stagings
     seen: set[bytes] = set()
@@ -52,6 +53,7 @@ def plan_rubric(
         if judgements:
             judgements.write_part(first_index + len(found), planned.judgements)
         for samples_part in samples_parts.unique(maintain_order=True):
+            check_not_stopped()
             mine = by_part.get((samples_part,), asked[:0])
             part = PlannedPart(first_index + len(found), samples_part, rubric.id, judge.model, mine.height)
             if requests:

@@ -8,6 +8,7 @@ from schemas.statuses import FINAL_REPLY_STATUSES
 from schemas.tables import REPLIES
 from tasks.judge.ledger import Ledger
 from tasks.judge.ledger_tables import LEDGER_META, VERBATIM, insert_where_absent
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 
 _HELD = "held"
@@ -48,6 +49,7 @@ def _take_back(lake: Lake, snapshot_id: str, ledger: Ledger) -> int:
     for path in lake.parts(REPLIES, snapshot_id):
         mine = pl.read_parquet(path).join(lacking, on=_KEY, how="semi")
         for some in mine.iter_slices(_ROWS_PER_COMMIT):
+            check_not_stopped()
             n_stored += ledger.store_rows(ledger_rows(some))
     return n_stored
 

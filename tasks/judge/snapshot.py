@@ -14,6 +14,7 @@ from tasks.durable import write_bytes
 from tasks.judge.keys import canonical_json
 from tasks.judge.ledger import Ledger
 from tasks.judge.planning import PlannedPart, together
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake, Staging
 
 _ASKED = ["request_key", "judge_model"]
@@ -56,6 +57,7 @@ def take_parts(
     by_part = replies.partition_by("part", as_dict=True)
     found: list[TakenPart] = []
     for n, index in enumerate(indices):
+        check_not_stopped()
         part = by_part.get((n,), replies[:0])
         if staging is not None:
             staging.write_part(index, part)
@@ -69,6 +71,7 @@ def parts_to_ask(lake: Lake, plan_id: str, parts: Sequence[PlannedPart], ledger_
     found: list[PlannedPart] = []
     with Ledger(ledger_url) as ledger:
         for some in together(parts):
+            check_not_stopped()
             keys = [lake.read_part(REQUESTS, plan_id, part.index, ["request_key"])["request_key"] for part in some]
             every = pl.concat(keys)
             known, due = ledger.known(every), ledger.reasks_due(every)

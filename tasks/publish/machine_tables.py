@@ -19,6 +19,7 @@ from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
 from tasks.durable import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.publish.folders import LAYOUT, PROVENANCE
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake, part_name
 
 FOLDER, LISTING = "tables", "tables.json"
@@ -64,6 +65,7 @@ def place_tables(
     placed: list[PlacedFile] = []
     large = {table: identities[key] for table, key in LARGE if lake.is_complete(table, identities.get(key, ""))}
     for table in sorted([*small, *large], key=lambda table: table.name):
+        check_not_stopped()
         target = partition_folder(lake.root, table, benchmark, publication_id)
         staged = lake.root / "staging" / f"table-{uuid.uuid4().hex}"
         try:
@@ -95,6 +97,7 @@ def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
     waiting: list[pl.DataFrame] = [pl.DataFrame(table.schema().empty_table())]
     n_waiting, has_any = 0, False
     for some in _streamed(paths, table):
+        check_not_stopped()
         rows = some
         while n_waiting + rows.height > N_ROWS_PER_FILE:
             n_more = N_ROWS_PER_FILE - n_waiting

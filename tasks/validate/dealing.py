@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from schemas.errors import CorruptLakeError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.durable import store_error
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 
 ROWS_AT_ONCE = 250_000
@@ -104,6 +105,7 @@ def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], fold
     paths, first = lake.parts_without_pictures(table, key), 0
     n_parts = max(1, rows_at_once * len(paths) // max(1, lake.n_rows(table, key)))
     for number, start in enumerate(range(0, len(paths), n_parts)):
+        check_not_stopped()
         with _types_told(lake, table, key):
             rows = _scanned(paths[start : start + n_parts], columns).with_columns(pl.col(ROW) + first).collect()
         first += rows.height

@@ -12,6 +12,7 @@ import orjson
 import polars as pl
 
 from schemas.statuses import CheckSeverity
+from tasks.stopping import check_not_stopped, heeding_in_imports
 from tasks.validate.dealing import ROW
 from tasks.validate.declared import Check
 from tasks.validate.frames import Batch
@@ -37,29 +38,36 @@ class Outcome:
 
 
 def evaluate(batches: Iterable[Batch], checks: Sequence[Check], docs_folder: Path | None) -> list[Outcome]:
-    """Run every check on its table's batches: one outcome for each, in order. Writes Data Docs where a folder is given."""
+    """Run every check on its table's batches: one outcome for each, in order. Writes Data Docs where a folder is given.
+
+    Raises StoppedError.
+    """
     found: dict[str, list[Outcome]] = {check.name: [] for check in checks}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library warns of what it imports itself
         context = _context(docs_folder)
         definitions: dict[str, Any] = {}
         for batch in batches:
+            check_not_stopped()
             table = batch.table.name
             mine = [check for check in checks if check.table == table]
             if table not in definitions:
                 definitions[table] = _definition(context, table, mine)
             for outcome in _run(definitions[table], batch, mine):
                 found[outcome.check.name].append(outcome)
+        check_not_stopped()
         if docs_folder is not None:
             context.build_data_docs()
+            check_not_stopped()
     return [_merged(check, found[check.name]) for check in checks]
 
 
 def _context(docs_folder: Path | None) -> Any:
     """An ephemeral context: nothing on disk, no telemetry, no progress bars. Great Expectations is imported here."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    with heeding_in_imports():
+        import great_expectations as gx
+        from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(mode="ephemeral")

@@ -7,6 +7,7 @@ from prefect import task
 from rubrics.model import Rubric
 from schemas.tables import REPLIES, REQUESTS
 from tasks.prefect_options import OPTIONS
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake, Staging
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
 from tasks.validate.verdicts import checked
@@ -19,6 +20,7 @@ def read_replies(
     """Write some shards' scores; return how many rows."""
     n_rows = 0
     for index in indices:
+        check_not_stopped()
         requests = lake.read_part(REQUESTS, plan_id, index, REQUEST_COLUMNS)
         replies = lake.read_part(REPLIES, snapshot_id, index, REPLY_COLUMNS)
         n_rows += staging.write_part(index, parse_part(requests, replies, rubrics))

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from rubrics.model import Rubric
 from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
 from tasks.durable import sha256_of_file, write_bytes
+from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 from tasks.validate.checks import ValidationResult, validate
 from tasks.validate.dealing import PARTITIONS
@@ -103,6 +104,7 @@ def _content(lake: Lake, table: Table, key: str) -> str:
     digest_of = _without_pictures if table is SAMPLES else sha256_of_file
     digest = hashlib.sha256()
     for path in lake.parts_without_pictures(table, key):
+        check_not_stopped()
         digest.update(f"{path.name} {digest_of(path)}\n".encode())
     return digest.hexdigest()
 

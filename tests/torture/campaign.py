@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from series import Done, all_series, told
-from worlds import Job, Worker
+from jobs import Job
+from series import Done, all_series
+from telling import told
+from worlds import Worker
 
 
 class Campaign:

@@ -46,6 +46,7 @@ class Recorder:
         self.delay_s = delay_s
         self.billed: list[int] = []
         self.arrived_ns: list[int] = []  # of each, by the machine's clock
+        self.answered_ns: list[int] = []  # in the order of the answers
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -71,6 +72,7 @@ class Recorder:
         self.billed.append(number)
         self.arrived_ns.append(time.time_ns())
         await asyncio.sleep(self.delay_s)
+        self.answered_ns.append(time.time_ns())
         text = f"Reasoning: number {number}.\nScore: {1 + number % 5}"
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -106,8 +108,8 @@ def add_samples(folder: Path, numbers: range) -> None:
 class Nursery:
     """The process that forks the children.
 
-    A child's end: code (negative: the signal), said, wall_s, cpu_s; is_struck, and after_signal_s until it ended; counts of
-    calls and struck_at_ns where a call was armed.
+    A child's end: code (negative: the signal), said, wall_s, cpu_s, ended_ns; is_struck, and signal_ns and cpu_after_signal_s
+    where it was; counts of calls and struck_at_ns where a call was armed. Moments are nanoseconds since 1970.
     """
 
     scratch: Path
@@ -134,8 +136,8 @@ class Nursery:
 
 
 @contextmanager
-def nursery(scratch: Path) -> Iterator[Nursery]:
-    """A nursery with the faults preloaded. Needs a C compiler."""
+def nursery(scratch: Path, *, is_bare: bool = False) -> Iterator[Nursery]:
+    """A nursery with the faults preloaded. Needs a C compiler. Children of a bare one import heavy libraries as a run does."""
     assert COMPILER is not None
     scratch.mkdir(parents=True, exist_ok=True)
     library = scratch / "faults.so"
@@ -143,7 +145,7 @@ def nursery(scratch: Path) -> Iterator[Nursery]:
     subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
     environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "POLARS_MAX_THREADS": "2"}
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("nursery.py"))],
+        [sys.executable, str(Path(__file__).with_name("nursery.py")), *(["--bare"] if is_bare else [])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
     )  # fmt: skip
     try:

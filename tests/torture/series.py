@@ -1,13 +1,13 @@
-"""The campaign's series of faults: which are made, when there are enough, and the table of what became of them."""
+"""The campaign's series of faults: which are made, and when there are enough. What became of them is told in telling.py."""
 
 import argparse
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from jobs import Job, World
 from points import POINTS
-from worlds import Job
 
 Done: TypeAlias = list[dict[str, Any]]
 """What was done so far, a record for each lake; grows while a series runs."""
@@ -15,6 +15,9 @@ Done: TypeAlias = list[dict[str, Any]]
 AT_ONCE = 8  # faults on one lake: it moves on a little with each
 CALLS_WEIGHED = ("write", "write", "fsync", "fsync", "rename", "connect")
 KINDS = ("connect", "rename", "fsync", "write")
+MANY = ("fsync", "write")  # so many that those after the data checks are made to fail where the checks are done already
+WIDEST = 64
+MARGIN = 50  # calls that one run makes more than another before its checks: replies are committed together or apart
 
 
 def all_series(asked: argparse.Namespace, done: Done) -> Iterator[Iterator[Job]]:
@@ -24,7 +27,8 @@ def all_series(asked: argparse.Namespace, done: Done) -> Iterator[Iterator[Job]]
     yield _stops(asked.stops, done)
     yield _full_disks(asked.sizes, done)
     for kind in KINDS if asked.writes_every else ():
-        yield _failing_calls(kind, asked.writes_every if kind == "write" else 1, done)
+        for is_checked in (False, True) if kind in MANY else (False,):
+            yield _failing_calls(kind, asked.writes_every if kind == "write" else 1, done, is_checked=is_checked)
 
 
 def ends_of(done: Done, series: str) -> list[dict[str, Any]]:
@@ -32,19 +36,20 @@ def ends_of(done: Done, series: str) -> list[dict[str, Any]]:
     return [end for record in done if record["series"] == series for end in record["ends"]]
 
 
-def _n_killed(done: Done, series: str) -> int:
+def n_killed(done: Done, series: str) -> int:
+    """Of the runs of a series those that were killed."""
     return sum(end["code"] == -9 for end in ends_of(done, series))
 
 
 def _kills(n: int, done: Done) -> Iterator[Job]:
     """kill -9: half of them at a random time, half at a random call that the disk or the network sees."""
     n_lakes = 0
-    while _n_killed(done, "random kill") < n:
+    while n_killed(done, "random kill") < n:
         n_lakes += 1
         at_times = ({"share": _early(), "signal": "SIGKILL"} for _ in range(AT_ONCE))
         at_calls = ({"share": _early(), "kind": random.choice(CALLS_WEIGHED), "action": "kill"} for _ in range(AT_ONCE))
         mixed = random.sample([*at_times, *at_calls], AT_ONCE)
-        yield Job("random kill", tuple(mixed), is_grown=n_lakes % 2 == 0, until_done=True)
+        yield Job("random kill", tuple(mixed), World(is_grown=n_lakes % 2 == 0), until_done=True)
 
 
 def _early() -> float:
@@ -55,104 +60,67 @@ def _early() -> float:
 def _points(rounds: int, done: Done) -> Iterator[Job]:
     """Every named point, in another order each time; two on one lake, since what is complete is not reached again."""
     for _ in range(4 * rounds):
-        reached = _reached(done)
-        missing = [point for point in POINTS if reached[point.name, point.event] < rounds]
+        times = reached(done)
+        missing = [point for point in POINTS if times[point.name, point.event] < rounds]
         order = random.sample(missing, len(missing))
         for start in range(0, len(order), 2):
             faults = ({"point": point.name, "event": point.event, "nth": point.nth} for point in order[start : start + 2])
             yield Job("named point", tuple(faults))
 
 
-def _reached(done: Done) -> Counter[tuple[str, str]]:
+def reached(done: Done) -> Counter[tuple[str, str]]:
+    """How often a run was killed at each named point."""
     ends = ends_of(done, "named point")
     return Counter((end["fault"]["point"], end["fault"]["event"]) for end in ends if end["code"] == -9)
 
 
 def _stops(n: int, done: Done) -> Iterator[Job]:
-    """SIGTERM at random times."""
+    """SIGTERM at random times of a run that imports what it needs; half of the lakes have a judge that takes half a second."""
+    n_lakes = 0
     while sum(end["is_struck"] for end in ends_of(done, "SIGTERM")) < n:
-        faults = ({"share": _early(), "signal": "SIGTERM"} for _ in range(AT_ONCE))
-        yield Job("SIGTERM", tuple(faults), until_done=True)
+        n_lakes += 1
+        faults = ({"share": random.random(), "signal": "SIGTERM"} for _ in range(AT_ONCE))
+        world = World(is_bare=True, reply_s=0.5 if n_lakes % 2 else 0.004)
+        yield Job("SIGTERM", tuple(faults), world, until_done=True)
 
 
 def _full_disks(n: int, done: Done) -> Iterator[Job]:
     """The disk takes so many bytes more and then none, on a lake that was published before."""
     for index in range(len(ends_of(done, "full disk")), n):
-        yield Job("full disk", ({"kind": "write", "action": "full", "share": (index + 0.5) / n},), is_grown=True)
+        yield Job("full disk", ({"kind": "write", "action": "full", "share": (index + 0.5) / n},), World(is_grown=True))
 
 
-def _failing_calls(kind: str, step: int, done: Done) -> Iterator[Job]:
-    """The Nth call fails, for every N until a run makes fewer; wide steps first, so that half a series is a coarse one."""
-    name = f"failing {kind}"
+def _failing_calls(kind: str, step: int, done: Done, *, is_checked: bool) -> Iterator[Job]:
+    """The Nth call fails, for every N until a run makes fewer; wide steps first, so that half a series is a coarse one.
+
+    Of MANY calls those before the data checks all fail on one lake, and of those after them every 64th; on the other lake,
+    where the checks are done, all.
+    """
+    name = failing(kind, is_checked=is_checked)
+    world = World(12, is_grown=True, is_checked=is_checked)
     tried = {end["fault"]["n"] for end in ends_of(done, name)}
-    for stride in (64, 16, 4, 1):
+    for stride in (WIDEST, 16, 4, 1):
         n = 1
-        while n < _n_calls(kind, done):
-            if n not in tried:
+        while n < _n_calls(name, kind, done):
+            is_elsewhere = kind in MANY and not is_checked and stride < WIDEST and n > _n_before_checks(name, kind, done)
+            if n not in tried and not is_elsewhere:
                 tried.add(n)
-                fault = {"kind": kind, "action": "fail", "n": n}
-                yield Job(name, (fault,), n_samples=12, is_grown=True, is_brief=True)
+                yield Job(name, ({"kind": kind, "action": "fail", "n": n},), world, is_brief=True)
             n += max(stride, step)
         if stride <= step:
             break
 
 
-def _n_calls(kind: str, done: Done) -> int:
+def failing(kind: str, *, is_checked: bool = False) -> str:
+    """The name of a series of failing calls."""
+    return f"failing {kind}{' after the checks' if is_checked else ''}"
+
+
+def _n_before_checks(name: str, kind: str, done: Done) -> int:
+    return MARGIN + max(record["before_checks"][kind] for record in done if record["series"] == name)
+
+
+def _n_calls(name: str, kind: str, done: Done) -> int:
     """The least N at which a run made fewer calls and nothing failed."""
-    ends = ends_of(done, f"failing {kind}")
+    ends = ends_of(done, name)
     return min((end["fault"]["n"] for end in ends if end["counts"].get(kind, 0) < end["fault"]["n"]), default=100_000)
-
-
-def told(done: Done) -> Iterator[str]:
-    """The table: a line for each series, and below it what became of its replies."""
-    lines: dict[str, Callable[[Done, list[dict[str, Any]]], str]] = {
-        "random kill": lambda done, ends: f"{_n_killed(done, 'random kill')} kills in {len(ends)} runs",
-        "named point": _points_told,
-        "SIGTERM": _stops_told,
-        "full disk": lambda _, ends: f"{len(ends)} sizes, {_late(ends)}",
-    } | {f"failing {kind}": _calls_told for kind in KINDS}
-    for name, say in lines.items():
-        ends = ends_of(done, name)
-        if ends:
-            codes = dict(sorted(Counter(end["code"] for end in ends).items()))
-            yield f"{name:<16} {say(done, ends)}; exit codes {codes}"
-            yield f"{'':<16} {_found([record for record in done if record['series'] == name])}"
-
-
-def _points_told(done: Done, _: list[dict[str, Any]]) -> str:
-    reached = _reached(done)
-    rarest = min(reached[point.name, point.event] for point in POINTS)
-    return f"{_n_killed(done, 'named point')} kills at {len(POINTS)} points, the rarest {rarest} times"
-
-
-def _stops_told(_: Done, ends: list[dict[str, Any]]) -> str:
-    struck = [end for end in ends if end["is_struck"]]
-    if not struck:  # each run was over before it was told to stop
-        return "0 stopped"
-    times = sorted(end["after_signal_s"] for end in struck)
-    codes = dict(Counter(end["code"] for end in struck))
-    cpu_s = max(end["cpu_after_signal_s"] for end in struck)
-    by_clock = f"median {times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s"
-    return f"{len(struck)} stopped, with {codes}, signal to exit {by_clock}, of processor time at most {cpu_s:.2f} s"
-
-
-def _late(ends: list[dict[str, Any]]) -> str:
-    late_ms = [moment for end in ends for moment in end["late_ms"]]
-    return f"{len(late_ms)} requests after the first failure, the latest {max(late_ms, default=0):.0f} ms after"
-
-
-def _calls_told(_: Done, ends: list[dict[str, Any]]) -> str:
-    n_most = max(end["counts"].get(end["fault"]["kind"], 0) for end in ends)
-    return f"{len({end['fault']['n'] for end in ends})} places of up to {n_most} calls, {_late(ends)}"
-
-
-def _found(records: Done) -> str:
-    total: Counter[str] = Counter()
-    for record in records:
-        total.update(record["found"])
-    return (
-        f"{total['acknowledged']} replies stored, {total['lost']} lost, {total['bought_again']} bought again, "
-        f"{total['paid_twice']} paid twice of {total['in_flight']} in flight, {total['unreadable']} files unreadable; "
-        f"{sum(record['is_resumed'] for record in records)} lakes gone on with, "
-        f"{sum(len(record['wrong']) for record in records)} things wrong"
-    )

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from checks import CONCURRENCY, Watch, cells
+from jobs import STOP_LIMIT_S
 from points import POINTS
 from rig import COMPILER, N_SAMPLES, Nursery, Recorder, make_world, nursery
 
@@ -78,8 +79,9 @@ def test_a_disk_that_fills_up_stops_the_spending(strike: Callable[..., Any], rec
 
 def test_sigterm_drains_and_pays_nothing_twice(strike: Callable[..., Any], recorder: Recorder) -> None:
     n_before = len(recorder.billed)
-    ends = strike(*({"after_s": after_s, "signal": "SIGTERM"} for after_s in (0.15, 0.4)))
-    assert {end["code"] for end in ends} <= {143, 0}
+    ends = strike(*({"after_s": after_s, "signal": "SIGTERM"} for after_s in (0.15, 0.4, 1.0)))
+    assert [end["code"] for end in ends if end["is_struck"]] == [143] * sum(end["is_struck"] for end in ends)
+    assert max(end["cpu_after_signal_s"] or 0 for end in ends) < STOP_LIMIT_S
     assert len(recorder.billed) - n_before == 40
 
 

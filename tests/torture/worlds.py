@@ -1,7 +1,6 @@
 """Where the campaign's faults strike: a new lake, or one that was published before and has more to judge now. Runs and checks."""
 
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,28 +8,8 @@ from typing import Any, Self
 
 import polars as pl
 from checks import Watch, cells, digest_of, shape_of
+from jobs import Job, World, drained, late_ms, not_stopped, put_on
 from rig import BENCHMARK, Nursery, Recorder, add_samples, make_world, nursery
-
-
-@dataclass(frozen=True)
-class Job:
-    """Faults for one lake, one after the other. `until_done`: a run that nothing stopped is the last but one.
-
-    `is_grown`: the lake holds a publication of half of the samples. `is_brief`: where an earlier job left a lake of the same
-    shape, the run at the end is left out.
-    """
-
-    series: str
-    faults: tuple[dict[str, Any], ...]
-    n_samples: int = 40
-    is_grown: bool = False
-    until_done: bool = False
-    is_brief: bool = False
-
-    @property
-    def half(self) -> int:
-        """Samples judged before anything went wrong."""
-        return self.n_samples // 2 if self.is_grown else 0
 
 
 @dataclass
@@ -43,19 +22,20 @@ class Template:
     publications: dict[str, str]  # folder below publish/ -> its digest
     run_s: float
     counts: dict[str, int]
+    counts_before_checks: dict[str, int]
 
 
 @dataclass
 class Worker:
-    """One lake at a time, with a nursery and a provider of its own."""
+    """One lake at a time, with nurseries and a provider of its own."""
 
     folder: Path
     shapes: set[str]  # shared by all workers: what was gone on from already
     _stack: ExitStack = field(default_factory=ExitStack)
-    _templates: dict[tuple[int, bool], Template] = field(default_factory=dict)
+    _templates: dict[World, Template] = field(default_factory=dict)
+    _nurseries: dict[bool, Nursery] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        self.children: Nursery = self._stack.enter_context(nursery(self.folder / "nursery"))
         self.recorder = Recorder()
         self._stack.callback(self.recorder.close)
         return self
@@ -63,23 +43,38 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def template(self, n_samples: int, *, is_grown: bool) -> Template:
+    def children(self, *, is_bare: bool) -> Nursery:
+        """The nursery of that kind, started when it is first needed."""
+        if is_bare not in self._nurseries:
+            started = nursery(self.folder / f"nursery-{is_bare}", is_bare=is_bare)
+            self._nurseries[is_bare] = self._stack.enter_context(started)
+        return self._nurseries[is_bare]
+
+    def template(self, world: World) -> Template:
         """Made once for each kind of world, at the place it will be used: a lake's files may name their folder."""
-        key = n_samples, is_grown
-        if key not in self._templates:
-            file = self._fresh(None, n_samples // 2 if is_grown else n_samples)
-            old, published = None, {}
-            if is_grown:
-                assert self.children.run(file, self.recorder.url)["code"] == 0
-                old = cells(self._lake)
-                published = _digests(self._lake)
-                add_samples(file.parent, range(n_samples // 2, n_samples))
-            kept = self.folder / f"template-{n_samples}-{is_grown}"
-            shutil.copytree(file.parent, kept)
-            end = self.children.run(file, self.recorder.url, kind="write", action="fail", n=10**9)
-            assert end["code"] == 0, end
-            self._templates[key] = Template(kept, cells(self._lake), old, published, end["wall_s"], end["counts"])
-        return self._templates[key]
+        if world not in self._templates:
+            self._templates[world] = self._made(world)
+        return self._templates[world]
+
+    def _made(self, world: World) -> Template:
+        n, run = world.n_samples, self.children(is_bare=world.is_bare).run
+        file = self._fresh(None, n // 2 if world.is_grown else n)
+        old, published = None, {}
+        if world.is_grown:
+            assert run(file, self.recorder.url)["code"] == 0
+            old, published = cells(self._lake), _digests(self._lake)
+            add_samples(file.parent, range(n // 2, n))
+        if world.is_checked:
+            assert run(file, self.recorder.url, point="publish", event="call", nth=1)["code"] == -9
+        kept = self.folder / f"template-{len(self._templates)}"
+        shutil.copytree(file.parent, kept)
+        never: dict[str, Any] = {"kind": "write", "action": "fail", "n": 10**9}
+        checked = run(file, self.recorder.url, point="validate", event="call", nth=1, **never)
+        assert checked["code"] == (0 if world.is_checked else -9), checked
+        self.recorder.delay_s = world.reply_s
+        end = run(self._fresh(kept), self.recorder.url, **never)
+        assert end["code"] == 0, end
+        return Template(kept, cells(self._lake), old, published, end["wall_s"], end["counts"], checked["counts"])
 
     @property
     def _lake(self) -> Path:
@@ -97,50 +92,35 @@ class Worker:
 
     def run(self, job: Job) -> dict[str, Any]:
         """Every fault, each checked, then a run without. What happened, as JSON can say it."""
-        template = self.template(job.n_samples, is_grown=job.is_grown)
+        world, template = job.world, self.template(job.world)
+        children = self.children(is_bare=world.is_bare)
+        self.recorder.delay_s = world.reply_s
         file = self._fresh(template.folder)
         versions = [template.old, template.reference] if template.old is not None else []
-        watch = Watch(self._lake, self.recorder, job.n_samples, frozenset(range(job.half)), versions)
+        watch = Watch(self._lake, self.recorder, world.n_samples, frozenset(range(world.n_before)), versions)
         ends: list[dict[str, Any]] = []
         wrong: list[str] = []
         for fault in job.faults:
             n_before = len(self.recorder.arrived_ns)
-            end = self.children.run(file, self.recorder.url, **_on(fault, template))
-            end["late_ms"] = list(_late_ms(self.recorder.arrived_ns[n_before:], end["struck_at_ns"]))
+            end = children.run(file, self.recorder.url, **put_on(fault, template.run_s, template.counts))
+            end["late_ms"] = list(late_ms(self.recorder.arrived_ns[n_before:], end["struck_at_ns"]))
+            end |= drained(end, self.recorder.answered_ns[-1:])
             ends.append(end)
-            wrong += [f"{job.series}, {fault}: {said}" for said in (*watch.after(end), *_changed(self._lake, template))]
+            said = (*watch.after(end), *_changed(self._lake, template), *not_stopped(fault, end, watch))
+            wrong += [f"{job.series}, {fault}: {one}" for one in said]
             if job.until_done and end["code"] in (0, 1):
                 break
-        shape = f"{job.n_samples} {job.is_grown} {shape_of(self._lake)}"
+        shape = f"{world} {shape_of(self._lake)}"
         is_known = job.is_brief and shape in self.shapes
         if not is_known:
-            last = self.children.run(file, self.recorder.url)
+            last = children.run(file, self.recorder.url)
             wrong += [f"{job.series}, at the end of {job.faults}: {said}" for said in watch.at_the_end(last, template.reference)]
             if not wrong:
                 self.shapes.add(shape)
-        kept = ("code", "wall_s", "cpu_s", "is_struck", "after_signal_s", "cpu_after_signal_s", "counts", "late_ms")
+        kept = ("code", "wall_s", "cpu_s", "is_struck", "drain_s", "after_drain_s", "cpu_after_signal_s", "counts", "late_ms")
         told = [{name: end[name] for name in kept} | {"fault": fault} for end, fault in zip(ends, job.faults, strict=False)]
-        return {"series": job.series, "ends": told, "wrong": wrong, "found": dict(watch.found), "is_resumed": not is_known}
-
-
-def _on(fault: dict[str, Any], template: Template) -> dict[str, Any]:
-    """A fault whose moment is a share of an undisturbed run, in its seconds or calls."""
-    said = dict(fault)
-    if "share" in said:
-        share = said.pop("share")
-        if said.get("action") == "kill":
-            said["n"] = 1 + int(share * template.counts[said["kind"]])
-        elif said.get("action") == "full":
-            said["n"] = int(share * template.counts["bytes"])
-        else:
-            said["after_s"] = share * template.run_s
-    return said
-
-
-def _late_ms(arrived_ns: list[int], struck_at_ns: int) -> Iterator[float]:
-    """Of the requests that came after the first call failed: how long after."""
-    if struck_at_ns:
-        yield from ((moment - struck_at_ns) / 1e6 for moment in arrived_ns if moment > struck_at_ns)
+        record = {"series": job.series, "ends": told, "wrong": wrong, "found": dict(watch.found), "is_resumed": not is_known}
+        return record | {"before_checks": template.counts_before_checks}
 
 
 def _digests(lake: Path) -> dict[str, str]:

@@ -1,0 +1,126 @@
+"""Told to stop where no reply is waited for: at the start, in the imports, between the data checks; and what is done after."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+from night_world import World, write_benchmark
+
+from demo.running import running_judge
+from flows.nightly import open_night, run_night
+from flows.nights.notes import notes
+from flows.partitions.table import read_partitions
+from flows.run.fan_out import in_this_process
+from flows.telling.progress import Reporter
+from rubrics.loading import find_rubrics
+from schemas.errors import StoppedError, StoreError
+from schemas.tables import REPLIES, REQUESTS
+from tasks.stopping import STOP
+from tasks.validate.expectations import all_checks
+from tasks.validate.expecting import evaluate
+from tasks.validate.frames import Batch
+
+ROOT = Path(__file__).parents[2]
+NIGHT = date(2026, 3, 4)
+
+IMPORTING = """\
+import sys, threading, time
+from tasks.stopping import STOP, heeding_in_imports
+from schemas.errors import StoppedError
+threading.Timer(0.2, STOP.set).start()
+try:
+    with heeding_in_imports():
+        import great_expectations
+except StoppedError:
+    assert sys.meta_path and not any("Heeding" in type(one).__name__ for one in sys.meta_path)
+    print(time.process_time())
+"""
+
+
+def test_a_heavy_import_is_left_in_the_middle() -> None:
+    whole = _cpu_s("import great_expectations, time; print(time.process_time())")
+    left = _cpu_s(IMPORTING)
+    assert left < 0.7 * whole
+
+
+def _cpu_s(program: str) -> float:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return float(ended.stdout)
+
+
+def test_the_data_checks_end_between_two_tables() -> None:
+    seen: list[str] = []
+
+    def batches() -> Iterator[Batch]:
+        for table in (REQUESTS, REPLIES):
+            seen.append(table.name)
+            STOP.set()
+            yield Batch(table, pl.DataFrame(table.schema().empty_table()).with_row_index("row"))
+
+    try:
+        with pytest.raises(StoppedError):
+            evaluate(batches(), all_checks(find_rubrics(["alignment"])), None)
+    finally:
+        STOP.clear()
+    assert seen == [REQUESTS.name]
+
+
+def test_a_start_that_is_stopped_ends_with_143_and_leaves_no_server(tmp_path: Path) -> None:
+    """Prefect starts a server of its own for the run: the signal comes while it starts."""
+    World(tmp_path).make(0)
+    with running_judge() as url:
+        file = write_benchmark(tmp_path, url)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        environment |= {
+            "PYTHONPATH": str(ROOT),
+            "PREFECT_HOME": str(tmp_path / "home"),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        }
+        command = [sys.executable, "-m", "flows", "run", file.name]
+        run = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        while not (servers := [pid for pid in children.read_text().split() if "uvicorn" in _command(pid)]):
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.send_signal(signal.SIGTERM)
+        _, said = run.communicate(timeout=60)
+    assert run.returncode == 143, said
+    assert said == b""
+    assert not any("uvicorn" in _command(pid) for pid in servers)
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def test_a_night_that_ended_behind_its_publication_is_gone_on_with(tmp_path: Path) -> None:
+    """It is noted as whole once all of it stands: a night taken for whole is never looked at again."""
+    World(tmp_path).make(0)
+    with running_judge() as url:
+        run = open_night(write_benchmark(tmp_path, url), NIGHT)
+        in_the_way = run.lake.root / "publish" / "v1" / "nights" / "salon.duckdb"
+        in_the_way.mkdir(parents=True)
+        with pytest.raises(StoreError):
+            run_night(run, in_this_process, Reporter())
+        noted = notes(run.lake.root, "nights")[NIGHT.isoformat()]
+        in_the_way.rmdir()
+        again = run_night(run, in_this_process, Reporter())
+        third = run_night(run, in_this_process, Reporter())
+    assert not noted.is_whole
+    assert again.run is not None
+    assert again.run.asked.n_asked == 0
+    assert again.publication_id == noted.publication_id
+    assert in_the_way.is_file()
+    assert not read_partitions(run).is_empty()
+    assert third.run is None
