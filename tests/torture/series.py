@@ -75,11 +75,14 @@ def reached(done: Done) -> Counter[tuple[str, str]]:
 
 
 def _stops(n: int, done: Done) -> Iterator[Job]:
-    """SIGTERM at random times of a run that imports what it needs; half of the lakes have a judge that takes half a second."""
+    """SIGTERM at random times of runs that import what they need, later and later on one lake.
+
+    Half of the lakes have a judge that takes half a second.
+    """
     n_lakes = 0
     while sum(end["is_struck"] for end in ends_of(done, "SIGTERM")) < n:
         n_lakes += 1
-        faults = ({"share": random.random(), "signal": "SIGTERM"} for _ in range(AT_ONCE))
+        faults = ({"share": share, "signal": "SIGTERM"} for share in sorted(random.random() for _ in range(AT_ONCE)))
         world = World(is_bare=True, reply_s=0.5 if n_lakes % 2 else 0.004)
         yield Job("SIGTERM", tuple(faults), world, until_done=True)
 
