@@ -1,6 +1,6 @@
-"""Drift over a lake's publications: which nights there are, what their anchors said. The statistics are tasks.aggregate.drift."""
+"""Drift over a lake's publications: which nights there are. What each said is series.py, the statistics tasks.aggregate.drift."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -8,20 +8,20 @@ import polars as pl
 
 from flows.nights.bridges import bridges_of
 from flows.nights.notes import notes
+from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
-from schemas.tables import DRIFT, JUDGEMENTS, SCORES, conform
+from schemas.tables import DRIFT, conform
 from tasks.aggregate.drift import drift
 from tasks.aggregate.drift_bridge import joined
 from tasks.aggregate.drift_limits import N_BASELINE
-from tasks.aggregate.drift_series import anchor_cells, night_series
+from tasks.aggregate.drift_series import night_series
 from tasks.bucket.working import push
 from tasks.durable import write_parquet
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import write_living_table
-from tasks.publish.reading import Publication, load_cells, publications
+from tasks.publish.reading import Publication, publications
 from tasks.publish.runs import runs
-from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 
 N_NIGHTS_MIN = 2
@@ -33,9 +33,10 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
     It is derived from publications alone and made anew whole, so a reader meets the old table or the new one; so is
     `salon.duckdb`, which is written from the first night on and holds drift and runs too.
     """
-    target = None
-    if len(nightly_publications(lake_root, benchmark)) >= N_NIGHTS_MIN:
-        found = drift_of_lake(lake_root, benchmark, rubrics, bridge=bridges_of(lake_root, benchmark))
+    target, nights = None, nightly_publications(lake_root, benchmark)
+    if len(nights) >= N_NIGHTS_MIN:
+        series = _series(lake_root, nights, rubrics, bridges_of(lake_root, benchmark))
+        found = drift(series)
         target = lake_root / "publish" / LAYOUT / benchmark / f"{DRIFT.name}.parquet"
         write_parquet(conform(found, DRIFT), target, lake_root / "staging")
         push(lake_root, target, write_living_table(lake_root, DRIFT, benchmark, found))
@@ -58,23 +59,16 @@ def drift_of_lake(
     `rubrics` are needed for the anchors; those judged by another digest of a rubric than given are left out. `bridge` is a
     BRIDGES table that joins a replaced judge's series.
     """
-    nights = nightly_publications(lake_root, benchmark, until)
-    cells, anchors = [], []
-    for publication in nights:
-        check_not_stopped()
-        cells.append(own_cells(lake_root, publication))
-        anchors.append(anchors_of(lake_root, publication, rubrics))
-    series = night_series(cells, anchors)
-    return drift(series if bridge is None else joined(series, bridge), n_baseline=n_baseline, headline=headline)
+    series = _series(lake_root, nightly_publications(lake_root, benchmark, until), rubrics, bridge)
+    return drift(series, n_baseline=n_baseline, headline=headline)
 
 
-def own_cells(lake_root: Path, publication: Publication) -> pl.DataFrame:
-    """A night's cells; where it is noted, those of the checkpoints it was about, without earlier ones and the baseline."""
-    cells, note = load_cells(publication), notes(lake_root, publication.benchmark).get(publication.run_date)
-    if note is None:
-        return cells
-    named = pl.concat_str("model", "checkpoint", separator="/").is_in([f"{m}/{c}" for m, c in note.checkpoints.items()])
-    return cells.filter(named)
+def _series(
+    lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric], bridge: pl.DataFrame | None
+) -> pl.DataFrame:
+    own, anchors = cells_of_nights(lake_root, nights, rubrics)
+    series = night_series([own], [anchors])
+    return series if bridge is None else joined(series, bridge)
 
 
 def nightly_publications(lake_root: Path, benchmark: str, until: date | None = None) -> list[Publication]:
@@ -89,21 +83,3 @@ def nightly_publications(lake_root: Path, benchmark: str, until: date | None = N
     known = [p for p in mine if until is None or p.run_date <= until.isoformat()]
     in_order = sorted(known, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
     return list({publication.run_date: publication for publication in in_order}.values())
-
-
-def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """The cells of the anchors asked on the publication's run date; none where the lake no longer holds its judgements."""
-    lake, said = Lake(lake_root), publication.provenance()
-    plan_id, reading_id = (str(said["identities"].get(name, "")) for name in ("plan_id", "reading_id"))
-    same = {name: rubric for name, rubric in rubrics.items() if said["rubrics"].get(name, {}).get("digest") == rubric.digest}
-    is_there = lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(SCORES, reading_id)
-    empty = pl.DataFrame(JUDGEMENTS.schema().empty_table()), pl.DataFrame(SCORES.schema().empty_table())
-    judgements, scores = (lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id)) if is_there else empty
-    return anchor_cells(
-        judgements,
-        scores,
-        same,
-        benchmark=publication.benchmark,
-        run_date=date.fromisoformat(publication.run_date),
-        min_coverage=float(said["min_coverage"]),
-    )

@@ -22,7 +22,7 @@ from tasks.judge.anchors import ANCHORS
 from tasks.judge.keys import canonical_json
 from tasks.judge.ledger import Ledger
 from tasks.judge.owners import Process, is_dead, this_process
-from tasks.store import Lake
+from tasks.store import Lake, read_files
 
 OF_CHECKPOINT = ["model", "checkpoint"]
 SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]
@@ -95,9 +95,7 @@ def read_partitions(run: OpenedRun) -> pl.DataFrame:
     Stale are those of another rubric or judge than the file's, and of other samples than the checkpoint's latest; a running one
     whose process is gone has failed.
     """
-    empty = pl.DataFrame(PARTITIONS.schema().empty_table())
-    paths = sorted(_folder(run).glob("*.parquet"))
-    table = pl.concat([empty, *(pl.read_parquet(path) for path in paths)])
+    table = read_files(sorted(_folder(run).glob("*.parquet")), PARTITIONS)
     present = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     judges = {judge.model: judge_digest(judge) for judge in run.benchmark.judges}
     latest = table.sort("changed_at").unique(OF_CHECKPOINT, keep="last").select(*OF_CHECKPOINT, latest="dataset_id")

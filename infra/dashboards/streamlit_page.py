@@ -77,10 +77,10 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
 def show_lowest(ranking: tuple[str, str, str]) -> None:
     """The lowest scores of the current publication, and what the judge wrote: salon_judged reads the large tables."""
     rows = ask(
-        """SELECT score, model, checkpoint, category, prompt, note, sample_id FROM salon_judged(?)
-        SEMI JOIN current_publication USING (publication)
+        """SELECT score, model, checkpoint, category, prompt, note, sample_id FROM salon_judged(?, publication := ?)
         WHERE status = 'scored' AND rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY score, sample_id LIMIT 20""",
         str(LAKE),
+        now["publication"],
         *ranking,
     )
     st.dataframe(rows, hide_index=True, width="stretch")

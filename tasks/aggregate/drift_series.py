@@ -91,19 +91,24 @@ def night_series(
     return pl.DataFrame(conform(joined, NIGHTS))
 
 
+def series_cells(cells: pl.DataFrame, category: str = Total.MACRO.value) -> pl.DataFrame:
+    """Of a night's cells (benchmark_long) the rows and columns that series of `category` are made of."""
+    return cells.select(_NEEDED).filter(  # publications of an older schema lack columns that were added since
+        pl.col("category") == category,
+        pl.col("metric") == MEAN,
+        pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value,
+        ~pl.col("reason").is_in(_NEVER).fill_null(value=False),
+    )
+
+
 def _latest(frames: Sequence[pl.DataFrame], category: str) -> pl.DataFrame:
     """The means of `category` of every night, one frame for a night and benchmark: the last in the list."""
     empty = pl.DataFrame(BENCHMARK_LONG.schema().empty_table()).select(_NEEDED)
     placed = pl.concat(
         frame.select(_NEEDED).with_columns(place=pl.lit(place, pl.Int64)) for place, frame in enumerate([empty, *frames])
-    )  # publications of an older schema lack columns that were added since
+    )
     newest = placed.filter(pl.col("place") == pl.col("place").max().over("benchmark", "run_date"))
-    return newest.filter(
-        pl.col("category") == category,
-        pl.col("metric") == MEAN,
-        pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value,
-        ~pl.col("reason").is_in(_NEVER).fill_null(value=False),
-    ).drop("place")
+    return series_cells(newest.drop("place"), category)
 
 
 def _set_id(asked: pl.DataFrame) -> str:

@@ -10,7 +10,7 @@ from schemas.tables import RUNS
 from tasks.bucket.working import push
 from tasks.durable import locked
 from tasks.publish.machine_tables import write_living_table
-from tasks.store import Lake
+from tasks.store import Lake, read_files
 
 
 def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
@@ -30,6 +30,4 @@ def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
 
 def runs(lake: Lake) -> pl.DataFrame:
     """Every run, oldest first."""
-    paths = lake.rows_files(RUNS)
-    empty = pl.DataFrame(RUNS.schema().empty_table())
-    return pl.concat([empty, *(pl.read_parquet(path) for path in paths)]).sort("started_at", "benchmark")
+    return read_files(lake.rows_files(RUNS), RUNS).sort("started_at", "benchmark")

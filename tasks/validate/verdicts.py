@@ -19,6 +19,7 @@ from tasks.durable import sha256_of_file, write_bytes
 from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 from tasks.validate.checks import ValidationResult, validate
+from tasks.validate.data_docs import share_static
 from tasks.validate.dealing import PARTITIONS
 
 _LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")
@@ -55,6 +56,7 @@ def checked(
             run_id=run_id,
             docs_folder=docs_folder,
         )
+        share_static(docs_folder, docs_folder.parent / "static")
     check_id = _kept(lake, result)
     if not result.is_blocked:
         said = {"check_id": check_id, "sentences": result.sentences}

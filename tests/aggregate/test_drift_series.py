@@ -1,11 +1,17 @@
 """From published nights to series: which rows a night gives, the anchors' cells, and drift over a whole lake of publications."""
 
+import shutil
+import signal
+import subprocess
+import sys
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from flows.nights.drift import drift_of_lake, nightly_publications
+from flows.nights.notes import Night, note_night
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
 from tasks.aggregate.cells import cells
 from tasks.aggregate.drift_series import ANCHORS, anchor_cells, night_series
@@ -15,6 +21,20 @@ from tasks.store import Lake
 
 FIRST = date(2026, 1, 1)
 N_NIGHTS, SHIFTED = 13, 10
+REPOSITORY = Path(__file__).resolve().parents[2]
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from flows.nights.drift import drift_of_lake
+
+def hook(frame, what, function):
+    if what == event and function.__qualname__ == point:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+root, point, event = sys.argv[1:]
+sys.setprofile(lambda frame, what, function: hook(frame, what, function) if what.startswith("c_") else None)
+drift_of_lake(Path(root), "nightly", {}, n_baseline=8)
+"""
 
 
 def rows_of(night: int, *, shift: float = 0.0, wobble: float = 0.0):
@@ -165,3 +185,89 @@ def test_anchors_judged_by_another_rubric_digest_are_left_out(lake):
     found = drift_of_lake(root, "nightly", {}, n_baseline=8)
     assert found["anchor_estimate"].null_count() == N_NIGHTS
     assert (found["verdict"][-1], found["reason"][-1]) == ("unknown", "no_anchor")
+
+
+def _kept(root):
+    return root / "series" / "nightly.parquet"
+
+
+def _forget_judgements(root):
+    for folder in ("judgements", "scores", "complete"):
+        shutil.rmtree(root / folder)
+
+
+def test_a_night_is_derived_once(lake):
+    """What a night said is kept: its partitions are not opened again, and a later night is derived alone."""
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    _forget_judgements(root)
+    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
+    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8, until=FIRST + timedelta(9)).equals(found.head(10))
+    assert pl.read_parquet(_kept(root)).height == N_NIGHTS
+    _kept(root).unlink()
+    bare = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    assert bare["estimate"].equals(found["estimate"])
+    assert bare["anchor_estimate"].null_count() == N_NIGHTS
+    assert not _kept(root).exists()  # a night without its judgements is derived again: they may be put back
+
+
+def test_a_night_that_is_added_is_derived_and_the_others_are_not(lake, make_frames):
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    _forget_judgements(root)
+    publish_night(root, make_frames, rubrics["plain"], N_NIGHTS, rows_of(N_NIGHTS, shift=-0.5))
+    longer = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    assert longer.head(N_NIGHTS).equals(found)
+    assert longer["anchor_estimate"].null_count() == 0
+    assert pl.read_parquet(_kept(root)).height == N_NIGHTS + 1
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda path: path.unlink(), id="gone"),
+        pytest.param(lambda path: path.write_bytes(b""), id="empty"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:-100]), id="cut"),
+        pytest.param(lambda path: path.write_bytes(b"PAR1 no table PAR1"), id="no Parquet"),
+        pytest.param(lambda path: pl.DataFrame({"night": ["x"]}).write_parquet(path), id="of another Salon"),
+        pytest.param(
+            lambda path: pl.read_parquet(path).with_columns(night=pl.lit("0" * 64)).write_parquet(path), id="by other code"
+        ),
+    ],
+)
+def test_kept_nights_that_cannot_be_used_are_derived_again(lake, spoil):
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    before = pl.read_parquet(_kept(root))
+    spoil(_kept(root))
+    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
+    assert pl.read_parquet(_kept(root)).equals(before)
+
+
+def test_kept_nights_are_of_their_rubrics_and_their_note(lake):
+    """A note that names other checkpoints, or a rubric of another digest, makes other cells of the same publication."""
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    assert drift_of_lake(root, "nightly", {}, n_baseline=8)["anchor_estimate"].null_count() == N_NIGHTS
+    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
+    for publication in nightly_publications(root, "nightly"):
+        day = date.fromisoformat(publication.run_date)
+        note_night(root, "nightly", Night({"m": "none"}), day, publication.publication_id, is_whole=True)
+    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("point", "event"), [("fsync", "c_call"), ("replace", "c_call"), ("replace", "c_return")], ids=lambda value: value
+)
+def test_a_kill_while_nights_are_kept_leaves_the_old_file_or_the_new(lake, make_frames, point, event):
+    root, rubrics = lake
+    found = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    publish_night(root, make_frames, rubrics["plain"], N_NIGHTS, rows_of(N_NIGHTS))
+    old = _kept(root).read_bytes()
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(root), point, event], check=False, cwd=REPOSITORY)
+    assert killed.returncode == -signal.SIGKILL
+    assert (_kept(root).read_bytes() == old) is (event == "c_call")
+    again = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    assert again.head(N_NIGHTS).equals(found)
+    assert again.height == N_NIGHTS + 1
+    assert pl.read_parquet(_kept(root)).height == N_NIGHTS + 1

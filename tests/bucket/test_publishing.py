@@ -6,8 +6,10 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
+from flows.nights.drift import drift_of_lake
 from flows.nights.notes import Night, note_night, notes
 from schemas.errors import CorruptLakeError, InputError, StoreError
+from schemas.tables import JUDGEMENTS, SCORES
 from tasks.publish.folders import MANIFEST, POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
 
@@ -135,3 +137,24 @@ def test_notes_of_nights_are_those_of_the_bucket(machine, objects):
     assert notes(two, "b")[DAY.isoformat()].is_whole
     del objects[f"nights/b/{DAY.isoformat()}.json"]
     assert notes(two, "b") == notes(one, "b") == {}
+
+
+def test_another_machine_fetches_what_nights_said_and_not_the_nights(machine, objects, small_cells, put, name_digest):
+    for table in (JUDGEMENTS, SCORES):
+        staging = machine("one").stage(table)
+        staging.write_part(0, pl.DataFrame(table.schema().empty_table()))
+        staging.commit("a" * 64)
+    said = {"identities": {"plan_id": "a" * 64, "reading_id": "a" * 64}, "min_coverage": 0.9, "rubrics": {}}
+    for night in range(3):
+        own = small_cells.with_columns(run_date=DAY + timedelta(night), estimate=pl.col("estimate") + night / 100)
+        put(machine("one").root, own, publication_id=name_digest(f"{night}"), run_date=DAY + timedelta(night), provenance=said)
+    found = drift_of_lake(machine("one").root, "nightly", {})
+    assert found["run_date"].n_unique() == 3
+    reader = machine("reader").root
+    assert drift_of_lake(reader, "nightly", {}).equals(found)
+    kept = {path.relative_to(reader).parts[0] for path in reader.rglob("*.parquet")}
+    assert kept == {"series"}
+    objects["series/nightly.parquet"] = b"another thing"
+    assert drift_of_lake(reader, "nightly", {}).equals(found)
+    assert pl.read_parquet(reader / "series" / "nightly.parquet").height == 3
+    assert objects["series/nightly.parquet"] == (reader / "series" / "nightly.parquet").read_bytes()

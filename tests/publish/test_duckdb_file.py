@@ -73,6 +73,20 @@ def test_the_macros_give_the_published_mean_from_any_folder(lake_root, small_lak
     assert rows.filter(pl.col("prompt").is_null()).is_empty()
 
 
+def test_of_one_publication_no_other_ones_files_are_opened(lake_root, name_digest, elsewhere):
+    path = write_duckdb(lake_root, "nightly")
+    for other in lake_root.glob(f"publish/v1/tables/*/*/publication={name_digest('publication')}/*.parquet"):
+        other.unlink()  # linked: written over, the other publication's would be too
+        other.write_bytes(b"no Parquet")
+    question = "SELECT DISTINCT publication FROM salon_{}(?, publication := ?)"
+    with duckdb.connect(str(path), read_only=True) as database:
+        for table in ("judged", "judgements", "scores", "samples"):
+            rows = database.execute(question.format(table), [str(lake_root), name_digest("next")]).fetchall()
+            assert rows == [(name_digest("next"),)], table
+        with pytest.raises(duckdb.InvalidInputException, match=r"No magic bytes|too small"):
+            database.execute("FROM salon_judged(?)", [str(lake_root)])
+
+
 def test_without_tables_there_is_no_file(tmp_path):
     assert write_duckdb(tmp_path, "nightly") is None
     assert not (tmp_path / "publish").exists()

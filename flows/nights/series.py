@@ -1,0 +1,118 @@
+"""What the series need of each night, derived once and kept. Which nights there are, and the statistics over them: drift.py.
+
+`series/<benchmark>.parquet` is a row a night: its cells and its anchors' that the series are made of, under a name that says what
+they were derived from. It is derived from publications and the lake alone and can be deleted at any time; without it each run
+would open every night's publication and judgements anew, 0.13 s of CPU and 15 files a night, for ever.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+
+import polars as pl
+
+from flows.nights.notes import NightNote, notes
+from rubrics.model import Rubric
+from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, SCORES
+from tasks.aggregate.drift_series import anchor_cells, series_cells
+from tasks.bucket.working import fresh, push
+from tasks.durable import write_parquet
+from tasks.judge.keys import canonical_json
+from tasks.publish.code_version import code_version
+from tasks.publish.reading import Publication, load_cells
+from tasks.stopping import check_not_stopped
+from tasks.store import Lake
+
+_CELLS = series_cells(pl.DataFrame(BENCHMARK_LONG.schema().empty_table()))
+_ROWS = pl.List(pl.Struct(_CELLS.schema))
+_SCHEMA = pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": _ROWS, "anchors": _ROWS})
+
+
+def cells_of_nights(
+    lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(own, anchors): the cells of these nights of one benchmark, one publication a date, that the series are made of.
+
+    What was derived before, from the same publications by the same code and rubrics, is read from the kept file; the rest is
+    derived now and kept. Of a night whose judgements the lake no longer holds, nothing is kept.
+    """
+    if not nights:
+        return _CELLS, _CELLS
+    noted = notes(lake_root, nights[0].benchmark)
+    names = {one.run_date: _name(one, noted.get(one.run_date), rubrics) for one in nights}
+    target = lake_root / "series" / f"{nights[0].benchmark}.parquet"
+    kept = _read(target)
+    known = kept.filter(pl.col("night").is_in(list(names.values())))
+    there = set(known["night"])
+    rows, is_whole = list[dict[str, object]](), list[bool]()
+    for one in nights:
+        if names[one.run_date] not in there:
+            check_not_stopped()
+            anchors = anchors_of(lake_root, one, rubrics)
+            own = series_cells(own_cells(one, noted.get(one.run_date)))
+            rows.append({
+                "night": names[one.run_date], "run_date": one.run_date, "own": own.to_dicts(),
+                "anchors": [] if anchors is None else series_cells(anchors).to_dicts(),
+            })  # fmt: skip
+            is_whole.append(anchors is not None)
+    found = pl.concat([known, pl.DataFrame(rows, schema=_SCHEMA)]).sort("run_date")
+    if any(is_whole):
+        passing = [row["night"] for row, whole in zip(rows, is_whole, strict=True) if not whole]
+        others = kept.filter(~pl.col("run_date").is_in(list(names)))
+        _write(lake_root, target, pl.concat([others, found.filter(~pl.col("night").is_in(passing))]).sort("run_date"))
+    return _unnested(found["own"]), _unnested(found["anchors"])
+
+
+def own_cells(publication: Publication, note: NightNote | None) -> pl.DataFrame:
+    """A night's cells; where it is noted, those of the checkpoints it was about, without earlier ones and the baseline."""
+    cells = load_cells(publication)
+    if note is None:
+        return cells
+    named = pl.concat_str("model", "checkpoint", separator="/").is_in([f"{m}/{c}" for m, c in note.checkpoints.items()])
+    return cells.filter(named)
+
+
+def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, Rubric]) -> pl.DataFrame | None:
+    """The cells of the anchors asked on the publication's run date; None where the lake no longer holds its judgements."""
+    lake, said = Lake(lake_root), publication.provenance()
+    plan_id, reading_id = (str(said["identities"].get(name, "")) for name in ("plan_id", "reading_id"))
+    same = {name: rubric for name, rubric in rubrics.items() if said["rubrics"].get(name, {}).get("digest") == rubric.digest}
+    if not (lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(SCORES, reading_id)):
+        return None
+    return anchor_cells(
+        lake.scan(JUDGEMENTS, plan_id),
+        lake.scan(SCORES, reading_id),
+        same,
+        benchmark=publication.benchmark,
+        run_date=date.fromisoformat(publication.run_date),
+        min_coverage=float(said["min_coverage"]),
+    )
+
+
+def _name(publication: Publication, note: NightNote | None, rubrics: Mapping[str, Rubric]) -> str:
+    """sha256 of everything a night's cells depend on."""
+    digests = {name: rubric.digest for name, rubric in rubrics.items()}
+    named = [publication.publication_id, dict(note.checkpoints) if note else None, digests, code_version()]
+    return sha256(canonical_json(named)).hexdigest()
+
+
+def _read(path: Path) -> pl.DataFrame:
+    """The kept nights. A file that is not there, cannot be read or is another version's holds none."""
+    fresh(path)
+    try:
+        found = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError):
+        return pl.DataFrame(schema=_SCHEMA)
+    return found if found.schema == _SCHEMA else pl.DataFrame(schema=_SCHEMA)
+
+
+def _write(lake_root: Path, target: Path, kept: pl.DataFrame) -> None:
+    """Of two runs that end together the later file stays; what it lacks is derived again."""
+    write_parquet(kept.to_arrow(), target, lake_root / "staging")
+    push(lake_root, target)
+
+
+def _unnested(rows: pl.Series) -> pl.DataFrame:
+    cells = rows.filter(rows.list.len() > 0).explode()
+    return cells.struct.unnest() if len(cells) else _CELLS
