@@ -303,8 +303,10 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
     empty = pl.DataFrame(table.schema().empty_table())
     if not paths:
         return empty
-    options = {"missing_columns": "insert", "extra_columns": "ignore", "hive_partitioning": False}
-    return pl.scan_parquet(list(paths), schema=empty.schema, **options).collect()
+    scanned = pl.scan_parquet(
+        list(paths), schema=empty.schema, missing_columns="insert", extra_columns="ignore", hive_partitioning=False
+    )
+    return scanned.collect()
 
 
 def part_name(index: int) -> str:
