@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE_S = 0.03
+SHARES_EVERY = 8
+"""Samples between two looks at who shares which pages: the kernel walks over all of them."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PREFECT_SERVER = b"prefect.server"
@@ -23,7 +25,7 @@ class Usage:
     client_cpu_s: float
     prefect_server_cpu_s: float
     peak_client_bytes: int  # resident, all processes but Prefect's server; shared pages count in each
-    peak_tree_bytes: int
+    peak_tree_bytes: int  # with Prefect's server; shared pages divided among those who share them (PSS)
 
 
 class RunFailedError(Exception):
@@ -48,19 +50,19 @@ def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str]
             command, cwd=folder, env=os.environ | environment, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
         )
         seen: dict[int, _Seen] = {}
-        peak_client_bytes = peak_tree_bytes = 0
+        peak_client_bytes = peak_tree_bytes = n_samples = 0
         cpu_s = server_cpu_s = 0.0
         code, wall_s = None, 0.0
         while True:
-            client_bytes = server_bytes = 0
+            client_bytes = 0
             alive = list(_tree(process.pid, seen))
             for pid in alive:
                 n_bytes = _sample(pid, seen)
-                client_bytes, server_bytes = (
-                    (client_bytes, server_bytes + n_bytes) if seen[pid].is_server else (client_bytes + n_bytes, server_bytes)
-                )
+                client_bytes += 0 if seen[pid].is_server else n_bytes
             peak_client_bytes = max(peak_client_bytes, client_bytes)
-            peak_tree_bytes = max(peak_tree_bytes, client_bytes + server_bytes)
+            if n_samples % SHARES_EVERY == 0:
+                peak_tree_bytes = max(peak_tree_bytes, sum(map(_share, alive)))
+            n_samples += 1
             for pid in alive:
                 reaped = _reap(pid)
                 if reaped is None:
@@ -115,6 +117,12 @@ def _sample(pid: int, seen: dict[int, _Seen]) -> int:
         each.cpu_s = (int(stat[11]) + int(stat[12])) * TICK_S
     pages = _read(f"/proc/{pid}/statm").split()
     return int(pages[1]) * PAGE_BYTES if pages else 0
+
+
+def _share(pid: int) -> int:
+    """Resident bytes of a process, of pages it shares with n processes an n-th."""
+    lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:")), 0)
 
 
 def _reap(pid: int) -> tuple[int, float] | None:

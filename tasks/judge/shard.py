@@ -62,8 +62,11 @@ class PartPictures:
         return Picture(partial(self._read, group, row), image_format, width_px, height_px)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let the allocator give back what was held."""
+        self._batches.clear()
+        self._cursor = (-1, iter(()))
         self._file.close()
+        pa.default_memory_pool().release_unused()
 
     def _read(self, group: int, row: int) -> memoryview:
         """A picture's bytes where they stand in Arrow's memory."""
