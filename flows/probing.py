@@ -21,7 +21,7 @@ from schemas.errors import InputError
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tasks.aggregate.intervals import Interval, clustered_mean, interval
-from tasks.ingest.identity import dataset_id
+from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.probe_twins import twins_of
 from tasks.publish.code_version import code_version
 
@@ -129,7 +129,7 @@ def _store_twins(run: OpenedRun, dataset: str, places: Collection[str], text: st
     try:
         for index, start in enumerate(range(0, len(ordered), _ROWS_PER_PART)):
             staging.write_part(index, pl.DataFrame(ordered[start : start + _ROWS_PER_PART], schema=schema))
-        key = staging.commit(dataset_id(sorted(rows)))
+        key = staging.commit(dataset_id([packed(rows)]))
     finally:
         staging.discard()
     return key, pl.DataFrame(listed, schema=["sample_id", "twin_id", "place"], orient="row")

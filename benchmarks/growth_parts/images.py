@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import io
 import json
+import multiprocessing
 import resource
 import shutil
 import tempfile
@@ -46,7 +47,9 @@ def main() -> None:
             _write_large(folder / "large")
             for kind in (UndecodedSample, Sample):
                 print(json.dumps(_rate(folder, kind)), flush=True)
-        _write_small(folder / "small", n_images)
+        writing = multiprocessing.get_context("spawn").Process(target=_write_small, args=(folder / "small", n_images))
+        writing.start()  # apart: what it takes is not ingest's memory
+        writing.join()
         print(json.dumps(_ingested(folder, n_images)))
     finally:
         shutil.rmtree(folder)

@@ -17,7 +17,7 @@ from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tasks.bucket.working import pull, push
 from tasks.durable import write_bytes
-from tasks.ingest.identity import dataset_id, sample_id
+from tasks.ingest.identity import dataset_id, packed, sample_id
 from tasks.judge.anchors import as_role
 from tasks.publish.reading import current
 
@@ -65,7 +65,7 @@ def freeze(run: OpenedRun, n: int, *, is_anew: bool = False) -> AnchorSet:
     staging = run.lake.stage(SAMPLES)
     try:
         staging.write_part(0, pa.Table.from_pylist(rows, schema=SAMPLES.schema()))
-        key = staging.commit(dataset_id(row["sample_id"] for row in rows))
+        key = staging.commit(dataset_id([packed(row["sample_id"] for row in rows)]))
     finally:
         staging.discard()
     counted = pl.Series([row["source"].partition("/")[2] for row in rows]).value_counts(sort=True)

@@ -18,6 +18,7 @@ from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
 from tasks.bucket.working import pull, push
 from tasks.durable import write_parquet
 from tasks.ingest.identity import dataset_id as digest_of_samples
+from tasks.ingest.identity import packed
 from tasks.judge.anchors import ANCHORS
 from tasks.judge.keys import canonical_json
 from tasks.judge.ledger import Ledger
@@ -26,6 +27,7 @@ from tasks.store import Lake, read_files
 
 OF_CHECKPOINT = ["model", "checkpoint"]
 SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]
+_KEYS_AT_ONCE = 50_000  # asked of the ledger together: as texts of Python's they take 110 bytes each
 
 
 class PartitionState(StrEnum):
@@ -144,16 +146,20 @@ def _folder(run: OpenedRun) -> Path:
 
 
 def _n_left(ledger: Ledger, keys: pl.Series) -> int:
-    known = ledger.known(keys)
-    return len(keys) - len(known) + len(ledger.reasks_due(known))
+    n_left = 0
+    for some in keys.to_frame().iter_slices(_KEYS_AT_ONCE):
+        known = ledger.known(some.to_series())
+        n_left += len(some) - len(known) + len(ledger.reasks_due(known))
+    return n_left
 
 
 def _samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
     """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
     samples = lake.scan(SAMPLES, dataset_id).filter(pl.col("model") != ANCHORS)
-    grouped = samples.group_by(OF_CHECKPOINT).agg("sample_id", sources=pl.col("source").unique().sort()).collect()
+    joined = pl.col("sample_id").str.join("")
+    grouped = samples.group_by(OF_CHECKPOINT).agg(joined, sources=pl.col("source").unique().sort()).collect()
     return grouped.select(
         *OF_CHECKPOINT,
-        dataset_id=pl.Series([digest_of_samples(sorted(ids)) for ids in grouped["sample_id"]], dtype=pl.String),
+        dataset_id=pl.Series([digest_of_samples([packed([ids])]) for ids in grouped["sample_id"]], dtype=pl.String),
         sources_json=pl.Series([json.dumps(list(names)) for names in grouped["sources"]], dtype=pl.String),
     )

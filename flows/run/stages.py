@@ -14,7 +14,8 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
-from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
+from tasks.ingest.samples import IngestResult, find_shards, finish
+from tasks.ingest.settling import ShardResult, write_part
 from tasks.judge.anchors import anchor_sources, anchors_of, read_anchors
 from tasks.judge.ledger import Ledger
 from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise

@@ -19,7 +19,7 @@ from flows.telling.progress import Reporter
 from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.ingest.identity import dataset_id
+from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.verifying import changed_samples
 from tasks.judge.snapshot import part_digest, snapshot_id
 from tasks.publish.code_version import code_version
@@ -115,19 +115,20 @@ _KEYS = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPL
 
 def _verify_samples(verdict: Verdict, lake: Lake, key: str, reporter: Reporter) -> None:
     """Pictures' digests, rows' ids, the dataset's id."""
-    ids: list[str] = []
-    n_pictures = 0
+    ids: list[bytes] = []
+    n_rows = n_pictures = 0
     for path in lake.parts(SAMPLES, key):
         part = pl.read_parquet(path)
-        ids += part["sample_id"].to_list()
+        ids.append(packed(part["sample_id"]))
+        n_rows += part.height
         n_pictures += part["image"].count()
         verdict.differences += [
             Difference(SAMPLES.name, row, column, str(stored), str(computed))
             for row, column, stored, computed in changed_samples(part)
         ]
         reporter.advance("samples", part.height)
-    verdict.differences += _identity("dataset_id", key, dataset_id(sorted(ids)))
-    verdict.steps.append(("samples", f"{len(ids):,} rows and {n_pictures:,} pictures against their digests"))
+    verdict.differences += _identity("dataset_id", key, dataset_id(ids))
+    verdict.steps.append(("samples", f"{n_rows:,} rows and {n_pictures:,} pictures against their digests"))
 
 
 def _verify_plan(verdict: Verdict, run: OpenedRun, ids: dict[str, str], lake: Lake) -> None:

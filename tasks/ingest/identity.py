@@ -2,10 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
+
+ID_BYTES = 32
+IDS_AT_ONCE = 100_000  # sorted together: some 20 MB with their text
+Ids: TypeAlias = npt.NDArray[np.bytes_]
 
 
 def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) -> str:
@@ -28,9 +36,39 @@ def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) ->
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def dataset_id(sorted_sample_ids: Iterable[str]) -> str:
-    """sha256 (hexadecimal) over the sorted sample ids, joined by line feeds."""
+def dataset_id(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> str:
+    """sha256 (hexadecimal) over the sorted sample ids, hexadecimal and joined by line feeds. `ids` are packed, in any order."""
     digest = hashlib.sha256()
-    for index, one in enumerate(sorted_sample_ids):
-        digest.update(f"\n{one}".encode() if index else one.encode())
+    separator = b""
+    for some in in_order(ids, n_at_once):
+        digest.update(separator + some.tobytes().hex("\n", ID_BYTES).encode())
+        separator = b"\n"
     return digest.hexdigest()
+
+
+def packed(sample_ids: Iterable[str]) -> bytes:
+    """Sample ids in 32 bytes each, one behind the other: a third of what a column of texts takes. Raises ValueError."""
+    return bytes.fromhex("".join(sample_ids))
+
+
+def unpacked(ids: bytes) -> Ids:
+    """Packed ids as an array that compares and sorts as their hexadecimal texts do."""
+    return np.frombuffer(ids, f"S{ID_BYTES}")
+
+
+def in_order(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> Iterator[Ids]:
+    """All packed ids sorted, in arrays of some `n_at_once`; none is empty.
+
+    Ids are digests, so that ranges of their first byte hold about as many each: one range after the other is sorted.
+    """
+    n_ranges = min(256, max(1, sum(map(len, ids)) // ID_BYTES // n_at_once))
+    for number in range(n_ranges):
+        found = np.concatenate([np.empty(0, f"S{ID_BYTES}"), *(unpacked(one)[_is_in(one, number, n_ranges)] for one in ids)])
+        if found.size:
+            found.sort()
+            yield found
+
+
+def _is_in(ids: bytes, number: int, n_ranges: int) -> npt.NDArray[np.bool_]:
+    first_bytes = np.frombuffer(ids, np.uint8)[::ID_BYTES].astype(np.uint16)
+    return np.equal(first_bytes * np.uint16(n_ranges) >> 8, number)

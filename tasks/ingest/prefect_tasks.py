@@ -5,7 +5,8 @@ from pathlib import Path
 from prefect import task
 
 from schemas.records import Sample
-from tasks.ingest.samples import ShardResult, open_and_write_shard
+from tasks.ingest.samples import open_and_write_shard
+from tasks.ingest.settling import ShardResult
 from tasks.prefect_options import OPTIONS
 from tasks.store import Staging
 

@@ -5,13 +5,10 @@ and finish() at the end; ingest() is the three in a row.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from schemas.benchmark import Benchmark, source_name
 from schemas.errors import SourceError, StoreError
@@ -20,7 +17,8 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import dataset_id, sample_id
 from tasks.ingest.readers import read
-from tasks.ingest.shards import as_duplicate, open_shard, shards
+from tasks.ingest.settling import ShardResult, settled, write_part
+from tasks.ingest.shards import open_shard, shards
 from tasks.ingest.sources import expand
 from tasks.store import Lake, Staging, part_name
 
@@ -45,16 +43,6 @@ class Shard:
     index: int
     samples: list[Sample]
     root: Path
-
-
-@dataclass(frozen=True, slots=True)
-class ShardResult:
-    """What became of a shard. `rows` is all that finish() needs of its part: sample_id, source_key and status, in order."""
-
-    index: int
-    n_rows: int
-    n_ok: int
-    rows: pl.DataFrame = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +104,6 @@ def open_and_write_shard(staging: Staging, index: int, samples: list[Sample], ro
     return write_part(staging, index, open_shard(samples, root))
 
 
-def write_part(staging: Staging, index: int, tables: Iterable[pa.Table]) -> ShardResult:
-    """Make rows of the samples table part `index`, durably, as they come."""
-    named: list[pa.Table] = []
-
-    def noted() -> Iterator[pa.Table]:
-        for table in tables:
-            named.append(table.select(["sample_id", "source_key", "status"]))
-            yield table
-
-    n_rows = staging.write_tables(index, noted())
-    rows = pl.DataFrame(pl.from_arrow(pa.concat_tables(named)))
-    return ShardResult(index, n_rows, int((rows["status"] == SampleStatus.OK.value).sum()), rows)
-
-
 def finish(staging: Staging, results: Sequence[ShardResult]) -> IngestResult:
     """Settle duplicates across the staged parts, name the dataset by its content and commit it.
 
@@ -141,37 +115,12 @@ def finish(staging: Staging, results: Sequence[ShardResult]) -> IngestResult:
     staged = staging.part_names()
     if staged != [part_name(index) for index in range(len(results))]:
         raise StoreError(f"{staging.folder} holds {len(staged)} parts, not the {len(results)} in a row; run the command again")
-    rows = pl.concat(_settled(staging, sorted(results, key=lambda one: one.index)))
-    counts = dict(rows.group_by("status").len().sort("status").iter_rows())
-    key = staging.commit(dataset_id(rows["sample_id"].sort()))
-    return IngestResult(key, rows.height, counts.get(SampleStatus.OK.value, 0), counts, len(results))
-
-
-def _settled(staging: Staging, results: list[ShardResult]) -> list[pl.DataFrame]:
-    """The shards' rows, every sample that an earlier shard holds already a duplicate; the parts concerned are written anew."""
-    found = {one.index: one.rows for one in results}
-    ids = pl.concat(
-        one.rows.select("sample_id", "source_key").with_row_index("row").with_columns(part=pl.lit(one.index, pl.Int64))
-        for one in results
-    ).with_columns(is_first=pl.col("sample_id").is_first_distinct(), first=pl.col("source_key").first().over("sample_id"))
-    for (part,), repeated in ids.filter(~pl.col("is_first")).group_by("part", maintain_order=True):
-        assert isinstance(part, int)
-        firsts = dict(repeated.select("row", "first").iter_rows())
-        table = pq.ParquetFile(staging.part_path(part)).read()
-        found[part] = write_part(staging, part, [_with_duplicates(table, firsts)]).rows
-    return list(found.values())
-
-
-def _with_duplicates(table: pa.Table, firsts: dict[int, str]) -> pa.Table:
-    """The table with the rows of `firsts` (row -> source_key of the sample that counts) made duplicates."""
-    pieces: list[pa.Table] = []
-    done = 0
-    for index, first in sorted(firsts.items()):
-        row = table.slice(index, 1).to_pylist()[0]
-        as_duplicate(row, first)
-        pieces += [table.slice(done, index - done), pa.Table.from_pylist([row], schema=table.schema)]
-        done = index + 1
-    return pa.concat_tables([*pieces, table.slice(done)])
+    counts: Counter[str] = Counter()
+    found = settled(staging, sorted(results, key=lambda one: one.index))
+    for one in found:
+        counts.update(one.n_by_status)
+    key = staging.commit(dataset_id([one.ids for one in found]))
+    return IngestResult(key, counts.total(), counts[SampleStatus.OK.value], dict(sorted(counts.items())), len(found))
 
 
 def _no_rows(benchmark: Benchmark, name: str, checkpoints: Collection[str] | None) -> SourceError:
