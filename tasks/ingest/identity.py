@@ -71,4 +71,5 @@ def in_order(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> Iterator[Ids
 
 def _is_in(ids: bytes, number: int, n_ranges: int) -> npt.NDArray[np.bool_]:
     first_bytes = np.frombuffer(ids, np.uint8)[::ID_BYTES].astype(np.uint16)
-    return np.equal(first_bytes * np.uint16(n_ranges) >> 8, number)
+    found: npt.NDArray[np.bool_] = (first_bytes * np.uint16(n_ranges) >> 8) == number
+    return found
