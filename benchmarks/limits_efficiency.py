@@ -19,13 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 
 from demo.running import running_judge
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
+from tasks.judge.bodies import make_body
 from tasks.judge.client import JudgeClient
 from tasks.judge.ledger import Ledger
 from tasks.judge.limits.allowance import Allowance, allowance_id
@@ -207,7 +207,7 @@ async def ask_some(
     """One worker, as the engine's are: a place, the allowance, the request, what was heard."""
     n_tokens = N_INPUT + N_OUTPUT
     for item in items:
-        body = orjson.dumps({"model": MODEL, "messages": [{"role": "user", "content": str(item)}], "max_tokens": N_OUTPUT})
+        asked = [{"role": "user", "content": str(item)}]
         status = ReplyStatus.RATE_LIMITED
         while status == ReplyStatus.RATE_LIMITED:
             if not await concurrency.acquire(stopping):
@@ -216,7 +216,7 @@ async def ask_some(
             if stopping.is_set():
                 concurrency.release(None, ReplyStatus.NOT_ASKED)
                 return
-            answer = await client.ask(body)
+            answer = await client.ask(make_body(MODEL, {"max_tokens": N_OUTPUT}, asked, None))
             status = answer.status
             if answer.limits or status == ReplyStatus.ANSWERED:
                 allowance.hear(answer.limits)

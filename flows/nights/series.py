@@ -7,6 +7,7 @@ would open every night's publication and judgements anew, 0.13 s of CPU and 15 f
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,9 +25,16 @@ from tasks.publish.reading import Publication, load_cells
 from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 
-_CELLS = series_cells(pl.DataFrame(BENCHMARK_LONG.schema().empty_table()))
-_ROWS = pl.List(pl.Struct(_CELLS.schema))
-_SCHEMA = pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": _ROWS, "anchors": _ROWS})
+
+@cache
+def _no_cells() -> pl.DataFrame:
+    """Not made at import: Polars would start its threads then, and a process forked from this one would wait for them for ever."""
+    return series_cells(pl.DataFrame(BENCHMARK_LONG.schema().empty_table()))
+
+
+def _schema() -> pl.Schema:
+    rows = pl.List(pl.Struct(_no_cells().schema))
+    return pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": rows, "anchors": rows})
 
 
 def cells_of_nights(
@@ -38,7 +46,7 @@ def cells_of_nights(
     derived now and kept. Of a night whose judgements the lake no longer holds, nothing is kept.
     """
     if not nights:
-        return _CELLS, _CELLS
+        return _no_cells(), _no_cells()
     noted = notes(lake_root, nights[0].benchmark)
     names = {one.run_date: _name(one, noted.get(one.run_date), rubrics) for one in nights}
     target = lake_root / "series" / f"{nights[0].benchmark}.parquet"
@@ -56,7 +64,7 @@ def cells_of_nights(
                 "anchors": [] if anchors is None else series_cells(anchors).to_dicts(),
             })  # fmt: skip
             is_whole.append(anchors is not None)
-    found = pl.concat([known, pl.DataFrame(rows, schema=_SCHEMA)]).sort("run_date")
+    found = pl.concat([known, pl.DataFrame(rows, schema=_schema())]).sort("run_date")
     if any(is_whole):
         passing = [row["night"] for row, whole in zip(rows, is_whole, strict=True) if not whole]
         others = kept.filter(~pl.col("run_date").is_in(list(names)))
@@ -103,8 +111,8 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         found = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError):
-        return pl.DataFrame(schema=_SCHEMA)
-    return found if found.schema == _SCHEMA else pl.DataFrame(schema=_SCHEMA)
+        return pl.DataFrame(schema=_schema())
+    return found if found.schema == _schema() else pl.DataFrame(schema=_schema())
 
 
 def _write(lake_root: Path, target: Path, kept: pl.DataFrame) -> None:
@@ -115,4 +123,4 @@ def _write(lake_root: Path, target: Path, kept: pl.DataFrame) -> None:
 
 def _unnested(rows: pl.Series) -> pl.DataFrame:
     cells = rows.filter(rows.list.len() > 0).explode()
-    return cells.struct.unnest() if len(cells) else _CELLS
+    return cells.struct.unnest() if len(cells) else _no_cells()
