@@ -4,7 +4,8 @@
 
 Each judgement waits for two commits: its attempt before it would be sent, its reply after. Both databases sync every commit.
 Alone, one caller waits for one commit after another; in groups, 200 callers (shared among the processes) wait at once.
-Without `--postgresql` a private server is started where its programs are installed. Of the repetitions the quickest counts.
+Without `--postgresql` a private server is started where its programs are installed; with `--delay-ms 20` also behind a relay,
+that far away there and back. Of the repetitions the quickest counts.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,6 +30,7 @@ from benchmarks.simulate_workers import server_cpu_s
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.ledger import Ledger
+from tests.judge.distance import distant
 from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 
 TEXT = "Reasoning: a canned answer.\nScore: 3"
@@ -68,6 +71,7 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 4], help="how many write at once")
     parser.add_argument("--postgresql", metavar="URL", help="postgresql+psycopg://…, a database that may be filled")
+    parser.add_argument("--delay-ms", type=float, nargs="*", default=[], help="the private server as far away, there and back")
     given = parser.parse_args()
     console = Console(width=130)
     with ExitStack() as stack:
@@ -78,6 +82,9 @@ def main() -> int:
         elif (reason := why_not()) is None:
             server = stack.enter_context(running_postgres(is_synced=True))
             databases["PostgreSQL"] = server.new_database
+            for delay_ms in given.delay_ms:
+                far = partial(far_database, stack, server, delay_ms / 1000)
+                databases[f"PostgreSQL, {delay_ms:g} ms away"] = far
         else:
             console.print(f"PostgreSQL is left out: {reason}")
         headings = (
@@ -92,13 +99,17 @@ def main() -> int:
         table = Table("database", *headings, title=f"{given.judgements:,} judgements, two rows each", title_justify="left")
         for n_processes in given.processes:
             for name, new in databases.items():
-                its_server = server if name == "PostgreSQL" else None
+                its_server = server if name.startswith("PostgreSQL") else None
                 rows = [measured(new(), given.judgements, n_processes, its_server) for _ in range(given.repetitions)]
                 table.add_row(name, str(n_processes), *shown(max(rows, key=lambda row: row.per_s), rows))
         console.print(table)
         for name, new in databases.items():
             console.print(f"{name}: {reading(new()):.1f} s to store 50,000 replies at once and read them back")
     return 0
+
+
+def far_database(stack: ExitStack, server: PostgresServer, delay_s: float) -> str:
+    return stack.enter_context(distant(server.new_database(), delay_s))[0]
 
 
 def shown(best: Row, rows: list[Row]) -> list[str]:

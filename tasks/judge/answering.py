@@ -1,6 +1,7 @@
 """Which model answers under the judge's name: the first one seen for a plan is held to. What a judge is asked is elsewhere."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
@@ -20,13 +21,15 @@ class AnsweringModel:
     plan_id: str
     judge: Judge
     _first: str | None = None
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def check(self, answered_model: str | None) -> JudgeChangedError | None:
         """The error to stop with where another model answered than before; None where it is the same, or nobody said."""
         if answered_model is None or answered_model == self._first:
             return None
-        if self._first is None:
-            self._first = await self.ledger.alone(lambda connection: self._remember(connection, answered_model))
+        async with self._asking:  # the first replies come together, and one of them is enough
+            if self._first is None:
+                self._first = await self.ledger.alone(lambda connection: self._remember(connection, answered_model))
         if answered_model == self._first:
             return None
         return JudgeChangedError(

@@ -8,29 +8,43 @@ only with its owner, after the reply is stored: what is claimed and has no reply
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, delete, insert, select, update
+from sqlalchemy import BindParameter, Update, bindparam, delete, func, insert, literal, select, union, union_all, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
-from tasks.judge import ledger_reading as reading
 from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import insert_where_absent, now_us
+from tasks.judge.ledger_journeys import later
+from tasks.judge.ledger_tables import ATTEMPTS, REPLIES, insert_where_absent, now_us
 from tasks.judge.owners import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
 from tasks.judge.sharing_tables import CLAIMS, OWNERS
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
-_HOLDERS = (
-    select(CLAIMS.c.owner_id, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+_OWNER: BindParameter[str] = bindparam("owner")
+_ABOUT = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+_HOLDERS = union(
+    select(CLAIMS.c.owner_id, *_ABOUT)
     .outerjoin(OWNERS, OWNERS.c.owner_id == CLAIMS.c.owner_id)
-    .where(CLAIMS.c.request_key.in_(_KEYS))
-    .distinct()
+    .where(CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id != _OWNER),
+    select(OWNERS.c.owner_id, *_ABOUT).where(OWNERS.c.owner_id == _OWNER),
 )
+"""Who holds claims of these keys, and the owner itself where it is known."""
 _HOLDING = select(CLAIMS.c.owner_id)
-_HELD = select(CLAIMS.c.request_key).where(CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
+_HELD, _REPLY, _ATTEMPTS = range(3)
+_FOUND = union_all(
+    select(CLAIMS.c.request_key, literal(_HELD), literal(0), literal(0)).where(
+        CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == _OWNER
+    ),
+    select(REPLIES.c.request_key, literal(_REPLY), REPLIES.c.ask_index, literal(0)).where(REPLIES.c.request_key.in_(_KEYS)),
+    select(ATTEMPTS.c.request_key, literal(_ATTEMPTS), ATTEMPTS.c.ask_index, func.count())
+    .where(ATTEMPTS.c.request_key.in_(_KEYS))
+    .group_by(ATTEMPTS.c.request_key, ATTEMPTS.c.ask_index),
+)
+"""(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,49 +96,58 @@ class Claims:
     def _take(self, connection: Connection, keys: list[str]) -> tuple[Taken, bool]:
         """What was taken; whether the owner was not there, as at its first time or when it was thought gone."""
         moment_us = now_us(connection)
-        is_new = not self._renew(connection)
+        holders = connection.execute(_HOLDERS, {"keys": keys, "owner": self.owner_id}).all()
+        is_new = all(owner_id != self.owner_id for owner_id, *_ in holders)
         if is_new:
             process = this_process()
-            connection.execute(delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
+            later(connection, delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
-            connection.execute(insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
+            later(connection, insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
+        else:
+            later(connection, self._prolonged(moment_us))
         gone = [
             owner_id
-            for owner_id, host, pid, started, expires_at_us in connection.execute(_HOLDERS, {"keys": keys}).all()
+            for owner_id, host, pid, started, expires_at_us in holders
             if owner_id != self.owner_id
             and (expires_at_us is None or expires_at_us < moment_us or is_dead(Process(host, pid, started)))
         ]
         if gone:
             _forget(connection, gone)
         rows = [{"request_key": key, "owner_id": self.owner_id} for key in keys]
-        connection.execute(insert_where_absent(connection.engine, CLAIMS), rows)
-        held = {row[0] for row in connection.execute(_HELD, {"keys": keys, "owner": self.owner_id})}
+        later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
         # Only now: a reply stored by an owner that let go since is seen.
-        known = set(reading.known(connection, keys))
-        due = set(reading.reasks_due(connection, sorted(known)))
+        return self._taken(keys, connection.execute(_FOUND, {"keys": keys, "owner": self.owner_id}).all()), is_new
+
+    def _taken(self, keys: Collection[str], found: Sequence[Any]) -> Taken:
+        held = {key for key, what, _, _ in found if what == _HELD}
+        replies = {(key, ask_index) for key, what, ask_index, _ in found if what == _REPLY}
+        n_attempts = {(key, ask_index): n for key, what, ask_index, n in found if what == _ATTEMPTS}
+        known = {key for key, _ in replies}
+        due = {key for key, ask_index in n_attempts if key in known and ask_index > 0 and (key, ask_index) not in replies}
         done = known - due
         ours = held - done
-        taken = Taken(
+        return Taken(
             ours=frozenset(ours),
             due=frozenset(due & ours),
             done=frozenset(done),
             elsewhere=frozenset(keys) - ours - done,
-            n_attempts=reading.n_attempts(connection, sorted(ours)),
+            n_attempts={asked: n for asked, n in n_attempts.items() if asked[0] in ours},
         )
-        return taken, is_new
 
     def _renew(self, connection: Connection) -> bool:
-        values = {"expires_at_us": _expiry_us(now_us(connection))}
-        return connection.execute(update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(values)).rowcount == 1
+        return connection.execute(self._prolonged(now_us(connection))).rowcount == 1
+
+    def _prolonged(self, moment_us: int) -> Update:
+        return update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(expires_at_us=_expiry_us(moment_us))
 
 
 def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
-    connection.execute(delete(CLAIMS).where(CLAIMS.c.request_key == request_key, CLAIMS.c.owner_id == owner_id))
+    later(connection, delete(CLAIMS).where(CLAIMS.c.request_key == request_key, CLAIMS.c.owner_id == owner_id))
 
 
 def _forget(connection: Connection, owner_ids: list[str]) -> None:
-    connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
-    connection.execute(delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
+    later(connection, delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
+    later(connection, delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
 
 
 def _expiry_us(moment_us: int) -> int:

@@ -5,6 +5,7 @@ one stored for (request_key, ask_index) stays. The first attempt of a re-ask is 
 unreadable reply, so that a killed run knows which re-asks it still owes.
 """
 
+import asyncio
 import random
 import threading
 import time
@@ -62,6 +63,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._writer: GroupCommit | None = None
+        self._in_turn: GroupCommit | None = None
         self._insert: Executable = insert(REPLIES)
         self._begin: Executable = insert(ATTEMPTS)
 
@@ -108,11 +110,15 @@ class Ledger:
         Not `is_lasting`: others see what it wrote, a crash of the server may undo it, a lost answer may repeat it, and the
         ledger's state does not change for it. For what is true for a second.
         """
-        return await self._open().alone(function, is_lasting=is_lasting)
+        return await self._for_functions().alone(function, is_lasting=is_lasting)
 
     def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
         """The same for callers without an event loop."""
-        return self._open().alone_now(function)
+        return self._for_functions().alone_now(function)
+
+    async def look(self, function: Callable[[Connection], _Found]) -> _Found:
+        """What a function finds that writes nothing, without being alone; the event loop goes on meanwhile."""
+        return await asyncio.to_thread(self.read, function)
 
     # --- reading --------------------------------------------------------------------------------------------------
     def read(self, function: Callable[[Connection], _Found]) -> _Found:
@@ -146,11 +152,12 @@ class Ledger:
     def close(self) -> None:
         """Write what is waiting and let go of the database. A later call opens it again."""
         with self._lock:
-            if self._writer is not None:
-                self._writer.close()
+            for writer in (self._writer, self._in_turn):
+                if writer is not None:
+                    writer.close()
             if self._engine is not None:
                 self._engine.dispose()
-            self._writer = self._engine = None
+            self._writer = self._in_turn = self._engine = None
 
     def __enter__(self) -> Self:
         return self
@@ -167,8 +174,15 @@ class Ledger:
                 self._begin = insert_where_absent(self._engine, ATTEMPTS)
                 folder = sqlite_folder(self._url)
                 explained = partial(explain, self._url)
-                self._writer = GroupCommit(self._engine, explained, folder, self._reserve_bytes, self._patience_s)
+                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._patience_s)
+                self._writer = make()
+                # On a server rows need not wait for their turn: only functions do. A file has one writer at a time anyway.
+                self._in_turn = self._writer if self._engine.dialect.name == "sqlite" else make()
             return self._writer
+
+    def _for_functions(self) -> GroupCommit:
+        writer = self._open()
+        return self._in_turn or writer
 
     def _opened(self) -> Engine:
         """An engine. A wrong address is told at once; a server that this process has used before is waited for."""

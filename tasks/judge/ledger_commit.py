@@ -21,7 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
-from tasks.judge.ledger_tables import LEDGER_META, begin, has_written, is_passing, n_changes, state_row, upsert
+from tasks.judge.ledger_journeys import catch_up, later, together
+from tasks.judge.ledger_tables import LEDGER_META, begin, commit, is_passing, n_changes, state_row, upsert_where_written
 from tasks.judge.owners import RENEW_EVERY_S
 from tasks.judge.sharing_tables import WRITERS, spare_owners
 
@@ -57,7 +58,7 @@ class Transactions:
     def __init__(self, engine: Engine, explain: Callable[[BaseException], StoreError]) -> None:
         self.n_commits = 0
         self._engine, self._explain = engine, explain
-        self._set_state, self._leave_word = upsert(engine, LEDGER_META), upsert(engine, WRITERS)
+        self._set_state, self._leave_word = upsert_where_written(engine, LEDGER_META), upsert_where_written(engine, WRITERS)
         self._is_on_server = engine.dialect.name != "sqlite"
         self._id = secrets.token_hex(16)
         self._has_word = False
@@ -73,7 +74,7 @@ class Transactions:
         was_away = away_s is not None and away_s >= RENEW_EVERY_S
         if away_s is None:
             self._in_doubt = None
-        with self._engine.connect() as connection:
+        with self._engine.connect() as connection, together(connection):
             begin(connection, is_alone=has_functions or was_away, is_lasting=is_lasting)
             n_before = n_changes(connection)
             if has_functions and self._in_doubt is not None:
@@ -83,17 +84,21 @@ class Transactions:
             if away_s is not None and was_away:
                 spare_owners(connection, away_s)
             _write_rows(connection, batch)
-            results = {
-                id(each): self._call(connection, each.function, is_sole=len(batch) == 1) for each in batch if each.function
-            }
-            if len(batch) == 1 and any(error for _, error in results.values()):
+            is_sole = len(batch) == 1
+            if has_functions and not is_sole:
+                catch_up(connection)  # an error of what is not theirs is not to be the first function's
+            results = {id(each): self._call(connection, each.function, is_sole=is_sole) for each in batch if each.function}
+            if is_sole and any(error for _, error in results.values()):
                 return results
             if not is_lasting:
-                connection.commit()
+                commit(connection)
                 return results
-            if len(results) == len(batch) and not has_written(connection, n_before):
-                return results  # they only read: there is nothing to make durable, and the ledger's state is what it was
+            is_read_only = len(results) == len(batch) and not self._is_on_server and n_changes(connection) == n_before
+            if is_read_only:
+                return results  # there is nothing to make durable, and the ledger's state is what it was
             self._commit(connection, results, has_functions=has_functions)
+        self._in_doubt = None
+        self.n_commits += 1
         return results
 
     def _is_made(self, connection: Connection, commit_id: str) -> bool:
@@ -111,16 +116,14 @@ class Transactions:
         if has_functions and self._is_on_server:
             moment_us = time.time_ns() // 1000
             if not self._has_word:
-                connection.execute(delete(WRITERS).where(WRITERS.c.committed_at_us < moment_us - _KEPT_US))
+                later(connection, delete(WRITERS).where(WRITERS.c.committed_at_us < moment_us - _KEPT_US))
             row = {"writer_id": self._id, "commit_id": commit_id, "committed_at_us": moment_us}
-            connection.execute(self._leave_word, row)
+            later(connection, self._leave_word, row)
             self._has_word = True
             self._in_doubt = commit_id, results
         # last, so that on a server its row is held no longer than the commit takes
-        connection.execute(self._set_state, state_row(commit_id))
-        connection.commit()
-        self._in_doubt = None
-        self.n_commits += 1
+        later(connection, self._set_state, state_row(commit_id))
+        commit(connection)
 
     def _call(self, connection: Connection, function: Callable[[Connection], Any], *, is_sole: bool) -> Result:
         """A function's result, or its error, and then nothing of what it wrote: where it is alone the transaction is undone."""
@@ -142,7 +145,7 @@ def _write_rows(connection: Connection, batch: Sequence[Waiting]) -> None:
         for write in waiting.writes:
             together.setdefault(id(write.statement), (write.statement, []))[1].extend(write.rows)
     for statement, rows in together.values():
-        connection.execute(statement, sorted(rows, key=_place))
+        later(connection, statement, sorted(rows, key=_place))
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, int]:

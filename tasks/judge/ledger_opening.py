@@ -4,6 +4,7 @@ And saying what to do when that fails.
 """
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url) if folder is not None else create_engine(url, connect_args=_network(url))
+        # A server is told by `begin` where a transaction begins; what is only read needs none.
+        on_server = {} if folder is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
+        engine = create_engine(url, **on_server)
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
     try:
@@ -111,14 +114,15 @@ def explain(url: URL, error: BaseException) -> StoreError:
 
 def _check_or_create(engine: Engine, url: URL) -> None:
     """Make a new ledger's tables, carry an earlier version forward, refuse what is neither."""
-    names = inspect(engine).get_table_names()
-    if LEDGER_META.name not in names:
-        if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
-            shown = url.render_as_string(hide_password=True)
-            raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
-        _create(engine)
-    with engine.connect() as connection:
-        version = connection.execute(_VERSION).scalar()
+    version = _version(engine)
+    if version is None:
+        names = inspect(engine).get_table_names()
+        if LEDGER_META.name not in names:
+            if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
+                shown = url.render_as_string(hide_password=True)
+                raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
+            _create(engine)
+        version = _version(engine)
     if version in EARLIER_VERSIONS:
         version = _upgrade(engine)
     if version != VERSION:
@@ -126,6 +130,14 @@ def _check_or_create(engine: Engine, url: URL) -> None:
             f"the ledger {url.render_as_string(hide_password=True)} has version {version}, and this Salon knows versions up to "
             f"{VERSION}; use the Salon that wrote it, or a newer one"
         )
+
+
+def _version(engine: Engine) -> str | None:
+    """The version of the ledger that is there; None where there is none. Asked without looking what tables there are."""
+    with engine.connect() as connection, suppress(OperationalError, ProgrammingError):
+        found: str | None = connection.execute(_VERSION).scalar()
+        return found
+    return None
 
 
 def _upgrade(engine: Engine) -> str | None:

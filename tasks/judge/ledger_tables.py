@@ -8,11 +8,27 @@ import sqlite3
 import time
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, event
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    event,
+    literal_column,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.sql.expression import Executable
+
+from tasks.judge.ledger_journeys import later, wait_for_results
 
 VERSION = "3"
 """Raised with every change of a table, and with it a script in migrations/versions/."""
@@ -89,6 +105,20 @@ def upsert(engine: Engine, table: Table) -> Executable:
     return statement
 
 
+def upsert_where_written(engine: Engine, table: Table) -> Executable:
+    """The same, by a transaction that changed a row before: PostgreSQL gives it a number then (and also when it locks a row).
+
+    It decides by itself, without being waited for. SQLite's callers know how many rows were changed.
+    """
+    if engine.dialect.name != "postgresql":
+        return upsert(engine, table)
+    has_number = literal_column("pg_current_xact_id_if_assigned()").is_not(None)
+    row = select(*(bindparam(column.name, type_=column.type) for column in table.columns)).where(has_number)
+    made = postgresql.insert(table).from_select([column.name for column in table.columns], row)
+    changed = {column.name: made.excluded[column.name] for column in table.columns if not column.primary_key}
+    return made.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed)
+
+
 def state_row(word: str) -> dict[str, str]:
     """The row of LEDGER_META each writing transaction puts anew, with a word nobody has seen: equal states, equal contents."""
     return {"name": "state", "value": word}
@@ -98,6 +128,7 @@ def make_durable(engine: Engine, busy_timeout_ms: int) -> None:
     """Every commit is on the disk before it returns, and nobody waits for another longer than the timeout."""
     set_up = _set_up_sqlite if engine.dialect.name == "sqlite" else _set_up_postgresql
     event.listen(engine, "connect", lambda connection, _: set_up(connection, busy_timeout_ms))
+    wait_for_results(engine)
 
 
 def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
@@ -111,13 +142,15 @@ def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
 
 def _set_up_postgresql(connection: Any, busy_timeout_ms: int) -> None:
     """A machine that vanishes in mid-transaction holds its locks half the timeout: who waits for them outlives it."""
-    cursor = connection.cursor()
-    cursor.execute(f"SET lock_timeout = {busy_timeout_ms}")
-    cursor.execute(f"SET idle_in_transaction_session_timeout = {max(busy_timeout_ms // 2, LEAST_IDLE_MS)}")
     unsynced = "current_setting('synchronous_commit') IN ('off', 'local')"
-    cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsynced}")
+    settings = (
+        f"SET lock_timeout = {busy_timeout_ms}",
+        f"SET idle_in_transaction_session_timeout = {max(busy_timeout_ms // 2, LEAST_IDLE_MS)}",
+        f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsynced}",
+    )
+    cursor = connection.cursor()
+    cursor.execute("; ".join(settings))  # sent together
     cursor.close()
-    connection.commit()
 
 
 def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
@@ -144,9 +177,19 @@ def begin(connection: Connection, *, is_alone: bool, is_lasting: bool = True) ->
     """
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-    elif is_alone:
+        return
+    later(connection, "BEGIN")  # the driver's own would be waited for
+    if is_alone:
         unsynced = "" if is_lasting else ", set_config('synchronous_commit', 'off', true)"
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_WRITER}){unsynced}")
+        later(connection, f"SELECT pg_advisory_xact_lock({ONE_WRITER}){unsynced}")
+
+
+def commit(connection: Connection) -> None:
+    """End a transaction that `begin` began; within `together` it is durable when that block ends."""
+    if connection.dialect.name == "sqlite":
+        connection.commit()
+    else:
+        later(connection, "COMMIT")  # the driver's own commit would wait, and the end of the block a second time
 
 
 def is_passing(error: BaseException) -> bool:
@@ -156,13 +199,6 @@ def is_passing(error: BaseException) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     is_of_connection = isinstance(error, OperationalError) and state is None
     return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
-
-
-def has_written(connection: Connection, n_changes_before: int) -> bool:
-    """Whether the transaction changed a row since `n_changes` was so much. PostgreSQL counts a locked row for a changed one."""
-    if connection.dialect.name == "sqlite":
-        return n_changes(connection) != n_changes_before
-    return connection.exec_driver_sql("SELECT pg_current_xact_id_if_assigned()::text").scalar() is not None
 
 
 def n_changes(connection: Connection) -> int:

@@ -48,7 +48,7 @@ class GroupCommit:
 
     @property
     def n_commits(self) -> int:
-        """Transactions that wrote something, so far."""
+        """Transactions so far that were to last; on a server also those that turned out to write nothing."""
         return self._transactions.n_commits
 
     async def commit(self, *writes: Write) -> None:

@@ -245,6 +245,9 @@ class Shared:
         with self.engine.begin() as connection:
             return function(connection)
 
+    async def look(self, function: Callable[[Connection], _Found]) -> _Found:
+        return await self.alone(function)
+
     def row(self) -> dict[str, Any]:
         with self.engine.begin() as connection:
             return dict(connection.execute(select(tables.ALLOWANCES)).mappings().one())

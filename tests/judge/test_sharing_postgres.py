@@ -317,8 +317,8 @@ def test_a_commit_without_an_answer_counts_once(address: str, postgres: Postgres
         ledger.alone_now(lambda connection: connection.execute(update(LEDGER_META).values(value=LEDGER_META.c.value)) and None)
         to_cut = [1]
 
-        def cut(connection: Connection) -> None:
-            if to_cut:
+        def cut(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+            if to_cut and statement == "COMMIT":
                 to_cut.pop()
                 pid = connection.execute(text("select pg_backend_pid()")).scalar_one()
                 if is_made:
@@ -330,7 +330,7 @@ def test_a_commit_without_an_answer_counts_once(address: str, postgres: Postgres
                 threading.Timer(0.4, lambda: server.execute(allow)).start()
 
         assert ledger._engine is not None
-        event.listen(ledger._engine, "commit", cut)
+        event.listen(ledger._engine, "before_cursor_execute", cut)
         n_before = n_runs
         assert ledger.alone_now(claim) == n_before + (1 if is_made else 2)
         assert to_cut == []

@@ -46,6 +46,9 @@ class Alone(Protocol):
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
         """Run a function as the only writer; what it wrote is seen by all when this returns."""
 
+    async def look(self, function: Callable[[Connection], _Found]) -> _Found:
+        """Run a function that writes nothing."""
+
 
 def allowance_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
     """The name of what a provider counts together: a model, asked at an endpoint with a key (given as its digest)."""
@@ -201,20 +204,34 @@ class Allowance:
         ahead = (n_tokens_gone // n_gone,) * n_ahead if n_ahead else ()
         report = self._notes.take(self._line.sizes(len(self._slots), MOST_ASKED_FOR), ahead)
         try:
-            # A crash that undoes the last moments' grants costs as many requests as were granted in them.
-            exchange = partial(self._exchange, report=report, loop=loop)
-            lease, offset_s = await self._ledger.alone(exchange, is_lasting=False)
+            is_only_looked_at = self._is_open and not report.has_heard
+            found = await self._ledger.look(partial(self._look, loop=loop)) if is_only_looked_at else None
+            if found is None:
+                # A crash that undoes the last moments' grants costs as many requests as were granted in them.
+                found = await self._ledger.alone(partial(self._exchange, report=report, loop=loop), is_lasting=False)
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             self._line.fail(error)
             self._syncing = None
             return
         self._syncing = None
-        self._adopt(lease, offset_s)
+        self._adopt(*found)
         self._turn()
 
     def _exchange(self, connection: Connection, report: Report, loop: asyncio.AbstractEventLoop) -> tuple[Lease, float]:
-        """The lease, and what to add to the database's seconds to get the loop's: both clocks are read at one moment."""
+        """The lease, and what to add to the database's seconds to get the loop's."""
         offsets_s: list[float] = []
+        clock = self._compared(loop, offsets_s)
+        lease = tables.exchange(connection, self._id, self._given, report, clock, gives_way=self._gives_way)
+        return lease, offsets_s[0]
+
+    def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> tuple[Lease, float] | None:
+        """The same of a key without limits; None where it is no longer one."""
+        offsets_s: list[float] = []
+        lease = tables.look(connection, self._id, self._given, self._compared(loop, offsets_s))
+        return None if lease is None else (lease, offsets_s[0])
+
+    def _compared(self, loop: asyncio.AbstractEventLoop, offsets_s: list[float]) -> Clock:
+        """The clock, and what the loop's is ahead of it: both are read at one moment."""
 
         def clock(connection: Connection) -> int:
             before_s = loop.time()
@@ -222,8 +239,7 @@ class Allowance:
             offsets_s.append((before_s + loop.time()) / 2 - moment_us / 1e6)
             return moment_us
 
-        lease = tables.exchange(connection, self._id, self._given, report, clock, gives_way=self._gives_way)
-        return lease, offsets_s[0]
+        return clock
 
     def _adopt(self, lease: Lease, offset_s: float) -> None:
         """Go by a new lease. What was granted at a higher rate than now is let go of."""

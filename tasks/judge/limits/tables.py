@@ -7,6 +7,7 @@ from typing import TypeAlias
 from sqlalchemy import BigInteger, Column, String, Table, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
+from tasks.judge.ledger_journeys import later
 from tasks.judge.ledger_tables import METADATA, insert_where_absent, now_us
 from tasks.judge.limits.headers import Heard
 from tasks.judge.limits.leases import (
@@ -104,6 +105,19 @@ def exchange(
     return Lease(now, paused_us, (limits[0], limits[1]), rates, is_open, tuple(slots), next_us)
 
 
+def look(connection: Connection, allowance_id: str, given: tuple[int | None, int | None], clock: Clock = now_us) -> Lease | None:
+    """What a key without limits is told, who need not be alone for it; None where a limit is known, or none was heard of yet."""
+    row = connection.execute(select(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id)).mappings().first()
+    if row is None:
+        return None
+    requests, tokens = _limit(row, "requests"), _limit(row, "tokens")
+    if requests.heard_us is None or any(rate is not None for rate in (*given, requests.per_minute, tokens.per_minute)):
+        return None
+    now = clock(connection)
+    paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
+    return Lease(now, paused_us, (requests, tokens), (None, None), is_open=True, slots=(), next_us=paused_us)
+
+
 def pause(connection: Connection, allowance_id: str, seconds: float, clock: Clock = now_us) -> None:
     """Nobody sends before these seconds are over; a longer pause stays."""
     row = _row(connection, allowance_id)
@@ -111,7 +125,7 @@ def pause(connection: Connection, allowance_id: str, seconds: float, clock: Cloc
     until_us = now + min(int(seconds * 1_000_000), LONGEST_PAUSE_US)
     if until_us > row["paused_until_us"] or row["paused_until_us"] > now + LONGEST_PAUSE_US:
         is_it = ALLOWANCES.c.allowance_id == allowance_id
-        connection.execute(update(ALLOWANCES).where(is_it).values(paused_until_us=until_us))
+        later(connection, update(ALLOWANCES).where(is_it).values(paused_until_us=until_us))
 
 
 def _row(connection: Connection, allowance_id: str) -> RowMapping:
@@ -140,4 +154,4 @@ def _write(
         values[f"{kind}_used_until_us"] = pace.used_until_us if pace else limit.used_until_us
     changed = {name: value for name, value in values.items() if value != row[name]}
     if changed:
-        connection.execute(update(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id).values(**changed))
+        later(connection, update(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id).values(**changed))

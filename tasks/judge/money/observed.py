@@ -9,6 +9,7 @@ from sqlalchemy import case, select, update
 from sqlalchemy.engine import Connection
 
 from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_journeys import later
 from tasks.judge.ledger_tables import insert_where_absent
 from tasks.judge.money.tables import OBSERVED
 
@@ -90,7 +91,7 @@ def _store(connection: Connection, about: AboutKey, observed: Observed) -> None:
     most = case((columns.most_of_bound < observed.most_of_bound, observed.most_of_bound), else_=columns.most_of_bound)
     summed = [f.name for f in fields(Observed) if f.name != "most_of_bound"]
     values = {name: columns[name] + getattr(observed, name) for name in summed} | {"most_of_bound": most}
-    connection.execute(update(OBSERVED).where(*(columns[name] == value for name, value in key.items())).values(values))
+    later(connection, update(OBSERVED).where(*(columns[name] == value for name, value in key.items())).values(values))
 
 
 def _load(connection: Connection) -> dict[AboutKey, Observed]:

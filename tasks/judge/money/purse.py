@@ -15,6 +15,7 @@ from sqlalchemy import Select, Update, select, update
 from sqlalchemy.engine import Connection
 
 from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_journeys import later
 from tasks.judge.ledger_tables import insert_where_absent
 from tasks.judge.money.tables import BUDGETS
 
@@ -131,12 +132,12 @@ def lease(connection: Connection, purse_id: str, most: int, least: int, block: i
     granted = min(block, most - int(connection.execute(leased(purse_id)).scalar_one()))
     if granted < max(1, least):
         return 0
-    connection.execute(_more(purse_id, granted))
+    later(connection, _more(purse_id, granted))
     return granted
 
 
 def _give_back(connection: Connection, purse_id: str, n: int) -> None:
-    connection.execute(_more(purse_id, -n))
+    later(connection, _more(purse_id, -n))
 
 
 def _more(purse_id: str, n: int) -> Update:

@@ -1,0 +1,76 @@
+"""What is sent to a ledger's server together and waited for once: a journey there and back is what a distant server costs.
+
+PostgreSQL's driver can send statements without waiting for those before (libpq's documentation, "Pipeline Mode"). SQLite is
+called, and other drivers wait for each statement. What is sent is not said here.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.expression import Executable
+
+_IS_LATER = "is_later"
+_PIPELINE = "salon_pipeline"
+
+
+def wait_for_results(engine: Engine) -> None:
+    """Within `together` a statement is waited for as soon as it is sent, where something of its result may be needed."""
+    event.listen(engine, "after_cursor_execute", _wait_for_result)
+
+
+@contextmanager
+def together(connection: Connection) -> Iterator[None]:
+    """Statements whose results nobody needs are sent without waiting; all of them are done when the block ends.
+
+    An error may so come with a later statement than its own; what was sent in between was then not done. Raises DBAPIError.
+    """
+    driver: Any = connection.connection.driver_connection
+    if not _has_pipeline(connection):
+        yield
+        return
+    info = connection.info
+    try:
+        with driver.pipeline() as info[_PIPELINE]:
+            yield
+    except connection.dialect.loaded_dbapi.Error as error:  # those of statements that were waited for are SQLAlchemy's already
+        is_lost = bool(driver.closed)
+        if is_lost:
+            connection.invalidate(error)
+        base = connection.dialect.loaded_dbapi.Error
+        raise DBAPIError.instance(None, None, error, base, connection_invalidated=is_lost, dialect=connection.dialect) from error
+    finally:
+        info.pop(_PIPELINE, None)
+
+
+def later(connection: Connection, statement: str | Executable, rows: Any = None) -> None:
+    """Execute a statement whose result nobody needs: within `together` it is not waited for."""
+    if isinstance(statement, str):
+        connection.exec_driver_sql(statement, execution_options={_IS_LATER: True})
+    else:
+        connection.execute(statement, rows, execution_options={_IS_LATER: True})
+
+
+def catch_up(connection: Connection) -> None:
+    """Wait for what was sent so far. Raises its errors."""
+    pipeline = connection.info.get(_PIPELINE)
+    if pipeline is not None:
+        pipeline.sync()
+
+
+def _wait_for_result(connection: Connection, _: Any, statement: str, _parameters: Any, context: Any, is_many: bool) -> None:
+    """Of rows inserted nothing is needed, nor of a savepoint; whatever else is executed may be asked what it found or changed."""
+    pipeline = connection.info.get(_PIPELINE)
+    is_insert = context.isinsert and not context.compiled.effective_returning
+    is_later = is_many or is_insert or statement.startswith("SAVEPOINT ") or context.execution_options.get(_IS_LATER)
+    if pipeline is not None and not is_later:
+        pipeline.sync()
+
+
+def _has_pipeline(connection: Connection) -> bool:
+    """Psycopg 3 with the library of PostgreSQL 14 or a newer one."""
+    pipeline = getattr(connection.dialect.loaded_dbapi, "Pipeline", None)
+    return pipeline is not None and bool(pipeline.is_supported())

@@ -1,0 +1,113 @@
+"""How often a ledger's server is waited for: behind a slow network each journey costs every judgement its time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from schemas.errors import StoreError
+from schemas.records import JudgeReply
+from schemas.statuses import ReplyOrigin, ReplyStatus
+from tasks.judge.claims import Claims
+from tasks.judge.ledger import Ledger
+from tasks.judge.ledger_tables import ATTEMPTS, REPLIES
+from tasks.judge.limits.allowance import Allowance
+from tasks.judge.money.observed import Observed, store_observed
+from tasks.judge.money.purse import Purse
+from tests.judge.distance import Distance, distant
+
+KEYS = [f"{index:064x}" for index in range(50)]
+
+
+@pytest.fixture
+def far(address: str) -> Iterator[tuple[Ledger, Distance]]:
+    """A ledger whose connections are open, and what lies between it and its server."""
+    with distant(address) as (url, distance), Ledger(url) as ledger:
+        asyncio.run(_begin(ledger, "f" * 64))
+        ledger.alone_now(lambda _: None)
+        yield ledger, distance
+
+
+def _reply(key: str) -> JudgeReply:
+    return JudgeReply(key, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="3")
+
+
+async def _begin(ledger: Ledger, *keys: str) -> list[str]:
+    return await asyncio.gather(*(ledger.begin(key, 0, "judge") for key in keys))
+
+
+async def _finish(ledger: Ledger) -> None:
+    await ledger.finish("0" * 32, _reply(KEYS[0]), is_reasked=True)
+
+
+async def _claim(ledger: Ledger) -> None:
+    assert len((await Claims(ledger).take(KEYS)).ours) == len(KEYS)
+
+
+async def _lease(ledger: Ledger) -> None:
+    await Allowance(ledger, "a", 6_000).wait(10, asyncio.Event())
+
+
+async def _lease_money(ledger: Ledger) -> None:
+    assert await Purse(ledger, "p", 1_000).take(5)
+
+
+async def _known(ledger: Ledger) -> None:
+    ledger.known(KEYS)
+
+
+MOST: dict[str, tuple[Callable[[Ledger], Coroutine[Any, Any, object]], int]] = {
+    "one attempt begun": (lambda ledger: _begin(ledger, KEYS[0]), 1),
+    "a reply and its re-ask": (_finish, 1),
+    "what has replies": (_known, 1),
+    "a block claimed": (_claim, 4),
+    "a first lease of a limit": (_lease, 4),
+    "a lease of money": (_lease_money, 2),
+    "prices observed": (lambda ledger: store_observed(ledger, ("r", "1", "j"), Observed(1, 1, 1, 1, 1, 1.0)), 1),
+}
+
+
+@pytest.mark.parametrize(("work", "n_most"), MOST.values(), ids=MOST)
+def test_how_often_the_server_is_waited_for(
+    far: tuple[Ledger, Distance], work: Callable[[Ledger], Coroutine[Any, Any, object]], n_most: int
+) -> None:
+    ledger, distance = far
+    n_before = distance.n_journeys
+    asyncio.run(work(ledger))
+    assert distance.n_journeys - n_before <= n_most
+
+
+def test_a_statement_that_fails_undoes_what_was_sent_with_it(far: tuple[Ledger, Distance]) -> None:
+    """The second function's row is refused when it is waited for; neither its first row nor the state stays."""
+    ledger, _ = far
+    state = ledger.state()
+
+    def write(connection: Any) -> None:
+        connection.execute(
+            REPLIES.insert(),
+            [{"request_key": KEYS[0], "ask_index": 0, "status": "answered", "judge_model": "j", "n_attempts": 1}],
+        )
+        connection.execute(
+            ATTEMPTS.insert(),
+            [{"attempt_id": "1", "request_key": "k" * 65, "ask_index": 0, "judge_model": "j", "started_at_us": 0}],
+        )
+
+    with pytest.raises(StoreError, match="too long"):
+        ledger.alone_now(write)
+    assert (ledger.known(KEYS), ledger.state()) == (set(), state)
+
+
+def test_rows_do_not_wait_for_a_turn(far: tuple[Ledger, Distance]) -> None:
+    """A function that takes long, or waits long for its turn, holds up no attempt and no reply."""
+    ledger, _ = far
+
+    async def both() -> bool:
+        slow = asyncio.create_task(ledger.alone(lambda connection: connection.exec_driver_sql("SELECT pg_sleep(1)") and None))
+        await asyncio.sleep(0.1)
+        await ledger.begin(KEYS[0], 0, "judge")
+        is_first = not slow.done()
+        await slow
+        return is_first
+
+    assert asyncio.run(both())
