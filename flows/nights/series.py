@@ -28,7 +28,7 @@ from tasks.store import Lake
 
 @cache
 def _no_cells() -> pl.DataFrame:
-    """Not made at import: Polars would start its threads then, and a process forked from this one would wait for them for ever."""
+    """Not made at import: Polars would start its threads then, and a process forked from this one would wait for them."""
     return series_cells(pl.DataFrame(BENCHMARK_LONG.schema().empty_table()))
 
 
