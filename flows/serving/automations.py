@@ -38,11 +38,13 @@ def set_up(client: SyncPrefectClient, automation: AutomationCore) -> str:
 
 
 def _said(automation: AutomationCore) -> Any:
-    """What an automation says, less the ids that Prefect gives it and its triggers."""
+    """What an automation says, less the ids that Prefect gives it and its triggers; lists of words, which were sets, in order."""
     return _without_ids(automation.model_dump(mode="json", include=set(AutomationCore.model_fields)))
 
 
 def _without_ids(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _without_ids(value) for key, value in found.items() if key != "id"}
-    return [_without_ids(value) for value in found] if isinstance(found, list) else found
+    if isinstance(found, list):
+        return sorted(found) if all(isinstance(value, str) for value in found) else [_without_ids(value) for value in found]
+    return found
