@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 from tasks.judge.ledger import Ledger
@@ -26,8 +25,7 @@ class SharedLoop:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_inside = 0
-        self._thread: threading.Thread | None = None
-        self._inside: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._running: tuple[threading.Thread, asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def run(self, work: Coroutine[Any, Any, _Found]) -> _Found:
         """What the coroutine returns or raises, in the caller's context.
@@ -46,29 +44,29 @@ class SharedLoop:
 
         loop = self._enter()
         try:
-            loop.call_soon_threadsafe(start, context=copy_context())
+            loop.call_soon_threadsafe(start)  # in the caller's context
             return _wait(done, lambda: loop.call_soon_threadsafe(cancel))
         finally:
             self._leave()
 
     def _enter(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._inside is None:
+            if self._running is None:
                 started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-                self._thread = threading.Thread(target=asyncio.run, args=(_stay(started),), name="salon-judging", daemon=True)
-                self._thread.start()
-                self._inside = started.result()
+                thread = threading.Thread(target=asyncio.run, args=(_stay(started),), name="salon-judging", daemon=True)
+                thread.start()
+                self._running = (thread, *started.result())
             self._n_inside += 1
-            return self._inside[0]
+            return self._running[1]
 
     def _leave(self) -> None:
         with self._lock:
             self._n_inside -= 1
-            if self._n_inside == 0 and self._inside is not None and self._thread is not None:
-                loop, end = self._inside
+            if self._n_inside == 0 and self._running is not None:
+                thread, loop, end = self._running
                 loop.call_soon_threadsafe(end.set)
-                self._thread.join()
-                self._thread = self._inside = None
+                thread.join()
+                self._running = None
 
 
 async def _stay(started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
