@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -27,6 +28,7 @@ from flows.commands import (
 from flows.telling import redaction
 from flows.telling.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoppedError, StoreError
+from tasks.publish.code_version import code_version
 
 EXIT_INTERRUPTED = 130
 PREFECT_AWAY = (
@@ -61,6 +63,27 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "worker": serving_prefect.worker,
     "serve-judge": serving.serve_judge,
 }
+
+
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"salon {version('salon')}, code {code_version()[:12]}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_tell_version,
+            is_eager=True,
+            help="Print the release, and the digest of the code as publications name it.",
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 def _exiting(command: Callable[..., int]) -> Callable[..., None]:

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from flow_support import Said
 
 from rubrics.loading import SHIPPED
+from tasks.publish.code_version import code_version
 
 LINES = [
     {"raw": "Reasoning: all there.\nScore: 4", "context": {}},
@@ -92,3 +94,7 @@ def test_show_prints_the_prompt_and_the_rules(salon: Callable[..., Said]) -> Non
     said = salon("rubrics", "show", "caption")
     assert (SHIPPED / "caption" / "prompt.txt").read_text() in said.out
     assert "where caption_type is brief or detail and the words of output differ" in said.out
+
+
+def test_the_version_names_the_release_and_the_code(salon: Callable[..., Said]) -> None:
+    assert salon("--version").out == f"salon {version('salon')}, code {code_version()[:12]}\n"
