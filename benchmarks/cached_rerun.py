@@ -140,9 +140,10 @@ def opened(arguments: argparse.Namespace) -> Any:
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
     """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
     from schemas.tables import SAMPLES
+    from tasks.staging import stage
     from tasks.store import Lake
 
-    staging = Lake(folder / "lake").stage(SAMPLES)
+    staging = stage(Lake(folder / "lake"), SAMPLES)
     n_prompts = max(1, n_samples // N_CHECKPOINTS // N_IMAGES)
     schema = pl.DataFrame(SAMPLES.schema().empty_table()).schema
     for part, start in enumerate(range(0, n_samples, shard_size)):

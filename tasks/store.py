@@ -1,4 +1,4 @@
-"""The lake: the only reader and writer of its tables. What the tables hold is declared in schemas/tables.py.
+"""The lake: how its tables are laid out, and their only reader. They are written in staging.py and declared in schemas/tables.py.
 
 Layout, below the lake's root: `<table>/<key_name>=<key>/part-00000.parquet`, one file per shard; the completion marker
 in `complete/<table>/<key>.json`, written last, outside the data so that a folder scan meets Parquet files alone;
@@ -8,16 +8,13 @@ A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its workin
 they are fetched as they are asked for (tasks/bucket/).
 """
 
-import json
 import shutil
-import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError, StoreError
@@ -26,18 +23,14 @@ from tasks.bucket.address import is_url, url_of, working_folder
 from tasks.bucket.objects import Bucket
 from tasks.bucket.partitions import (
     bring_parts,
-    bring_staged,
-    commit_staged,
     describe,
     entries_in,
     entries_of,
-    names_staged,
-    put_staged,
     sweep_bucket,
 )
 from tasks.bucket.ranges import PICTURE, bring_slim, has_pictures, opened
 from tasks.bucket.working import bucket_behind, pull, push
-from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_parquet, write_tables
+from tasks.durable import locked, store_error, write_bytes, write_parquet
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -69,13 +62,8 @@ class Lake:
     def __reduce__(self) -> tuple[Callable[[str], "Lake"], tuple[str]]:
         return open_lake, (self.place,)
 
-    def stage(self, table: Table) -> "Staging":
-        """A new place to write a partition's parts, before its key is known."""
-        sweep(self.root / "staging")
-        return Staging(self, table, f"{table.name}-{uuid.uuid4().hex}")
-
     def sweep(self) -> None:
-        """Remove from a bucket what killed runs left staged days ago; from a folder, staging does it."""
+        """Remove from a bucket what killed runs left staged days ago; from a folder, stage() does it."""
         if self.bucket:
             sweep_bucket(self.bucket)
 
@@ -86,7 +74,7 @@ class Lake:
             return marker.is_file()
         found = self.bucket.get(marker.relative_to(self.root).as_posix())
         if found is not None:
-            self._keep_marker(table, key, found[0])
+            self.keep_marker(table, key, found[0])
         return found is not None
 
     def keys(self, table: Table) -> set[str]:
@@ -192,7 +180,7 @@ class Lake:
                 raise CorruptLakeError(f"{path} is missing or not {entry['n_bytes']} bytes long; delete {marker} and run again")
         return paths
 
-    def _keep_marker(self, table: Table, key: str, content: bytes, staged: Path | None = None) -> None:
+    def keep_marker(self, table: Table, key: str, content: bytes, staged: Path | None = None) -> None:
         """Keep a marker of the bucket here. Files kept under an earlier marker go; `staged` ones that it names are kept."""
         marker, folder = self.marker(table, key), self.partition(table, key)
         with store_error(f"writing {marker}"), locked(self.root, f"{table.name}-{key}"):
@@ -205,90 +193,6 @@ class Lake:
                 if own.is_file() and describe(own) == entry:
                     own.rename(folder / own.name)
             write_bytes(content, marker, self.root / "staging")
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """Parts being written. Every part is durable when write_part returns; commit() makes them the partition at once.
-
-    In a lake on a bucket, that is where parts are durable: any machine may write them, and any commit them.
-    """
-
-    lake: Lake
-    table: Table
-    name: str
-
-    @property
-    def folder(self) -> Path:
-        """Where this machine's parts are."""
-        return self.lake.root / "staging" / self.name
-
-    def write_part(self, index: int, frame: pl.DataFrame | pa.Table) -> int:
-        """Write part `index` (rows in the order given) and return its number of rows."""
-        return self.write_tables(index, [frame])
-
-    def write_tables(self, index: int, frames: Iterable[pl.DataFrame | pa.Table]) -> int:
-        """The same from its rows as they come, one frame in memory at a time."""
-        path = self.folder / part_name(index)
-        tables = (conform(frame, self.table) for frame in frames)
-        n_rows = write_tables(tables, self.table.schema(), path, self.folder / "unfinished")
-        if self.lake.bucket:
-            put_staged(self.lake.bucket, self.lake.root, path)
-        return n_rows
-
-    def part_paths(self) -> Iterator[Path]:
-        """The parts written so far, in order."""
-        if self.lake.bucket:
-            bring_staged(self.lake.bucket, self.lake.root, self.folder)
-        yield from sorted(self.folder.glob("part-*.parquet"))
-
-    def part_path(self, index: int) -> Path:
-        """The file of one part that was written. No other is fetched."""
-        if self.lake.bucket:
-            bring_staged(self.lake.bucket, self.lake.root, self.folder, only=part_name(index))
-        return self.folder / part_name(index)
-
-    def part_names(self) -> list[str]:
-        """The names of the parts written so far, in order. None is fetched."""
-        if self.lake.bucket:
-            return names_staged(self.lake.bucket, self.lake.root, self.folder)
-        return sorted(path.name for path in self.folder.glob("part-*.parquet"))
-
-    def commit(self, key: str) -> str:
-        """Move the parts to their partition and write its marker; where the partition is complete already, drop them."""
-        if self.lake.bucket:
-            return self._commit_to(self.lake.bucket, key)
-        lock = f"{self.table.name}-{key}"
-        with store_error(f"committing {self.table.name} {key[:12]}"), locked(self.lake.root, lock):
-            if self.lake.is_complete(self.table, key):
-                self.discard()
-                return key
-            target = self.lake.partition(self.table, key)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
-            entries = [describe(path) for path in self.part_paths()]
-            _take_place(self.folder, target)
-            fsync_folder(target.parent)
-            write_bytes(
-                json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
-            )
-        return key
-
-    def _commit_to(self, bucket: Bucket, key: str) -> str:
-        lake = self.lake
-        if not lake.is_complete(self.table, key):
-            marker = lake.marker(self.table, key)
-            content = commit_staged(bucket, lake.root, self.folder, lake.partition(self.table, key), marker)
-            lake._keep_marker(self.table, key, content, self.folder)  # noqa: SLF001
-        self.discard()
-        return key
-
-    def discard(self) -> None:
-        """Remove what was staged."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if self.lake.bucket:
-            self.lake.bucket.delete(one.path for one in self.lake.bucket.below(f"staging/{self.name}"))
 
 
 def open_lake(place: str, folder: Path | None = None) -> Lake:
@@ -312,15 +216,3 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
 def part_name(index: int) -> str:
     """The file name of a part."""
     return f"part-{index:05d}.parquet"
-
-
-def _take_place(staged: Path, target: Path) -> None:
-    """Rename a staged folder into place. A target without a marker is a leftover of a killed run: it is replaced."""
-    fsync_folder(staged)
-    if target.exists():
-        aside = staged.with_name(f"{staged.name}.leftover")
-        target.rename(aside)
-        staged.rename(target)
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        staged.rename(target)

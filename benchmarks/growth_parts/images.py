@@ -31,6 +31,7 @@ from schemas.tables import SAMPLES
 from tasks.ingest import decoding
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import ingest, open_and_write_shard
+from tasks.staging import stage
 from tasks.store import Lake
 
 N_BYTES, SIDE_PX, N_FILES, N_ROUNDS = 150_000, 768, 400, 5
@@ -60,7 +61,7 @@ def _rate(folder: Path, kind: Callable[..., Sample]) -> dict[str, object]:
     texts = dict.fromkeys(SAMPLE_TEXTS, "a photo of a bench")
     paths = sorted((folder / "large").iterdir())
     samples = [kind("s", path.name, "m", "c", texts, image_path=path.name) for path in paths]
-    staging = Lake(folder / "lake").stage(SAMPLES)
+    staging = stage(Lake(folder / "lake"), SAMPLES)
     open_and_write_shard(staging, 0, samples[:3], folder / "large")
     rounds: list[tuple[float, float]] = []
     for part in range(N_ROUNDS):

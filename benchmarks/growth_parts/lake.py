@@ -14,7 +14,8 @@ from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, Table
 from tasks.judge.planning import PlannedPart
-from tasks.store import Lake, Staging
+from tasks.staging import Staging, stage
+from tasks.store import Lake
 
 N_CHECKPOINTS, N_IMAGES, CATEGORIES = 40, 4, ("single_object", "two_object", "counting", "colors", "position", "color_attr")
 IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64}
@@ -43,7 +44,7 @@ def write_lake(folder: Path, n_judgements: int, rubric_id: str, shard_size: int)
     """Pictures of N_CHECKPOINTS checkpoints, N_IMAGES of each prompt; one reply in a hundred is no answer."""
     rubric = find_rubrics([rubric_id], [SHIPPED])[rubric_id]
     lake = Lake(folder)
-    stagings = {table: lake.stage(table) for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES)}
+    stagings = {table: stage(lake, table) for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES)}
     n_prompts = max(1, n_judgements // N_CHECKPOINTS // N_IMAGES)
     draw = np.random.default_rng(1)
     for part, start in enumerate(range(0, n_judgements, shard_size)):

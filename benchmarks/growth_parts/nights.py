@@ -35,6 +35,7 @@ from tasks.durable import write_parquet
 from tasks.publish.publication import publish
 from tasks.publish.reading import Publication, find_publication, load_cells
 from tasks.publish.runs import runs
+from tasks.staging import stage
 
 NAME, FIRST, MODEL = "year", date(2026, 1, 1), "demo-painter"
 NIGHT_NOISE = 0.026  # of a mean on a scale of ten, as in docs/nights.md: nights of equal numbers are no nights
@@ -114,7 +115,7 @@ def copy_night(template: Template, number: int) -> None:
     ids = template.publication.provenance()["identities"] | {key: _digest(key, number) for key in set(HELD.values())}
     said = template.publication.provenance() | {"identities": ids}
     for table, parts in template.parts.items():
-        staging = lake.stage(table)
+        staging = stage(lake, table)
         for index, part in enumerate(parts):
             staging.write_part(index, _redated(part, old, new, run_date))
         staging.commit(ids[HELD[table]])

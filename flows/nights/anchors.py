@@ -20,6 +20,7 @@ from tasks.durable import write_bytes
 from tasks.ingest.identity import dataset_id, packed, sample_id
 from tasks.judge.anchors import as_role
 from tasks.publish.reading import current
+from tasks.staging import stage
 
 N_LEVELS = 3
 """Within a category anchors are taken alike from the low, middle and high third of its scores: a judge may change at one end."""
@@ -62,7 +63,7 @@ def freeze(run: OpenedRun, n: int, *, is_anew: bool = False) -> AnchorSet:
             f"publication {publication.publication_id[:12]} has no sample that every judge scored; nothing to freeze"
         )
     rows = _rows(run, ids["dataset_id"], chosen)
-    staging = run.lake.stage(SAMPLES)
+    staging = stage(run.lake, SAMPLES)
     try:
         staging.write_part(0, pa.Table.from_pylist(rows, schema=SAMPLES.schema()))
         key = staging.commit(dataset_id([packed(row["sample_id"] for row in rows)]))

@@ -23,7 +23,7 @@ from tasks.judge.planning import PlannedPart, is_planned, new_stagings, staged_j
 from tasks.judge.prefect_tasks import plan_questions, take_replies
 from tasks.judge.recorded import ImportResult, import_replies
 from tasks.judge.snapshot import Taken, TakenPart, note, snapshot_id, still_holds
-from tasks.store import Staging
+from tasks.staging import Staging, stage
 from tasks.validate.parse import reading_id
 from tasks.validate.prefect_tasks import read_replies
 
@@ -50,7 +50,7 @@ def ingest(
 ) -> IngestResult:
     """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`."""
     reporter.start("ingest", 0)
-    staging = run.lake.stage(SAMPLES)
+    staging = stage(run.lake, SAMPLES)
 
     def calls() -> Iterator[dict[str, Any]]:
         for shard in find_shards(run.benchmark, checkpoints):
@@ -163,7 +163,7 @@ def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Repo
     if before is not None:
         return before.snapshot_id
     reporter.start("snapshot", len(planned.parts))
-    staging = run.lake.stage(REPLIES)
+    staging = stage(run.lake, REPLIES)
     common = {"lake": run.lake, "plan_id": planned.plan_id, "ledger_url": run.ledger_url, "staging": staging}
     found: list[TakenPart] = []
     try:
@@ -189,7 +189,7 @@ def read(run: OpenedRun, planned: Plan, snapshot: str, code: str, fan_out: FanOu
     if run.lake.is_complete(SCORES, key):
         return key
     reporter.start("read", len(planned.parts))
-    staging = run.lake.stage(SCORES)
+    staging = stage(run.lake, SCORES)
     common = {"lake": run.lake, "plan_id": planned.plan_id, "snapshot_id": snapshot, "rubrics": run.rubrics, "staging": staging}
     try:
         some = _indices(planned)

@@ -33,6 +33,7 @@ from tasks.publish.verifying import (
     read_provenance,
 )
 from tasks.publish.verifying_rows import Difference, compare_rows
+from tasks.staging import stage
 from tasks.store import Lake
 from tasks.validate.parse import parse_part, reading_id
 
@@ -156,7 +157,7 @@ def _verify_scores(verdict: Verdict, run: OpenedRun, ids: dict[str, str], stored
     """Every reply read again, held against the stored scores."""
     derived = reading_id(ids["snapshot_id"], run.rubrics, ids["code_version"])
     verdict.differences += _identity("reading_id", ids["reading_id"], derived)
-    staging, n_rows = run.lake.stage(SCORES), 0
+    staging, n_rows = stage(run.lake, SCORES), 0
     for path in run.lake.parts(REQUESTS, ids["plan_id"]):
         index = int(path.stem.removeprefix("part-"))
         replies = run.lake.read_part(REPLIES, ids["snapshot_id"], index)

@@ -8,7 +8,7 @@ from schemas.records import Sample
 from tasks.ingest.samples import open_and_write_shard
 from tasks.ingest.settling import ShardResult
 from tasks.prefect_options import OPTIONS
-from tasks.store import Staging
+from tasks.staging import Staging
 
 
 class SampleList:

@@ -20,7 +20,8 @@ from tasks.ingest.readers import read
 from tasks.ingest.settling import ShardResult, settled, write_part
 from tasks.ingest.shards import open_shard, shards
 from tasks.ingest.sources import expand
-from tasks.store import Lake, Staging, part_name
+from tasks.staging import Staging, stage
+from tasks.store import Lake, part_name
 
 __all__ = [
     "IngestResult",
@@ -67,7 +68,7 @@ def ingest(
 
     Raises SourceError where a source cannot be read, lacks a column or has no rows. The same data gives the same id.
     """
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     try:
         results: list[ShardResult] = []
         for shard in find_shards(benchmark, checkpoints):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
 from tasks.ingest.shards import as_duplicate
-from tasks.store import Staging
+from tasks.staging import Staging
 
 
 @dataclass(frozen=True, slots=True)

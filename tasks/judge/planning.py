@@ -10,8 +10,9 @@ from schemas.benchmark import Judge
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.judge.plan import PLAN_COLUMNS, Planned, Planner
 from tasks.judge.plan_checks import keep_first
+from tasks.staging import Staging, stage
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake, Staging
+from tasks.store import Lake
 
 ROWS_AT_ONCE = 50_000
 """Samples planned together, whole parts at a time: some 200 MB."""
@@ -72,7 +73,7 @@ def staged_judgements(staging: Staging) -> pl.LazyFrame:
 
 def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
     """Places for a plan's judgements and requests."""
-    return lake.stage(JUDGEMENTS), lake.stage(REQUESTS)
+    return stage(lake, JUDGEMENTS), stage(lake, REQUESTS)
 
 
 def together(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:

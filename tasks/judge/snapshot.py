@@ -14,8 +14,9 @@ from tasks.durable import write_bytes
 from tasks.judge.keys import canonical_json
 from tasks.judge.ledger import Ledger
 from tasks.judge.planning import PlannedPart, together
+from tasks.staging import Staging
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake, Staging
+from tasks.store import Lake
 
 _ASKED = ["request_key", "judge_model"]
 

@@ -7,8 +7,9 @@ from prefect import task
 from rubrics.model import Rubric
 from schemas.tables import REPLIES, REQUESTS
 from tasks.prefect_options import OPTIONS
+from tasks.staging import Staging
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake, Staging
+from tasks.store import Lake
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
 from tasks.validate.verdicts import checked
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from rubrics.model import Rubric
 from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
 from tasks.durable import sha256_of_file, write_bytes
+from tasks.staging import stage
 from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 from tasks.validate.checks import ValidationResult, validate
@@ -84,7 +85,7 @@ def _kept(lake: Lake, result: ValidationResult) -> str:
     content = result.checks.write_json() + result.quarantine.write_json()
     key = hashlib.sha256(content.encode()).hexdigest()
     for table, frame in ((CHECKS, result.checks), (QUARANTINE, result.quarantine)):
-        staging = lake.stage(table)
+        staging = stage(lake, table)
         staging.write_part(0, frame)
         staging.commit(key)
     return key

@@ -17,6 +17,7 @@ from tasks.aggregate.cells import cells
 from tasks.aggregate.drift_series import ANCHORS, anchor_cells, night_series
 from tasks.publish.publication import publish
 from tasks.publish.runs import record_run
+from tasks.staging import stage
 from tasks.store import Lake
 
 FIRST = date(2026, 1, 1)
@@ -138,7 +139,7 @@ def publish_night(root, make_frames, asked, night, rows, attempt=0):
     judgements, scores = make_frames(rows, asked)
     day, key = FIRST + timedelta(night), f"{attempt}{night:063d}"
     for table, frame in ((JUDGEMENTS, judgements), (SCORES, scores)):
-        staging = Lake(root).stage(table)
+        staging = stage(Lake(root), table)
         staging.write_part(0, frame)
         staging.commit(key)
     whole = cells(

@@ -11,7 +11,8 @@ from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import CHECKS, RUNS
 from tasks.bucket.partitions import sweep_bucket
 from tasks.publish.runs import record_run, runs
-from tasks.store import Lake, Staging, open_lake
+from tasks.staging import Staging, stage
+from tasks.store import Lake, open_lake
 
 
 def _checks(n_rows, first=0):
@@ -24,7 +25,7 @@ def _checks(n_rows, first=0):
 
 
 def _write(lake, key, *sizes):
-    staging = lake.stage(CHECKS)
+    staging = stage(lake, CHECKS)
     for index, size in enumerate(sizes):
         staging.write_part(index, _checks(size, first=sum(sizes[:index])))
     return staging.commit(key)
@@ -39,7 +40,7 @@ def _fetched(lake):
 
 
 def test_parts_of_several_machines_are_one_partition_and_a_worker_fetches_its_own_alone(machine, objects):
-    one = machine("one").stage(CHECKS)
+    one = stage(machine("one"), CHECKS)
     other = Staging(machine("other"), CHECKS, one.name)
     one.write_part(0, _checks(3))
     other.write_part(1, _checks(2, first=3))
@@ -90,7 +91,7 @@ def test_what_was_kept_under_an_earlier_marker_is_not_believed(machine, objects)
     assert _all(reader, "k")[0] == "check 0000"
     for name in objects.names("c"):
         del objects[name]
-    staging = machine("two").stage(CHECKS)
+    staging = stage(machine("two"), CHECKS)
     staging.write_part(0, _checks(3, first=7))
     staging.commit("k")
     reader.marker(CHECKS, "k").unlink()
@@ -128,7 +129,7 @@ def test_a_marker_that_salon_did_not_write_is_refused(machine, objects, content)
 
 def test_the_working_folder_may_go_at_any_time(machine):
     lake = machine("one")
-    staging = lake.stage(CHECKS)
+    staging = stage(lake, CHECKS)
     staging.write_part(0, _checks(3))
     shutil.rmtree(lake.root)
     staging.write_part(1, _checks(2, first=3))
@@ -139,7 +140,7 @@ def test_the_working_folder_may_go_at_any_time(machine):
 
 
 def test_a_lake_is_sent_to_another_machine_by_its_address(machine, url, tmp_path, monkeypatch):
-    sent = pickle.dumps(machine("one").stage(CHECKS))
+    sent = pickle.dumps(stage(machine("one"), CHECKS))
     monkeypatch.setenv("SALON_CACHE", str(tmp_path / "there"))
     there = pickle.loads(sent)
     assert there.lake.place == url
@@ -150,7 +151,7 @@ def test_a_lake_is_sent_to_another_machine_by_its_address(machine, url, tmp_path
 def test_leftovers_are_swept_when_old_and_living_stagings_stay(machine, objects):
     lake = machine("one")
     for _ in range(2):
-        lake.stage(CHECKS).write_part(0, _checks(1))
+        stage(lake, CHECKS).write_part(0, _checks(1))
     lake.sweep()
     assert len(objects.names("staging")) == 2
     assert lake.bucket is not None

@@ -12,6 +12,7 @@ from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.publish.folders import MANIFEST, POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
+from tasks.staging import stage
 
 DAY = date(2026, 11, 3)
 HOME = "publish/v1/nightly"
@@ -141,7 +142,7 @@ def test_notes_of_nights_are_those_of_the_bucket(machine, objects):
 
 def test_another_machine_fetches_what_nights_said_and_not_the_nights(machine, objects, small_cells, put, name_digest):
     for table in (JUDGEMENTS, SCORES):
-        staging = machine("one").stage(table)
+        staging = stage(machine("one"), table)
         staging.write_part(0, pl.DataFrame(table.schema().empty_table()))
         staging.commit("a" * 64)
     said = {"identities": {"plan_id": "a" * 64, "reading_id": "a" * 64}, "min_coverage": 0.9, "rubrics": {}}

@@ -13,7 +13,7 @@ from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES
 from tasks.ingest.samples import finish, open_and_write_shard
 from tasks.publish.report.pictures import thumbnails_of
-from tasks.store import Staging
+from tasks.staging import Staging, stage
 
 N_PARTS, N_ROWS = 3, 150  # a part has row groups of 64
 SIDE_PX = 64  # noise, which nothing compresses: 12 kB
@@ -40,7 +40,7 @@ def _picture(number):
 
 def _staged(lake, tmp_path):
     """The data set's parts staged by `lake`'s machine, and what its shards say."""
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     return staging, [open_and_write_shard(staging, part, _samples(part), tmp_path) for part in range(N_PARTS)]
 
 

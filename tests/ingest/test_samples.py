@@ -19,6 +19,7 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import find_shards, finish, ingest, open_and_write_shard, open_shard, sample_id, shards
+from tasks.staging import stage
 from tasks.store import Lake
 
 OK = SampleStatus.OK
@@ -207,7 +208,7 @@ def test_shards_may_be_written_in_any_order_by_threads_and_again(tmp_path, bench
         (tmp_path / f"{index}.png").write_bytes(picture(index % 3))
     source = write_manifest(tmp_path, [{"image": f"{index}.png", "prompt": "p"} for index in range(7)])
     benchmark = benchmark_of(source, shard_size=2)
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     found = list(find_shards(benchmark))
     pickle.dumps(found)  # a shard can be handed to another process
     order = [*reversed(found), found[1]]
@@ -220,7 +221,7 @@ def test_shards_may_be_written_in_any_order_by_threads_and_again(tmp_path, bench
 def test_a_part_that_is_not_there_is_noticed(tmp_path, benchmark_of, lake):
     source = write_manifest(tmp_path, [{"image": None, "prompt": str(index)} for index in range(3)])
     found = list(find_shards(benchmark_of(source, shard_size=1)))
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     results = [open_and_write_shard(staging, one.index, one.samples, one.root) for one in (found[0], found[2])]
     with pytest.raises(StoreError, match="2 parts"):
         finish(staging, results)  # a result is missing
@@ -274,7 +275,7 @@ def test_a_manifest_that_stops_half_way_leaves_no_dataset(tmp_path, benchmark_of
 def test_texts_come_through_unchanged(tmp_path_factory, texts):
     samples = [replace(SAMPLE, source_key=str(n), seed=n, texts={**SAMPLE.texts, "text": text}) for n, text in enumerate(texts)]
     lake = Lake(tmp_path_factory.mktemp("lake"))
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     result = open_and_write_shard(staging, 0, samples, lake.root)
     assert lake.scan(SAMPLES, finish(staging, [result]).dataset_id).collect()["text"].to_list() == texts
 

@@ -19,6 +19,7 @@ from schemas.benchmark import Judge
 from schemas.records import SAMPLE_TEXTS
 from schemas.tables import SAMPLES
 from tasks.judge.ledger import Ledger
+from tasks.staging import stage
 from tasks.store import Lake
 from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 
@@ -243,7 +244,7 @@ def make_samples() -> Callable[..., pl.DataFrame]:
 def store_samples(tmp_path: Path) -> Callable[[pl.DataFrame], tuple[Lake, str]]:
     def store(samples: pl.DataFrame) -> tuple[Lake, str]:
         lake = Lake(tmp_path / "lake")
-        staging = lake.stage(SAMPLES)
+        staging = stage(lake, SAMPLES)
         staging.write_part(0, samples)
         return lake, staging.commit("1" * 64)
 

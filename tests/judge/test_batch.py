@@ -40,6 +40,7 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric
 from tasks.judge.shard import judge_shard
 from tasks.judge.snapshot import snapshot_part
+from tasks.staging import stage
 from tasks.store import Lake
 
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
@@ -242,7 +243,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[Planne
     forkserver.ensure_running()
     lake = Lake(tmp_path_factory.mktemp("batch") / "lake")
     scenes = list(islice(painted_scenes(seed=3), 0, N_SAMPLES * 7, 7))
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     for index in range(2):
         staging.write_part(index, samples(scenes[index::2], first=index))
     staging.commit(DATASET)

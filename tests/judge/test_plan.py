@@ -21,6 +21,7 @@ from tasks.judge.keys import DIGEST_SLOT
 from tasks.judge.plan import IMAGE_STATUSES, plan_part
 from tasks.judge.plan_checks import check_something_to_ask, keep_first, plan_id, summarise
 from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric, staged_judgements
+from tasks.staging import stage
 from tasks.store import Lake
 
 JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
@@ -291,7 +292,7 @@ def test_structured_output_that_cannot_be_is_said(
 
 def _stored(tmp_path: Path, *parts: pl.DataFrame) -> Lake:
     lake = Lake(tmp_path)
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     for index, part in enumerate(parts):
         staging.write_part(index, part)
     staging.commit("1" * 64)

@@ -22,6 +22,7 @@ from tasks.judge.plan import plan_part
 from tasks.judge.recorded import ImportResult, import_replies
 from tasks.judge.recorded_files import CannotRebuildError, rebuild
 from tasks.judge.snapshot import part_digest, snapshot_part
+from tasks.staging import stage
 from tasks.store import Lake
 
 
@@ -72,7 +73,7 @@ def recorded(
     }  # fmt: skip
     judge = Benchmark.model_validate(benchmark).judges[0]
     judgements, requests = plan_part(samples, replace(rubric, messages=()), judge)
-    staging = lake.stage(JUDGEMENTS)
+    staging = stage(lake, JUDGEMENTS)
     staging.write_part(0, judgements)
     staging.commit("2" * 64)
     return Import(lake, dataset_id, requests, judgements, ledger, tmp_path, benchmark)
@@ -282,7 +283,7 @@ def test_a_lost_ledger_is_refilled_from_the_lake(recorded: Import, tmp_path: Pat
     )
     recorded.ledger.store([asked, replace(asked, ask_index=1, text="again")])
     before = snapshot_part(recorded.ledger, recorded.requests)
-    staging = recorded.lake.stage(REPLIES)
+    staging = stage(recorded.lake, REPLIES)
     staging.write_part(0, before)
     staging.commit("3" * 64)
     recorded.ledger = Ledger(f"sqlite:///{tmp_path}/new.db")

@@ -23,6 +23,7 @@ from tasks.judge.ledger import Ledger
 from tasks.judge.plan import plan_part
 from tasks.judge.shard import PartPictures, judge_shard
 from tasks.judge.snapshot import part_digest, snapshot_id, snapshot_part
+from tasks.staging import stage
 from tasks.store import Lake
 
 
@@ -91,7 +92,7 @@ def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_n
     images[2]["path"] = "renamed.png"
     changed = stored.samples(6, image=images, image_sha256=[sha256(image["bytes"]).hexdigest() for image in images])
     lake = Lake(lake.root.with_name("second"))
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     staging.write_part(0, changed)
     staging.commit(dataset_id)
     outcome = judge_shard(lake, dataset_id, 0, plan_part(changed, rubric, judge)[1], rubric, judge, LIMITS, url)

@@ -31,6 +31,7 @@ from tasks.judge.snapshot import (
     still_holds,
     take_parts,
 )
+from tasks.staging import stage
 from tasks.store import Lake
 
 PLAN = "9" * 64
@@ -42,7 +43,7 @@ def planned(tmp_path: Path, make_samples: Callable[..., pl.DataFrame], rubric: R
     """A lake with a plan of 12 requests in three parts, the second one empty; and the parts."""
     requests = plan_part(make_samples(12), rubric, JUDGE)[1]
     lake, parts = Lake(tmp_path / "lake"), [requests[:5], requests[:0], requests[5:]]
-    staging = lake.stage(REQUESTS)
+    staging = stage(lake, REQUESTS)
     for index, part in enumerate(parts):
         staging.write_part(index, part)
     staging.commit(PLAN)
@@ -75,7 +76,7 @@ def parts_of(parts: list[pl.DataFrame]) -> list[PlannedPart]:
 def test_parts_taken_together_are_the_parts_taken_alone(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> None:
     lake, parts = planned
     store(url, *(reply(key, str(n)) for n, key in enumerate(parts[2]["request_key"])), reply(parts[0]["request_key"][0]))
-    staging = lake.stage(REPLIES)
+    staging = stage(lake, REPLIES)
     taken = take_parts(lake, PLAN, [0, 1, 2], url, staging)
     key = staging.commit(snapshot_id(part.digest for part in taken))
     with Ledger(url) as ledger:
@@ -110,7 +111,7 @@ def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, Tak
     with Ledger(url) as ledger:
         state = ledger.state()
     assert state is not None
-    staging = lake.stage(REPLIES)
+    staging = stage(lake, REPLIES)
     taken = take_parts(lake, PLAN, [0, 1, 2], url, staging)
     found = Taken(staging.commit(snapshot_id(part.digest for part in taken)), state, is_answered=False)
     note(lake, PLAN, found)

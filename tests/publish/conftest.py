@@ -15,6 +15,7 @@ from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.aggregate.cells import cells
 from tasks.publish.publication import Published, publish
+from tasks.staging import stage
 from tasks.store import Lake
 
 RUN_DATE = date(2026, 11, 3)
@@ -114,7 +115,7 @@ def _add_reply(found: dict[str, Any], common: dict[str, Any], index: int) -> Non
 def small_lake(tmp_path: Path) -> SmallLake:
     """Nine judgements of one model: eight with a reply, one that could not be asked; written as two parts."""
     lake, asked = Lake(tmp_path / "lake"), rubric()
-    staged = {t: lake.stage(t) for t in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
+    staged = {t: stage(lake, t) for t in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
     for part, indices in enumerate((range(5), range(5, len(JUDGED)))):
         rows = [rows_of(index) for index in indices]
         for table, staging in staged.items():

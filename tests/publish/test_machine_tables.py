@@ -14,6 +14,7 @@ from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCHEMA_VERSION, SCORES
 from tasks.publish import machine_tables
 from tasks.publish.machine_tables import changed_tables
 from tasks.publish.runs import record_run
+from tasks.staging import stage
 from tasks.store import Lake
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
@@ -75,7 +76,7 @@ def test_the_pointer_and_the_manifest_reach_them(small_lake, placed):
 def test_the_size_of_parts_in_the_lake_changes_no_byte(small_lake, placed, put, tmp_path, name_digest):
     other = Lake(tmp_path / "other")
     for table, key in ((SAMPLES, "dataset"), (JUDGEMENTS, "plan"), (SCORES, "reading")):
-        staging, rows = other.stage(table), small_lake.lake.scan(table, name_digest(key)).collect()
+        staging, rows = stage(other, table), small_lake.lake.scan(table, name_digest(key)).collect()
         for index in range(rows.height):
             staging.write_part(index, rows[index : index + 1])
         staging.commit(name_digest(key))

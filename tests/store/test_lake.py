@@ -12,6 +12,7 @@ import pytest
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import CHECKS, SAMPLES
 from tasks.durable import write_bytes
+from tasks.staging import stage
 from tasks.store import Lake
 
 
@@ -30,7 +31,7 @@ def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:
 
 
 def _write(lake: Lake, key: str, *sizes: int) -> None:
-    staging = lake.stage(CHECKS)
+    staging = stage(lake, CHECKS)
     for index, size in enumerate(sizes):
         staging.write_part(index, _checks(size, first=100 * index))
     staging.commit(key)
@@ -53,7 +54,7 @@ def test_the_folder_of_a_partition_holds_parquet_files_alone(tmp_path: Path) -> 
 
 def test_what_is_staged_is_not_there_before_the_commit(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    lake.stage(CHECKS).write_part(0, _checks(1))
+    stage(lake, CHECKS).write_part(0, _checks(1))
     assert not lake.is_complete(CHECKS, "k")
     with pytest.raises(StoreError, match="run the benchmark again"):
         lake.parts(CHECKS, "k")
@@ -89,7 +90,7 @@ def test_a_damaged_part_is_named(tmp_path: Path, damage) -> None:
 
 def test_an_empty_partition_is_complete_and_its_marker_says_so(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    lake.stage(CHECKS).commit("k")
+    stage(lake, CHECKS).commit("k")
     assert json.loads(lake.marker(CHECKS, "k").read_bytes()) == {"parts": []}
 
 
@@ -106,7 +107,7 @@ def test_pictures_are_stored_uncompressed_in_small_row_groups(tmp_path: Path) ->
         "sample_id": "0" * 64, "source": "s", "source_key": "k", "model": "m", "checkpoint": "c", "status": "ok",
         "image": {"bytes": b"x" * 1000, "path": "x.png"},
     }  # fmt: skip
-    staging = lake.stage(SAMPLES)
+    staging = stage(lake, SAMPLES)
     frame = pl.DataFrame([row] * 130, schema_overrides={"image": pl.Struct({"bytes": pl.Binary, "path": pl.String})})
     staging.write_part(0, frame)
     staging.commit("d")
@@ -127,17 +128,17 @@ def test_an_unwritable_place_is_a_store_error_that_says_what_to_do(tmp_path: Pat
 
 def test_leftovers_of_killed_runs_are_swept_and_young_ones_stay(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    old, young = lake.stage(CHECKS), lake.stage(CHECKS)
+    old, young = stage(lake, CHECKS), stage(lake, CHECKS)
     for staging in (old, young):
         staging.write_part(0, _checks(1))
     os.utime(old.folder, (0, 0))
-    lake.stage(CHECKS)
+    stage(lake, CHECKS)
     assert [path.name for path in (tmp_path / "staging").iterdir()] == [young.folder.name]
 
 
 def test_two_processes_that_commit_the_same_partition_leave_one_whole(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    stagings = [lake.stage(CHECKS) for _ in range(8)]
+    stagings = [stage(lake, CHECKS) for _ in range(8)]
     for staging in stagings:
         staging.write_part(0, _checks(200))
     with ThreadPoolExecutor(8) as pool:

@@ -15,6 +15,7 @@ import pytest
 
 from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.staging import stage
 from tasks.store import Lake
 from tasks.validate.checks import ValidationResult, validate
 
@@ -161,7 +162,7 @@ def write_lake(root: Path, rows: Rows) -> Lake:
     for name, table in TABLES.items():
         frame = pl.from_arrow(_arrow(rows[name], table))
         assert isinstance(frame, pl.DataFrame)
-        staging = lake.stage(table)
+        staging = stage(lake, table)
         half = frame.height // 2
         for index, part in enumerate((frame[:half], frame[half:])):
             staging.write_part(index, part)

@@ -21,6 +21,7 @@ from tasks.aggregate.published import Run, aggregated
 from tasks.publish.publication import Published, publish
 from tasks.publish.report.gallery import Gallery, gallery_of
 from tasks.publish.report.page import report_page
+from tasks.staging import stage
 from tasks.store import Lake
 
 RUN_DATE = date(2026, 11, 3)
@@ -224,7 +225,7 @@ def make(root: Path, world: World, benchmark: str = "nightly") -> Made:
     lake, frames = Lake(root), {}
     for (table, rows), key in zip(_rows(world).items(), ("dataset_id", "plan_id", "snapshot_id", "reading_id"), strict=True):
         frames[table] = _frame(table, rows)
-        staging = lake.stage(table)
+        staging = stage(lake, table)
         staging.write_part(0, frames[table])
         staging.commit(IDS[key])
     run = Run(
