@@ -1,13 +1,14 @@
 """`salon verify`: what is printed of a verdict. What is verified is flows/verification/verifying.py."""
 
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 from rich.text import Text
 
@@ -41,7 +42,8 @@ def verify(
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
         said = {"publication": folder.name, "is_verified": verdict.is_verified, "steps": verdict.steps}
-        print(orjson.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}).decode())
+        # In ASCII: a file name of the folder may be no text in UTF-8.
+        print(json.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}, default=asdict))
     else:
         _print(Console(soft_wrap=True, highlight=False), verdict, limit)
     return 0 if verdict.is_verified else 1

@@ -8,9 +8,10 @@ import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-# A terminal obeys them; each is shown as one sign instead. A line feed, and a tab that rich has made spaces of, stay.
+# A terminal obeys them; each is shown as one sign instead. A line feed, and a tab that rich has made spaces of, stay. Halves of
+# characters, which file names may hold, no stream takes.
 _OBEYED = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
-_OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+_OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)], 0xFFFD)
 
 
 def printable(text: str) -> str:

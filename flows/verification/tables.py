@@ -94,7 +94,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     stored.bring_as_it_is(table, key)
     try:
         entries = json.loads(stored.marker(table, key).read_bytes())["parts"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return [Difference(table.name, key, "", "a whole partition", "it is not in the lake, or its marker is broken")], 0
     found: list[Difference] = []
     there: list[dict[str, object]] = []

@@ -38,6 +38,8 @@ from tasks.store import Lake
 from tasks.validate.parse import parse_part, reading_id
 
 LAYERS = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
+_BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)
+"""What reading and using a file raises that holds something else than it should."""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,11 @@ def verify(folder: Path, lake: Lake, reporter: Reporter, file: Path | None = Non
         verdict.differences.append(Difference(PROVENANCE, "", "", "no provenance that can be read", "what it was made from"))
         return verdict
     with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
-        published = open_published(folder, said, Path(temporary) / "lake", file, rubrics)
+        try:
+            published = open_published(folder, said, Path(temporary) / "lake", file, rubrics)
+        except _BROKEN as error:  # not InputError: that is of what the user named
+            verdict.differences.append(Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
+            return verdict
         verdict.differences += published.differences
         if published.ids["code_version"] != code_version():
             verdict.notes.append(
@@ -196,6 +202,9 @@ def _tried(verdict: Verdict, place: str) -> Iterator[None]:
     """A changed lake may hold anything: what stops a stage is a difference, and the stages after it are tried all the same."""
     try:
         yield
-    except (SalonError, ValueError, TypeError, LookupError, OSError, pl.exceptions.PolarsError) as error:
-        said = " ".join(str(error).split())[:300]
-        verdict.differences.append(Difference(place, "", "", "as published", f"cannot be made again: {said}"))
+    except (SalonError, *_BROKEN) as error:
+        verdict.differences.append(Difference(place, "", "", "as published", f"cannot be made again: {_one_line(error)}"))
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]

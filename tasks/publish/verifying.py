@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from schemas.errors import InputError
 from schemas.fields import DIGEST_LENGTH
 from schemas.tables import TABLES
-from tasks.bucket.working import bring, pull
+from tasks.bucket.working import pull
 from tasks.durable import sha256_of_file
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
@@ -126,8 +126,12 @@ def compare_trees(published: Path, lake_root: Path, derived_root: Path) -> Itera
     """The tables for machines whose bytes are not those the publication lists, against the same tables made again."""
     if not (published / LISTING).is_file():
         return  # published before there were any
-    for file in (read_json(published / LISTING) or {}).get("files", []):
-        bring(tables_folder(lake_root).parent / file["path"])
+    home = tables_folder(lake_root).parent
+    listed = {home / file["path"] for file in (read_json(published / LISTING) or {}).get("files", [])}
+    for folder in sorted({path.parent for path in listed}):
+        pull(lake_root, folder.relative_to(lake_root).as_posix())
+        for path in sorted({*folder.iterdir()} - listed if folder.is_dir() else ()):  # readers glob: every file's rows are shown
+            yield Difference(LISTING, "", path.relative_to(home).as_posix(), NOTHING, "a file beside those it lists")
     for place in changed_tables(lake_root, published):
         mine, again = (tables_folder(root).parent / place for root in (lake_root, derived_root))
         if not mine.is_file():
@@ -182,5 +186,8 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
     said = read_json(folder / PROVENANCE) or {}
     identities = said.get("identities")
     wanted = ("dataset_id", "plan_id", "snapshot_id", "reading_id", "code_version")
-    is_whole = isinstance(identities, dict) and all(isinstance(identities.get(name), str) for name in wanted)
+    # They name files of the lake: one that is a path would lead out of it, and out of what verifying writes.
+    is_whole = isinstance(identities, dict) and all(
+        Path(str(identities.get(name, "/"))).name == identities.get(name) for name in wanted
+    )
     return said if is_whole and isinstance(said.get("run_date"), str) else None

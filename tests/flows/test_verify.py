@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -180,6 +181,15 @@ def _sample_of_another_model(home: Path) -> None:
     _forge_marker(home, SAMPLES)
 
 
+def _samples_words(home: Path) -> None:
+    """An id that is no digest, a status there is not, a flag that its texts do not give."""
+    path = _parts(home, SAMPLES)[-1]
+    _change(path, lambda frame: _at("sample_id", 0, frame["sample_id"][0][:-1] + "x")(frame))
+    _change(path, _at("status", 1, "fine"))
+    _change(path, _at("text_flags", 2, "prompt:addresses_judge"))
+    _forge_marker(home, SAMPLES)
+
+
 def _request(home: Path) -> None:
     _change(_parts(home, REQUESTS)[0], lambda f: _at("messages_json", 0, f["messages_json"][0].replace("1", "2", 1))(f))
     _forge_marker(home, REQUESTS)
@@ -240,7 +250,15 @@ def _tree_of_tables(home: Path) -> None:
     _change(path, _at("estimate", 1, 4.5))
 
 
+def _rows_beside(home: Path) -> None:
+    """Rows that no publication has, where whoever reads the tables by a pattern finds them."""
+    path = next((home / "lake" / "publish" / "v1" / "tables" / "scores").rglob("*.parquet"))
+    shutil.copyfile(path, path.with_name("part-00009.parquet"))
+
+
 Named = set[tuple[str, str]]
+
+IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id", "code_version")
 
 # Changes made together, each with places and columns that no other of the row changes; "" stands for any column.
 TAMPERED: dict[str, list[tuple[Callable[[Path], None], Named]]] = {
@@ -265,11 +283,12 @@ TAMPERED: dict[str, list[tuple[Callable[[Path], None], Named]]] = {
         (_request, {("requests", "messages_json")}),
         (_picture, {("samples", "image")}),
     ],
-    "a sample's prompt and another's checkpoint, their marker forged": [
+    "a sample's prompt, others' checkpoint, id, status and flags, their marker forged": [
+        (_samples_words, {("provenance.json", "dataset_id"), ("samples", "status"), ("samples", "text_flags")}),
         (_prompt, {("samples", "sample_id"), ("provenance.json", "plan_id"), ("requests", "")}),
         (_sample_of_another_model, {("judgements", "checkpoint")}),
     ],
-    "a table for machines": [(_tree_of_tables, {("benchmark_long", "estimate")})],
+    "tables for machines": [(_tree_of_tables, {("benchmark_long", "estimate")}), (_rows_beside, {("tables.json", "")})],
 }
 
 
@@ -328,6 +347,24 @@ def test_an_identity_that_is_not_what_the_folder_is_named_by(copied: Path) -> No
     assert ("provenance.json", "publication_id") in _found(opened.differences)
 
 
+BROKEN_PROVENANCE: dict[str, dict[str, object]] = {
+    "rubrics that are no table": {"rubrics": []},
+    "a date that is none": {"run_date": "yesterday"},
+    "settings of no benchmark file": {"settings": {"sources": ["x"]}},
+    "an identity that leads out of the lake": {"identities": dict.fromkeys(IDENTITIES, "../../outside")},
+}
+
+
+@pytest.mark.parametrize("said", BROKEN_PROVENANCE.values(), ids=BROKEN_PROVENANCE.keys())
+def test_provenance_that_says_what_it_cannot_is_a_difference(copied: Path, said: dict[str, object]) -> None:
+    path = _folder(copied) / "provenance.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+    file = None if SETTINGS in said else copied / "b.toml"
+    verdict = verify(_folder(copied), Lake(copied / "lake"), Reporter(), file)
+    assert {one.place for one in verdict.differences} >= {"manifest.json", "provenance.json"}
+    assert not [*copied.glob("*outside*")]
+
+
 def test_the_settings_in_the_provenance_stand_for_the_file(copied: Path) -> None:
     """`sources.path`, judges' addresses and the like are not in them: they cannot change a number."""
     said = json.loads((_folder(copied) / "provenance.json").read_text())
@@ -344,10 +381,12 @@ def test_the_command_says_both_values_and_exits_with_1(copied: Path, capsys: pyt
     folder, lake = _folder(copied), copied / "lake"
     before = pl.read_parquet(folder / "benchmark_long.parquet").row(0, named=True)
     _one_digit_and_every_checksum(copied)
+    (folder / os.fsdecode(b"\xff\x1b.csv")).touch()  # a name that is no text
     after = pl.read_parquet(folder / "benchmark_long.parquet")["estimate"][0]
     assert command(folder.name[:8], lake=str(lake), file=copied / "b.toml") == 1
     said = capsys.readouterr().out
     assert "benchmark_long: 1 differences" in said
+    assert "\ufffd␛.csv: 1 differences" in said
     assert f"{before['cell_id']} estimate: published {after}, derived {before['estimate']}" in said
 
 
