@@ -1,7 +1,7 @@
 """Keeping secrets out of what is said: log records, error texts, tracebacks. Each stage cleans what it stores by itself.
 
 A secret is known by the name of the environment variable that holds it: its value is looked up when something is said, and is
-kept nowhere. What merely looks like one (a password in an address, a bearer token) is taken out too.
+kept nowhere but in re's cache of patterns. What merely looks like one (a password in an address, a bearer token) goes too.
 """
 
 import logging
@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, quote_plus
 
+from flows.telling.terminal import printable
 from schemas.errors import SalonError
+from tasks.spelled import spelled
 
 REMOVED = "[removed]"
 N_CHARACTERS_MIN = 8
@@ -62,7 +63,7 @@ def watch(names: Iterable[str]) -> None:
 def redacted(text: str) -> str:
     """The text without the values of secret environment variables, and without what looks like a secret."""
     for secret in _secrets():
-        text = text.replace(secret, REMOVED)
+        text = spelled(secret).sub(REMOVED, text)
     text = _IN_ADDRESS.sub(rf"\1{REMOVED}@", text)
     for pattern, kept in _LOOKS_SECRET:
         text = pattern.sub(kept + REMOVED, text)
@@ -85,12 +86,9 @@ def redacted_errors() -> Iterator[None]:
 
 
 def _secrets() -> list[str]:
-    """The secrets of the environment as they are now, longest first, also as an address writes them."""
+    """The secrets of the environment as they are now, longest first."""
     held = {value.strip() for name, value in os.environ.items() if name in _names or _SECRET_NAME.search(name)}
-    held = {value for value in held if len(value) >= N_CHARACTERS_MIN}
-    written = held | {quote(value, safe="") for value in held} | {quote_plus(value) for value in held}
-    written |= {ascii(value)[1:-1] for value in held}
-    return sorted(written, key=len, reverse=True)
+    return sorted((value for value in held if len(value) >= N_CHARACTERS_MIN), key=len, reverse=True)
 
 
 def _clean(error: BaseException) -> None:
@@ -119,8 +117,8 @@ def _redacting(made_by: Callable[..., logging.LogRecord]) -> Callable[..., loggi
         _clean_message(record)
         if record.exc_info and record.exc_info[1] is not None:
             shown = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
-            if redacted(shown) != shown:  # formatters print exc_text where it is set
-                record.exc_text, record.exc_info = redacted(shown), None
+            if _logged(shown) != shown:  # formatters print exc_text where it is set
+                record.exc_text, record.exc_info = _logged(shown), None
         return record
 
     make.is_redacting = True  # type: ignore[attr-defined]
@@ -130,12 +128,17 @@ def _redacting(made_by: Callable[..., logging.LogRecord]) -> Callable[..., loggi
 def _clean_message(record: logging.LogRecord) -> None:
     """Clean a record's text; its arguments stay arguments where that is enough, since some formatters count them."""
     said = _said(record)
-    if redacted(said) == said:
+    if _logged(said) == said:
         return
     if isinstance(record.args, tuple):
-        record.args = tuple(redacted(value) if isinstance(value, str) else value for value in record.args)
-    if not _is_fitting(record) or redacted(_said(record)) != _said(record):
-        record.msg, record.args = redacted(said), ()
+        record.args = tuple(_logged(value) if isinstance(value, str) else value for value in record.args)
+    if not _is_fitting(record) or _logged(_said(record)) != _said(record):
+        record.msg, record.args = _logged(said), ()
+
+
+def _logged(text: str) -> str:
+    """The text without secrets, and without what a terminal obeys: a worker's log is read in one."""
+    return printable(redacted(text))
 
 
 def _is_fitting(record: logging.LogRecord) -> bool:
@@ -152,7 +155,7 @@ def _said(record: logging.LogRecord) -> str:
 
 
 def _print_uncaught(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-    print(redacted("".join(traceback.format_exception(kind, error, at))), file=sys.stderr, end="")
+    print(printable(redacted("".join(traceback.format_exception(kind, error, at)))), file=sys.stderr, end="")
 
 
 def _print_uncaught_in_thread(uncaught: threading.ExceptHookArgs) -> None:

@@ -6,13 +6,14 @@ It is the only file that knows the `openai` package. Retries, limits and the led
 import asyncio
 import ipaddress
 import os
+import re
 import time
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import httpx2
@@ -24,6 +25,7 @@ from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus
 from tasks.judge.answers import Answer, one_line, read_answer
 from tasks.judge.bodies import Body, check_parameters
+from tasks.spelled import spelled
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_REPLY_BYTES = 8 * 1024 * 1024
@@ -67,7 +69,7 @@ class JudgeClient:
         try:
             async with asyncio.timeout(self._deadline_s):
                 response = await self._post(body)
-                answer = read_answer(response.status_code, response.headers, self._cleaned(response.content))
+                answer = read_answer(response.status_code, response.headers, cleaned(response.content, self._secrets))
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
         except _TooLargeError:
@@ -106,18 +108,12 @@ class JudgeClient:
         """Close the connections."""
         await self._client.close()
 
-    def _cleaned(self, content: bytes) -> bytes:
-        """A body without secrets, before any of it is cut short: half a key is no longer found."""
-        for secret in self._secrets:
-            content = content.replace(secret.encode(), _REMOVED.encode())
-        return content
-
     def _without_key(self, answer: Answer) -> Answer:
         """The answer with the key taken out, should a provider repeat it."""
         if answer.detail is not None:
             answer = replace(answer, detail=one_line(without_key(answer.detail, self._secrets)))
         said = (answer.text, answer.refusal_text, answer.answered_model, answer.finish_reason)
-        if any(text and secret in text for text in said for secret in self._secrets):
+        if any(text and secret.search(text) for text in said for secret in self._secrets):
             text, refusal, model, finish = (text and without_key(text, self._secrets) for text in said)
             answer = replace(answer, text=text, refusal_text=refusal, answered_model=model, finish_reason=finish)
         return answer
@@ -249,15 +245,22 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def secrets(judge: Judge) -> tuple[str, ...]:
+def secrets(judge: Judge) -> tuple[re.Pattern[str], ...]:
     """What a provider may repeat and nobody may read: the key, the values in the address's query; longest first."""
     query = urlsplit(judge.base_url or DEFAULT_BASE_URL).query
     held = {api_key(judge) or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
-    return tuple(sorted(held | {quote(value, safe="") for value in held}, key=len, reverse=True))
+    return tuple(map(spelled, sorted(held, key=len, reverse=True)))
 
 
-def without_key(text: str, secrets: Iterable[str]) -> str:
+def cleaned(content: bytes, secrets: Iterable[re.Pattern[str]]) -> bytes:
+    """A body without secrets, before any of it is cut short: half a key is no longer found."""
+    for secret in secrets:
+        content = re.sub(secret.pattern.encode(), _REMOVED.encode(), content)
+    return content
+
+
+def without_key(text: str, secrets: Iterable[re.Pattern[str]]) -> str:
     """The text with every copy of every secret taken out."""
     for secret in secrets:
-        text = text.replace(secret, _REMOVED)
+        text = secret.sub(_REMOVED, text)
     return text

@@ -86,7 +86,7 @@ CASES = {
     ),
     "401 with the key": Case(("401",), 3),
     "403 in HTML": Case(("403 html",), 3),
-    "batches refused with the key": Case(("401",), 3, mode="batch"),
+    "batches refused with the key": Case(("401 cut",), 3, mode="batch"),
     "password in the address": Case(("answers",), 2, login="painter:{canary}@"),
     "password in a broken address": Case(("answers",), 2, login="painter:{canary}/{canary}@"),
     "key no header can hold": Case(("answers",), 2, key="zq7\n{canary}"),
@@ -119,7 +119,8 @@ BEHAVES: dict[str, tuple[int, str, str]] = {
     "500": (500, "application/json", '{"error": {"message": "worker died holding %s", "type": "server_error"}}'),
     "200 html": (200, "text/html", "%s<html>"),
     "200 cut": (200, "text/html", 62 * "-" + "%s"),  # of 80 characters that are quoted the last are the canary's
-    "500 cut": (500, "text/plain", 382 * "-" + "%s"),  # of 400
+    "500 cut": (500, "text/plain", 371 * "-" + "%s"),  # of 390, behind "HTTP 500: "
+    "401 cut": (401, "text/plain", 371 * "-" + "%s"),
 }  # fmt: skip
 
 
@@ -347,6 +348,9 @@ def test_a_canary_in_an_exception_reaches_no_log_and_no_state(monkeypatch: pytes
 SAID = {
     "the value of a named variable": ("key c4n/ary+9 it is", "key [removed] it is"),
     "in an address": ("got ?x=c4n%2Fary%2B9&y=1", "got ?x=[removed]&y=1"),
+    "escaped in JSON": (r"c4n\/ary+9, c4n/ary\u002B9, c4n\u002fary+9", "[removed], [removed], [removed]"),
+    "escaped in HTML": ("<b>c4n&#x2F;ary&#43;9</b>", "<b>[removed]</b>"),
+    "in small letters in an address": ("c4n%2fary%2b9", "[removed]"),
     "a password in an address": ("http://user:p/w@d@host:80/v1", "http://[removed]@host:80/v1"),
     "a token in an address": ("https://t0ken@host/x", "https://[removed]@host/x"),
     "a query": ("GET /v1?api_key=abc&n=1", "GET /v1?api_key=[removed]&n=1"),
@@ -369,6 +373,7 @@ LOGGED: dict[str, Callable[[logging.Logger, str], None]] = {
     "message": lambda log, key: log.warning("it is " + key),  # noqa: G003
     "argument": lambda log, key: log.warning("it is %s of %d", key, 3),
     "argument that is no text": lambda log, key: log.warning("it is %s", {"held": key}),
+    "beside a command to the terminal": lambda log, key: log.warning("\x1b]52;;aGV5\x07 %s", key),
     "mapping": lambda log, key: log.warning("it is %(key)s", {"key": key}),
     "message whose arguments do not fit": lambda log, key: log.warning("it is %d and %s", key),  # noqa: PLE1206
     "exception": lambda log, key: log.warning("failed", exc_info=ValueError(key)),
@@ -392,6 +397,7 @@ def test_every_way_to_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     LOGGED[name](log, "zq7-canary-logged")
     assert "canary" not in stream.getvalue() + capsys.readouterr().err
     assert redaction.REMOVED in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
 
 
 def test_an_uncaught_error_is_printed_without_it(tmp_path: Path) -> None:

@@ -23,7 +23,17 @@ from tasks.durable import store_error
 from tasks.judge.answers import Answer, one_line, read_answer
 from tasks.judge.batch.failures import CallFailedError
 from tasks.judge.batch.seen import TOKEN_NAME, Seen, mapping, read_seen, text
-from tasks.judge.client import CONNECT_TIMEOUT_S, DEFAULT_BASE_URL, api_key, cap_size, endpoint, no_response, secrets, without_key
+from tasks.judge.client import (
+    CONNECT_TIMEOUT_S,
+    DEFAULT_BASE_URL,
+    api_key,
+    cap_size,
+    cleaned,
+    endpoint,
+    no_response,
+    secrets,
+    without_key,
+)
 
 ASKED_PATH = "/v1/chat/completions"
 CALL_DEADLINE_S = 60.0
@@ -65,8 +75,12 @@ class BatchClient:
         if not self._secrets:
             return answer
         texts: dict[str, Any] = {name: getattr(answer, name) for name in _TEXTS}
-        cleaned: dict[str, Any] = {name: said and without_key(said, self._secrets) for name, said in texts.items()}
-        return replace(answer, **cleaned)
+        without: dict[str, Any] = {name: said and without_key(said, self._secrets) for name, said in texts.items()}
+        return replace(answer, **without)
+
+    def clean_bytes(self, content: bytes) -> bytes:
+        """The same of what no answer was made of yet."""
+        return cleaned(content, self._secrets)
 
     async def is_offered(self) -> bool:
         """Whether the endpoint has a Batch API. A cheap look: where it cannot be told, no."""
@@ -165,7 +179,7 @@ class BatchClient:
         except orjson.JSONDecodeError:
             content = None
         if not isinstance(content, dict):
-            start = body[:80].decode("utf-8", "replace")
+            start = self.clean_bytes(body)[:80].decode("utf-8", "replace")
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is not a JSON object: {start!r}"))
         return content
 
@@ -179,7 +193,7 @@ class BatchClient:
             raise
         except APIStatusError as error:
             response = error.response
-            answer = read_answer(response.status_code, response.headers, response.content)
+            answer = read_answer(response.status_code, response.headers, self.clean_bytes(response.content))
             raise self._failed(answer, response.status_code) from None
         except TimeoutError:
             raise self._failed(Answer(ReplyStatus.TIMED_OUT, f"no whole reply within {deadline_s:.0f} s")) from None

@@ -44,6 +44,7 @@ class Collector:
     answering: AnsweringModel
     attempts_per_request: int
     clean: Callable[[Answer], Answer]
+    clean_bytes: Callable[[bytes], bytes]
     cost_of: CostOf | None = None
     on_reply: OnReply | None = None
     outcome: Outcome = field(default_factory=Outcome)
@@ -78,7 +79,7 @@ class Collector:
         readings = self.asks.readings([line.request_key for line in waiting.values()])
         arrived: list[tuple[Line, Answer]] = []
         for path in results:
-            for name, answer in read_results(path):
+            for name, answer in read_results(path, self.clean_bytes):
                 line = waiting.pop(name, None)  # a name that is not ours, or stands there again, is passed over
                 if line is not None:
                     arrived.append((line, self.clean(answer)))

@@ -1,6 +1,6 @@
 """The files of a batch: requests written line by line up to the limits, results read line by line. Nothing is held whole."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -59,14 +59,17 @@ class RequestFile:
         self.path.unlink(missing_ok=True)
 
 
-def read_results(path: Path) -> Iterator[tuple[str, Answer]]:
-    """(custom_id, answer) of every line of a file of results that can be told apart. Lines without that are passed over."""
+def read_results(path: Path, clean: Callable[[bytes], bytes] = bytes) -> Iterator[tuple[str, Answer]]:
+    """(custom_id, answer) of every line of a file of results that can be told apart. Lines without that are passed over.
+
+    `clean` takes secrets out of a line before it is read: an answer holds no more than the beginning of some texts.
+    """
     with path.open("rb") as file:
         while line := file.readline(MAX_RESULT_LINE_BYTES):
             if len(line) == MAX_RESULT_LINE_BYTES and not line.endswith(b"\n"):
                 _skip_line(file)
                 continue
-            found = _result(line)
+            found = _result(clean(line))
             if found is not None:
                 yield found
 

@@ -83,7 +83,7 @@ def judge_by_batch(
         async def work() -> Outcome:
             client = BatchClient(judge)
             answering, most = AnsweringModel(ledger, plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, asks, judge.model, answering, most, client.clean, cost_of, on_reply)
+            collector = Collector(ledger, asks, judge.model, answering, most, client.clean, client.clean_bytes, cost_of, on_reply)
             folder, claims, patience = lake.root / "staging", Claims(ledger), Patience(rules)
             results = Results(ledger, client, collector, patience, folder)
             steps = Steps(ledger, client, results, rules, patience, is_asking)
