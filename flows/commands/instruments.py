@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from flows.telling.terminal import Console
+from flows.telling.terminal import Console, printable
 from rubrics.linting import lint as problems_of
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
@@ -95,10 +96,11 @@ def show(rubric: str, rubrics: Folders = None) -> int:
         console.rule(escape(variant.category or "prompt"))
         table = Table("dimension", "labels", "scale", "number stands at", box=None)
         for dimension in variant.dimensions:
-            table.add_row(dimension.key, ", ".join(dimension.labels), _scale(dimension), dimension.at or "its label")
+            said = (dimension.key, ", ".join(dimension.labels), _scale(dimension), dimension.at or "its label")
+            table.add_row(*map(Text, said))
         console.print(table)
         if variant.prompt is not None:
-            print(variant.prompt)
+            print(printable(variant.prompt))
     return 0
 
 
@@ -111,7 +113,7 @@ def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folde
         n_problems += len(problems)
         print(f"{rubric.id}: {'good' if not problems else f'{len(problems)} problems'}")
         for problem in problems:
-            print(f"  - {problem}")
+            print(f"  - {printable(problem)}")
     if n_problems:
         raise RubricError(f"{n_problems} problems in {len(chosen)} rubrics; mend the files named above and lint again")
     return 0

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("salon.artifacts")
 
+_OPENS = re.compile(r"\]\(|\]:|[<`]|://|\S@\S|\bwww\.", re.IGNORECASE)
+"""What begins a link, a picture or a tag in Markdown; the names that models have go without."""
+
 
 class ProgressArtifact:
     """Keeps the artifact `salon-progress-NAME` at the share of the judge's questions that are answered."""
@@ -104,8 +107,13 @@ def _shown(row: LeaderboardRow) -> dict[str, object]:
         "failures",
         "judge_model",
     )
-    values = asdict(row)
+    values = {name: _inert(value) if isinstance(value, str) else value for name, value in asdict(row).items()}
     return {name: values[name] for name in (*first, "estimate", "ci_low", "ci_high", "status", "reason", "n_failed", "cell_id")}
+
+
+def _inert(text: str) -> str:
+    """A name with a link, picture or tag in it, escaped: Prefect's first UI reads cells as Markdown, its second shows them."""
+    return escape_markdown(text) if _OPENS.search(text) else text
 
 
 def _drift(home: Path) -> pl.DataFrame | None:

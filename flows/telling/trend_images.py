@@ -10,6 +10,7 @@ import polars as pl
 
 from tasks.publish.exports import escape_markdown
 from tasks.publish.leaderboard import HEADLINE, leaderboard_rows
+from tasks.publish.report.drawing import drawable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -119,6 +120,6 @@ def _titled(rubric_id: object, dimension: object, judge_model: object, model: ob
 def _data_uri(chart: "alt.LayerChart") -> str:
     import vl_convert
 
-    spec: dict[str, Any] = chart.to_dict(validate=False) | _LOOK
+    spec: dict[str, Any] = drawable(chart.to_dict(validate=False)) | _LOOK
     svg = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

@@ -85,7 +85,7 @@ def test_checkpoints_stand_in_their_natural_order() -> None:
 
 
 def test_a_hostile_name_stays_text() -> None:
-    page = trend_markdown(cells("</text><script>alert(1)</script>", "](javascript:x) <img>"), None)
+    page = trend_markdown(cells("</text><script>alert(1)</script>", "](javascript:x) <img>", "\0\x1b[31m"), None)
     assert "<img>" not in page
     assert "javascript" not in page
     assert not [element for element in ET.fromstring(images(page)[0]).iter() if element.tag.endswith("script")]
@@ -132,8 +132,10 @@ def _artifacts_of(shown: Callable[[], None]) -> dict[str, Any]:
 
 
 def test_a_run_shows_leaderboard_summary_report_and_trend(tmp_path: Path, folder: Path) -> None:
-    board = cells("step-1", "step-2")
+    board = cells("step-1", "step-2 ![x](https://e.example/x.png)")
     found = _artifacts_of(lambda: show_in_prefect(run_of(tmp_path), summary_of(folder, board), board))
+    assert r'"step-2 !\\[x](https\\://e.example/x.png)"' in found["salon-leaderboard-nightly-1"]
+    assert '"step-1"' in found["salon-leaderboard-nightly-1"]
     assert set(found) == {f"salon-{word}-nightly-1" for word in ("leaderboard", "summary", "report", "trend")}
     assert '"score": "6.00 [5.00, 7.00]"' in found["salon-leaderboard-nightly-1"]
     assert (folder / "report.html").as_uri() in found["salon-report-nightly-1"]

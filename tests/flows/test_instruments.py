@@ -98,3 +98,14 @@ def test_show_prints_the_prompt_and_the_rules(salon: Callable[..., Said]) -> Non
 
 def test_the_version_names_the_release_and_the_code(salon: Callable[..., Said]) -> None:
     assert salon("--version").out == f"salon {version('salon')}, code {code_version()[:12]}\n"
+
+
+def test_a_rubric_of_somebody_else_tells_the_terminal_nothing(salon: Callable[..., Said], tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "alignment", tmp_path / "alignment")
+    toml = tmp_path / "alignment" / "rubric.toml"
+    toml.write_text(toml.read_text().replace('labels = ["Score"]', r'labels = ["Score", "[/x]", "\u001b[31m"]'))
+    (tmp_path / "alignment" / "prompt.txt").write_text("Score: \x1b]52;c;aGV5\x07\u202e")
+    said = salon("rubrics", "show", tmp_path / "alignment")
+    assert said.code == 0
+    assert "[/x]" in said.out
+    assert not set(said.out + salon("rubrics", "lint", tmp_path / "alignment").out) & set("\x1b\x07\u202e")

@@ -84,22 +84,22 @@ def _short(found: re.Match[str]) -> str:
 
 def _spec(chart: "alt.TopLevelMixin", rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     """The data goes in here: Altair would copy and check it once for each layer."""
-    spec: dict[str, object] = _drawable(chart.to_dict(validate=False))
+    spec: dict[str, object] = drawable(chart.to_dict(validate=False))
     return spec | {
-        "datasets": {ROWS: _drawable(list(rows))},
+        "datasets": {ROWS: drawable(list(rows))},
         "config": _theme(),
         "padding": {"left": 2, "right": 6, "top": 4, "bottom": 2},
         "background": None,
     }
 
 
-def _drawable(value: Any) -> Any:
-    """The value with every text as XML can hold it: what it cannot becomes U+FFFD."""
+def drawable(value: Any) -> Any:
+    """The value with every text as XML can hold it: what it cannot becomes U+FFFD. The renderer ends the process over one."""
     if isinstance(value, str):
         return _NOT_IN_XML.sub("\ufffd", value)
     if isinstance(value, Mapping):
-        return {name: _drawable(one) for name, one in value.items()}
-    return [_drawable(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: drawable(one) for name, one in value.items()}
+    return [drawable(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @cache
