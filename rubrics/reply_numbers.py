@@ -156,9 +156,9 @@ def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
         return ParseReason.WRONG_TYPE
     if _SECOND.match(rest) or _HEDGE.match(rest):
         return ParseReason.AMBIGUOUS
-    if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(c.isdigit() for c in rest))):
+    if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(map(str.isdigit, rest)))):
         return None
-    return ParseReason.AMBIGUOUS if any(c.isdigit() for c in rest) else ParseReason.WRONG_TYPE
+    return ParseReason.AMBIGUOUS if any(map(str.isdigit, rest)) else ParseReason.WRONG_TYPE
 
 
 def _is_on_step(value: Decimal, dimension: Dimension) -> bool:
