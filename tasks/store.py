@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import Table, conform
 from tasks.bucket.address import is_url, url_of, working_folder
 from tasks.bucket.objects import Bucket
@@ -41,6 +41,7 @@ PARTITION_KEYS = {
     "checks": "check_id",
     "quarantine": "check_id",
 }
+_PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,13 @@ def open_lake(place: str, folder: Path | None = None) -> Lake:
     """The lake at `s3://bucket/prefix` or in a folder, seen from `folder`. Raises InputError for another kind of address."""
     if is_url(place):
         return Lake(working_folder(place))
-    return Lake((folder / place).resolve() if folder else Path(place))
+    root = (folder / place).resolve() if folder else Path(place)
+    if _PATTERN & set(str(root)):
+        raise InputError(
+            f"lake: {root} holds one of {' '.join(sorted(_PATTERN))}, and readers of Parquet take such a path for a pattern; "
+            "name a folder without them"
+        )
+    return Lake(root)
 
 
 def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:

@@ -9,11 +9,11 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import CHECKS, SAMPLES
 from tasks.durable import write_bytes
 from tasks.staging import stage
-from tasks.store import Lake
+from tasks.store import Lake, open_lake
 
 
 def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:
@@ -145,3 +145,9 @@ def test_two_processes_that_commit_the_same_partition_leave_one_whole(tmp_path: 
         assert set(pool.map(lambda staging: staging.commit("k"), stagings)) == {"k"}
     assert lake.scan(CHECKS, "k").collect().height == 200
     assert list((tmp_path / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["l[a]ke", "lak?", "*"])
+def test_a_folder_that_readers_take_for_a_pattern_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="without them"):
+        open_lake(name, tmp_path)
