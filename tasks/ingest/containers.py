@@ -1,6 +1,8 @@
-"""What an image file's container says without decoding a pixel: the size it declares, and where the picture ends."""
+"""What an image file's container says without decoding a pixel: the size it declares, of what parts it is, where it ends."""
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -9,6 +11,14 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _JPEG_MARKER = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]", re.DOTALL)
 _JPEG_SCAN, _JPEG_END, _JPEG_TEM = 0xDA, 0xD9, 0x01
 _BLOCK_BYTES = 1024 * 1024  # looked through at once, whatever a file's length
+_MAX_PARTS = 150_000  # markers of a JPEG, chunks of a PNG; a file of nothing else would have sixteen million
+_WEBP_ANIMATION = 0x02  # flag of VP8X
+_TIFF_NUMBERS = frozenset({3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 16, 17, 18})  # field types that become a Python object a number
+# Byte order; where the offset of the first directory stands, in how many bytes; bytes of a number of fields and of a field.
+_TIFF: Mapping[bytes, tuple[Literal["little", "big"], tuple[int, int], tuple[int, int]]] = {
+    b"II*\0": ("little", (4, 4), (2, 12)), b"MM\0*": ("big", (4, 4), (2, 12)),
+    b"II+\0": ("little", (8, 8), (8, 20)), b"MM\0+": ("big", (8, 8), (8, 20)),
+}  # fmt: skip
 
 
 def size_declared(content: bytes) -> tuple[int, int] | None:
@@ -32,6 +42,44 @@ def scans_at_most(content: bytes) -> int:
     return _n_pairs(content, b"\xff\xda") if content[:2] == b"\xff\xd8" else 0
 
 
+def numbers_in_a_field(content: bytes) -> int:
+    """The most numbers that a field of a TIFF's first directory says it has; 0 for any other file."""
+    kind = _TIFF.get(content[:4])
+    if kind is None:
+        return 0
+    order, (at, n_bytes), (n_long, n_field) = kind
+    start = int.from_bytes(content[at : at + n_bytes], order)
+    first = start + n_long
+    n_fields = min(65_535, int.from_bytes(content[start:first], order))
+    most = 0
+    for position in range(first, min(first + n_fields * n_field, len(content)), n_field):
+        if int.from_bytes(content[position + 2 : position + 4], order) in _TIFF_NUMBERS:
+            most = max(most, int.from_bytes(content[position + 4 : position + 4 + n_bytes], order))
+    return most
+
+
+def is_called_animated(image_format: str, content: bytes) -> bool:
+    """Whether a PNG or WebP announces an animation, of one frame or out of order too: viewers differ in what they show."""
+    if image_format == "WEBP":
+        return content[12:16] == b"VP8X" and bool(content[20] & _WEBP_ANIMATION)
+    return image_format == "PNG" and any(kind == b"acTL" for kind, _ in _png_chunks(content))
+
+
+def has_one_png_header(content: bytes) -> bool:
+    """Whether a PNG begins with its header and has no other: of several, viewers take the first, the last, or none."""
+    return [at for at, (kind, _) in enumerate(_png_chunks(content)) if kind == b"IHDR"] == [0]
+
+
+def ends_behind_its_data(content: bytes) -> bool:
+    """Whether a PNG has nothing between its picture's data and its end: what stands there is read with the pixels alone."""
+    last = b""
+    for kind, _ in _png_chunks(content):
+        if kind == b"IEND":
+            return last == b"IDAT"
+        last = kind
+    return False
+
+
 def end_of_image(image_format: str, content: bytes) -> int | None:
     """The offset just behind the picture; None where its end is missing. Formats that are always re-encoded end anywhere."""
     match image_format:
@@ -47,19 +95,32 @@ def end_of_image(image_format: str, content: bytes) -> int | None:
 
 
 def _end_of_png(content: bytes) -> int | None:
+    ends = (end for kind, end in _png_chunks(content) if kind == b"IEND")
+    return next((end for end in ends if end <= len(content)), None)
+
+
+def _png_chunks(content: bytes) -> Iterator[tuple[bytes, int]]:
+    """Type and end of each chunk, up to the first IEND. Raises ValueError where there are too many."""
     position = len(_PNG_SIGNATURE)
-    while position + 12 <= len(content):  # length, type, checksum: 12 bytes beside the data
+    for _ in range(_MAX_PARTS):
+        if position + 12 > len(content):  # length, type, checksum: 12 bytes beside the data
+            return
         end = position + 12 + int.from_bytes(content[position : position + 4], "big")
-        if content[position + 4 : position + 8] == b"IEND":
-            return end if end <= len(content) else None
+        kind = content[position + 4 : position + 8]
+        yield kind, end
+        if kind == b"IEND":
+            return
         position = end
-    return None
+    raise ValueError(f"a PNG of over {_MAX_PARTS} chunks")
 
 
 def _end_of_jpeg(content: bytes) -> int | None:
-    position = 2
+    position, n_markers = 2, 0
     while marker := _JPEG_MARKER.search(content, position):
         kind, position = content[marker.end() - 1], marker.end()
+        n_markers += 1
+        if n_markers > _MAX_PARTS:
+            raise ValueError(f"a JPEG of over {_MAX_PARTS} markers")
         if kind == _JPEG_END:
             return position
         if kind == _JPEG_TEM:  # stands alone, without a length

@@ -22,6 +22,7 @@ def serve(asked: socket.socket, cpu_limit_s: int) -> None:
         said, shown = _answer(content, open_image(content))
         asked.sendall(HEADER.pack(len(said), len(shown)) + said)
         asked.sendall(shown)
+        del content, shown  # or the next picture comes beside this one
 
 
 def bound(memory_limit_bytes: int) -> None:

@@ -11,14 +11,26 @@ from dataclasses import dataclass
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.containers import end_of_image, scans_at_most, size_declared
+from tasks.ingest.containers import (
+    end_of_image,
+    ends_behind_its_data,
+    has_one_png_header,
+    is_called_animated,
+    numbers_in_a_field,
+    scans_at_most,
+    size_declared,
+)
 from tasks.ingest.paths import MAX_FILE_BYTES, quote
 from tasks.ingest.pixels import to_plain
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 MAX_PIXELS = 25_000_000
 MAX_SCANS = 60  # of a progressive JPEG: each goes over the whole picture, and 42 bytes are enough to ask for one
-MAX_WEBP_PIXELS = 15_000_000  # its decoder holds the picture four times over: 16 bytes a pixel
+MAX_HELD_PIXELS = 15_000_000  # WebP's decoder holds 16 bytes a pixel; a progressive JPEG's 12, where every pixel is made
+MAX_SIDE_PX = 65_535  # JPEG's own limit; a PNG 25 million pixels high takes 200 MB for its rows' addresses
+MAX_READS = 500_000  # of a file's parts by decoders written in Python: a second; 35 MB of GIF are 270,000
+MAX_FIELD_NUMBERS = 100_000  # of a TIFF: a strip for each row are 65,535
+MAX_EXIF_PARTS = 250  # of a JPEG: each is put behind the others in a new copy
 PNG_COMPRESSION = 3  # level 6 takes twice the time for 2 % less
 
 _SHOWN_AS_THEY_ARE = {"PNG", "JPEG", "WEBP"}
@@ -57,13 +69,25 @@ class RefusedImage:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Decoded:
     """A picture to be encoded anew: its pixels, the orientation they still have, and the steps so far."""
 
     image: Image.Image
     orientation: int | None
     steps: list[str]
+
+
+class _Counted(io.BytesIO):
+    """A file for decoders that go over its parts one by one, in Python: a part may be two bytes, and a file 64 MiB of them."""
+
+    n_reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.n_reads += 1
+        if self.n_reads > MAX_READS:
+            raise ValueError(f"the file has more parts than can be read in {MAX_READS} goes")
+        return super().read(size)
 
 
 def open_image(content: bytes) -> OpenedImage | RefusedImage:
@@ -96,7 +120,8 @@ def open_header(content: bytes) -> OpenedImage | None:
     try:
         with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as image:
             if _is_clean(image, content) and not _too_many_pixels(image.size):
-                return OpenedImage(content, image.format or "", "none", image.width, image.height)
+                is_whole = image.format == "JPEG" or ends_behind_its_data(content)
+                return OpenedImage(content, image.format or "", "none", image.width, image.height) if is_whole else None
     except Exception:  # noqa: BLE001  decoding tells which of all it is
         return None
     return None
@@ -117,13 +142,17 @@ def _refuse_by_size(content: bytes) -> RefusedImage | None:
         return RefusedImage(
             SampleStatus.BROKEN_IMAGE, f"a JPEG of {n_scans} scans; {MAX_SCANS} are allowed, and encoders write 10"
         )
+    if numbers_in_a_field(content) > MAX_FIELD_NUMBERS:
+        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"a TIFF field of over {MAX_FIELD_NUMBERS} numbers")
+    if content.startswith(_JPEG) and content.count(b"Exif\0\0") > MAX_EXIF_PARTS:
+        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"a JPEG with EXIF data in over {MAX_EXIF_PARTS} parts")
     declared = size_declared(content)  # before Pillow: its WebP plugin allocates whole canvases when it opens
-    return _too_many_pixels(declared, MAX_WEBP_PIXELS) if declared else None
+    return _too_many_pixels(declared, MAX_HELD_PIXELS) if declared else None
 
 
 def _open(content: bytes) -> OpenedImage | RefusedImage | _Decoded:
     """The decoder and what it holds are gone when this returns: a large picture is in memory twice at most."""
-    with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+    with Image.open(_Counted(content), formats=FORMATS) as image:
         return _too_many_pixels(image.size) or _decode(image, content)
 
 
@@ -132,10 +161,9 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
     kind = image.format or ""
     if kind == "JPEG" and _is_clean(image, content):
         return _read_through(image, content)
-    steps = ["first_frame"] if kind == "MPO" or getattr(image, "is_animated", False) else []
+    steps = ["first_frame"] if kind == "MPO" or _is_animated(image, content) else []
     deep = _is_deep(image)
-    image.load()
-    refusal = _too_many_pixels(image.size)  # a GIF frame may enlarge its screen
+    refusal = _load(image)
     if refusal:
         return refusal
     end = end_of_image(kind, content)
@@ -151,6 +179,15 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
     steps += ["16_bit_scaled"] if deep else []
     return _Decoded(to_plain(image, steps), orientation, steps)
+
+
+def _load(image: ImageFile.ImageFile) -> RefusedImage | None:
+    """Make every pixel, unless there are too many."""
+    refusal = _too_many_pixels(image.size, MAX_HELD_PIXELS if "progressive" in image.info else MAX_PIXELS)
+    if not refusal:
+        image.load()
+        refusal = _too_many_pixels(image.size)  # a GIF frame may enlarge its screen
+    return refusal
 
 
 def _read_through(image: ImageFile.ImageFile, content: bytes) -> OpenedImage:
@@ -169,7 +206,11 @@ def _is_clean(image: ImageFile.ImageFile, content: bytes) -> bool:
     kind = image.format or ""
     is_upright = not any(name in image.info for name in _ORIENTATION_STANDS_IN) or _orientation(image) == _UPRIGHT
     is_plain = is_upright and kind in _SHOWN_AS_THEY_ARE and not _is_deep(image) and _is_plain(image, content)
-    return is_plain and end_of_image(kind, content) == len(content) and not getattr(image, "is_animated", False)
+    return is_plain and end_of_image(kind, content) == len(content) and not _is_animated(image, content)
+
+
+def _is_animated(image: ImageFile.ImageFile, content: bytes) -> bool:
+    return getattr(image, "is_animated", False) or is_called_animated(image.format or "", content)
 
 
 def _is_deep(image: ImageFile.ImageFile) -> bool:
@@ -180,7 +221,8 @@ def _is_deep(image: ImageFile.ImageFile) -> bool:
 def _is_plain(image: Image.Image, content: bytes) -> bool:
     """8-bit grey or RGB without transparency. Pillow also calls 1, 2 and 4-bit grey PNGs "L"; byte 24 is their depth."""
     has_eight_bits = image.format != "PNG" or content[24] == 8
-    return image.mode in {"L", "RGB"} and "transparency" not in image.info and has_eight_bits
+    is_plain = image.mode in {"L", "RGB"} and "transparency" not in image.info and has_eight_bits
+    return is_plain and (image.format != "PNG" or has_one_png_header(content))
 
 
 def _orientation(image: Image.Image) -> int | None:
@@ -193,10 +235,12 @@ def _orientation(image: Image.Image) -> int | None:
 
 
 def _reencode(decoded: _Decoded) -> OpenedImage:
-    image, steps = decoded.image, decoded.steps
+    steps = decoded.steps
     if decoded.orientation != _UPRIGHT:
         steps.append("exif_rotated" if decoded.orientation else "exif_unreadable")
-        image = image.transpose(_UPRIGHT_BY[decoded.orientation]) if decoded.orientation else image
+        if decoded.orientation:
+            decoded.image = decoded.image.transpose(_UPRIGHT_BY[decoded.orientation])  # the other one is let go
+    image = decoded.image
     image.info = {}  # the PNG writer would carry a colour profile or a transparent colour over
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=PNG_COMPRESSION)
@@ -204,6 +248,8 @@ def _reencode(decoded: _Decoded) -> OpenedImage:
 
 
 def _too_many_pixels(size: tuple[int, int], allowed: int = MAX_PIXELS) -> RefusedImage | None:
+    if max(size) > MAX_SIDE_PX:
+        return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{size[0]} × {size[1]} pixels; {MAX_SIDE_PX} a side are allowed")
     if size[0] * size[1] <= allowed:
         return None
     return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{size[0]} × {size[1]} pixels; {allowed} are allowed")

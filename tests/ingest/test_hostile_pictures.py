@@ -61,6 +61,22 @@ def tiff(width: int, height: int, *tags: tuple[int, int, int, int]) -> bytes:
     return b"II*\0" + struct.pack("<I", 8) + struct.pack("<H", len(every)) + entries + bytes(4)
 
 
+def jpeg_with(parts: bytes) -> bytes:
+    return SMALL_JPEG[:2] + parts + SMALL_JPEG[2:]
+
+
+def gif_with(parts: bytes) -> bytes:
+    """A GIF with something in front of its first frame."""
+    content = save(Image.new("P", (8, 8)), "GIF")
+    return content[: content.index(b",")] + parts + content[content.index(b",") :]
+
+
+def bmp_of_runs(side: int) -> bytes:
+    """A run-length encoded BMP whose every pixel is a run of its own."""
+    header = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, 0, 0, 0, 256, 0)
+    return b"BM" + struct.pack("<IHHI", 0, 0, 0, 1078) + header + bytes(1024) + b"\1\0" * side * side
+
+
 SMALL_JPEG = save(Image.new("L", (8, 8)), "JPEG")
 BOMB = zlib.compress(bytes(80_000_000))
 BROKEN, LARGE, NONE = "broken_image", "too_many_pixels", "not_an_image"
@@ -75,6 +91,18 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "png: a colour profile that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"iCCP", b"k\0\0" + BOMB)), BROKEN),
     "png: a hundred thousand text chunks": (lambda: png(1, 1, rows(1, 1), chunk(b"tEXt", b"k\0v") * 100_000), "ok"),
     "png: a chunk that says it is 2 GB": (lambda: png(1, 1, rows(1, 1))[:33] + b"\x7f\xff\xff\xffIDAT" + bytes(9), BROKEN),
+    "png: two hundred thousand chunks": (lambda: png(1, 1, rows(1, 1), chunk(b"abCd", b"") * 200_000), BROKEN),
+    "png: 25 million pixels high": (lambda: png(1, 25_000_000, b""), LARGE),
+    "jpeg: 200,000 comments": (lambda: jpeg_with(b"\xff\xfe\0\2" * 200_000), BROKEN),
+    "jpeg: half a million fill bytes": (lambda: jpeg_with(b"\xff" * 500_000), BROKEN),
+    "jpeg: 200,000 comments behind its data": (
+        lambda: SMALL_JPEG[:-2] + b"\xff\xfe\0\4\xff\xd9" + b"\xff\xfe\0\2" * 200_000 + b"\xff\xd9", BROKEN),
+    "jpeg: EXIF data in 900 parts": (lambda: jpeg_with((b"\xff\xe1\xff\xffExif\0\0" + bytes(65_527)) * 900), BROKEN),
+    "jpeg: progressive, four colours, 16 million pixels": (
+        lambda: save(Image.new("CMYK", (4000, 4000)), "JPEG", progressive=True), LARGE),
+    "gif: 300,000 blocks of a byte": (lambda: gif_with(b"!\x77" + b"\1x" * 300_000 + b"\0"), BROKEN),
+    "bmp: a million runs": (lambda: bmp_of_runs(1000), BROKEN),
+    "tiff: five million strips": (lambda: tiff(5, 5, (273, 4, 5_000_000, 8)) + bytes(20_000_000), BROKEN),
     "jpeg: 10,000 scans": (lambda: jpeg_of_scans(9_994), BROKEN),
     "jpeg: 65,500 pixels square": (lambda: SMALL_JPEG.replace(b"\0\x08\0\x08", b"\xff\xdc\xff\xdc"), LARGE),
     "jpeg: the most that is allowed, on its side": (lambda: save(Image.new("RGB", (5000, 5000)), "JPEG", exif=_turned()), "ok"),

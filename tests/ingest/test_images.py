@@ -55,11 +55,24 @@ def webp_canvas(width: int, height: int) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + 4) + body + b"ANIM"
 
 
+def behind(content: bytes, chunk: bytes) -> bytes:
+    """A PNG with a chunk between its data and its end."""
+    return content[:-12] + chunk + content[-12:]
+
+
+def webp_of_one_frame() -> bytes:
+    """An animation whose canvas is larger than its only frame."""
+    frame = bytes(6) + struct.pack("<I", 15)[:3] + struct.pack("<I", 11)[:3] + bytes(4) + WEBP[12:]
+    body = webp_canvas(32, 24)[8:] + struct.pack("<I", 6) + bytes(6) + b"ANMF" + struct.pack("<I", len(frame)) + frame
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
 def shown(opened: OpenedImage) -> Image.Image:
     return Image.open(io.BytesIO(opened.shown))
 
 
 JPEG, PNG, WEBP = save(noise(), "JPEG"), save(noise(), "PNG"), save(noise(), "WEBP", lossless=True)
+ACTL = png_chunk(b"acTL", struct.pack(">II", 1, 0))
 FRAMES = [noise(), Image.new("RGB", (16, 12), "red")]
 
 CLEAN = {
@@ -92,6 +105,12 @@ TREATED = {
     "png, exif of garbage": (png(1, 1, 8, 0, b"\0\0", png_chunk(b"eXIf", b"NOT EXIF")), "exif_unreadable,reencoded_png"),
     "png, one byte behind it": (PNG + b"\n", "trailing_data_dropped,reencoded_png"),
     "png, animated": (save(FRAMES[0], "PNG", save_all=True, append_images=FRAMES[1:]), "first_frame,reencoded_png"),
+    "png, animation of one frame": (png(1, 1, 8, 0, b"\0\0", ACTL), "first_frame,reencoded_png"),
+    "png, animation announced twice": (png(1, 1, 8, 0, b"\0\0", ACTL, ACTL), "first_frame,reencoded_png"),
+    "png, animation announced behind its data": (behind(PNG, ACTL), "first_frame,reencoded_png"),
+    "png, turned behind its data": (behind(PNG, png_chunk(b"eXIf", exif(6).tobytes()[6:])), "exif_rotated,reencoded_png"),
+    "png, transparent behind its data": (behind(PNG, png_chunk(b"tRNS", bytes(6))), "alpha_on_white,reencoded_png"),
+    "png, two headers": (PNG[:33] + PNG[8:33] + PNG[33:], "reencoded_png"),
     "png, alpha": (save(noise("RGBA"), "PNG"), "alpha_on_white,reencoded_png"),
     "png, palette": (save(noise().convert("P"), "PNG"), "p_to_rgb,reencoded_png"),
     "png, palette and transparency": (save(noise().convert("P"), "PNG", transparency=0), "alpha_on_white,reencoded_png"),
@@ -101,6 +120,7 @@ TREATED = {
     "png, 16 bits grey": (png(2, 1, 16, 0, b"\0" + struct.pack(">HH", 0, 65535)), "16_bit_scaled,reencoded_png"),
     "png, 16 bits rgb": (png(1, 1, 16, 2, b"\0" + struct.pack(">HHH", 0, 32768, 65535)), "16_bit_scaled,reencoded_png"),
     "webp, animated": (save(FRAMES[0], "WEBP", save_all=True, append_images=FRAMES[1:]), "first_frame,reencoded_png"),
+    "webp, animation of one frame": (webp_of_one_frame(), "first_frame,reencoded_png"),
     "webp, bytes behind it": (WEBP + b"xx", "trailing_data_dropped,reencoded_png"),
     "gif": (save(noise(), "GIF"), None),
     "gif, animated": (save(FRAMES[0], "GIF", save_all=True, append_images=FRAMES[1:]), None),
@@ -139,6 +159,7 @@ REFUSED = {
     "png, corrupt zlib": (PNG[:60] + bytes(40) + PNG[100:], "broken_image"),
     "png of 50000 × 50000": (png(50000, 50000, 8, 2, b"\0"), "too_many_pixels"),
     "png of 5001 × 5000": (png(5001, 5000, 8, 0, b"\0"), "too_many_pixels"),
+    "png of 1 × 65536": (png(1, 65536, 8, 0, b"\0"), "too_many_pixels"),
     "png of 10000 × 10000, which Pillow only warns about": (png(10000, 10000, 8, 0, b"\0"), "too_many_pixels"),
     "webp canvas of 16383 × 16383": (webp_canvas(16383, 16383), "too_many_pixels"),
     "webp canvas of 65536 × 65536, which Pillow does not open": (webp_canvas(65536, 65536), "too_many_pixels"),
