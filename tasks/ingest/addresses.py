@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from yarl import URL
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.paths import RefusedPath, quote
+from tasks.ingest.paths import RefusedPath, bare_url, quote
 
 _ALWAYS_REFUSED = frozenset({IPv4Address("168.63.129.16")})
 """Addresses that look public and are a cloud's own inside: Azure's platform endpoint. The others are link-local or private."""
@@ -27,7 +27,7 @@ class AllowedUrl:
 def allow(text: str, hosts: Collection[str]) -> AllowedUrl | RefusedPath:
     """The URL, where its scheme, host and port are allowed. `hosts` holds names or addresses, with a port where it is not 443."""
     try:
-        url = URL(text.strip())
+        url = read_url(text)
         host, port = url.host, url.port
     except ValueError:
         return _refused(text, "is not a URL that can be read")
@@ -63,10 +63,18 @@ def is_public(text: str) -> bool:
 def shown_url(text: str) -> str:
     """A URL as it may stand in messages and tables: without its query, which may hold a signature, and without a user."""
     try:
-        url = URL(text.strip())
-        return str(url.with_query(None).with_fragment(None).with_user(None)) if url.host else text.split("?", 1)[0]
+        url = read_url(text)
+        return str(url.with_query(None).with_fragment(None).with_user(None)) if url.host else bare_url(text)
     except ValueError:
-        return text.split("?", 1)[0]
+        return bare_url(text)
+
+
+def read_url(text: str) -> URL:
+    """The text as a URL. Raises ValueError, and nothing else."""
+    try:
+        return URL(text.strip())
+    except IndexError as error:  # yarl's, of some texts with @ and ]
+        raise ValueError("not a URL that can be read") from error
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:

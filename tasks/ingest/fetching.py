@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.addresses import AllowedUrl, allow, is_public, shown_url
+from tasks.ingest.addresses import AllowedUrl, allow, is_public, read_url, shown_url
 from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, quote
 
 MAX_REDIRECTS = 3
@@ -129,4 +129,4 @@ def _missing(text: str, status: int) -> RefusedPath:
 
 def _target(asked: AllowedUrl, location: str) -> str:
     """Where a redirect leads; it is checked like any other URL. Raises ValueError."""
-    return str(asked.url.join(type(asked.url)(location)))
+    return str(asked.url.join(read_url(location)))

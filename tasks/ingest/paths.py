@@ -16,6 +16,7 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 """No picture file larger than this is read."""
 
 _URL = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+://|data:)")
+_LOGIN = re.compile(r"(?<=//)[^/]*@")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -79,6 +80,11 @@ def is_remote(name: str) -> bool:
     return _URL.match(name) is not None
 
 
+def bare_url(text: str) -> str:
+    """A URL, readable or not, without what may be secret: a login, and whatever stands behind ? or #."""
+    return _LOGIN.sub("", re.split(r"[?#]", text, maxsplit=1)[0])
+
+
 def is_inside(name: str) -> bool:
     """Whether a name, taken as a path, can only lead below the folder it is seen from (links apart)."""
     return _refuse_by_name(name) is None
@@ -101,7 +107,7 @@ def _refuse_by_name(relative: str) -> RefusedPath | None:
     if not relative.strip():
         return RefusedPath(SampleStatus.MISSING_VALUE, "the picture's path is blank; write null where a row has no picture")
     if is_remote(relative):
-        where = quote(relative.split("?", 1)[0])  # what follows may be a signature
+        where = quote(bare_url(relative))
         advice = "put the file in the folder, or name its host in the source's remote_hosts"
         return RefusedPath(SampleStatus.REMOTE_REFUSED, f"{where} is a URL; {advice}")
     if "\0" in relative:

@@ -82,6 +82,8 @@ REFUSED = {
     "led in a circle": ("http://{at}/to?/to?/to?/to?/to?/a.png", "remote_refused", "more than 3"),
     "led nowhere": ("http://{at}/to?http://[::1", "missing_file", "cannot be fetched"),
     "a name that leads home": ("https://localhost:{port}/a.png", "remote_refused", "no public address"),
+    "no URL, as yarl says by an IndexError": ("http://@]-[[@#.]11%", "remote_refused", "can be read"),
+    "no URL, and a password": ("https://me:secret@[bad/a.png?secret#secret", "remote_refused", "can be read"),
     "a user and password": ("http://me:secret@{at}/a.png", "remote_refused", "without them"),
     "not there": ("http://{at}/b.png", "missing_file", "answers 404"),
     "too large": ("http://{at}/endless", "file_too_large", "over 100000 bytes"),

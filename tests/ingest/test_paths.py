@@ -47,6 +47,7 @@ REFUSED = {
     "http://example.com/a.png": "remote_refused",
     "HTTPS://example.com/a.png": "remote_refused",
     "s3://bucket/a.png": "remote_refused",
+    "https://me:password@[bad/a.png#password": "remote_refused",
     "file:///etc/passwd": "remote_refused",
     " https://example.com/a.png": "remote_refused",
     "data:image/png;base64,AAAA": "remote_refused",
@@ -69,6 +70,7 @@ def test_other_paths_are_refused_with_a_status(root, name, status):
     refused = read_file(root, name)
     assert isinstance(refused, RefusedPath), refused
     assert refused.status == status
+    assert "password" not in refused.detail
     assert "secret" not in refused.detail or "secret" in name
     assert "\n" not in refused.detail
     refused.detail.encode()
