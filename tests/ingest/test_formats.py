@@ -203,6 +203,13 @@ def tar(*members: tuple) -> bytes:
     return buffer.getvalue()
 
 
+def member_of(size: int) -> bytes:
+    """The header of a member that says it is so large."""
+    info = tarfile.TarInfo("large.bin")
+    info.size = size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
 def link(name: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, "/etc/passwd"
@@ -228,6 +235,7 @@ HOSTILE_MEMBERS = {
     "a link": ([link("b.png")], "not_a_file"),
     "a hard link": ([link("b.png", tarfile.LNKTYPE)], "not_a_file"),
     "a device": ([link("b.png", tarfile.CHRTYPE)], "not_a_file"),
+    "a sparse file": ([link("b.png", tarfile.GNUTYPE_SPARSE)], "not_a_file"),
     "a pipe": ([link("b.png", tarfile.FIFOTYPE)], "not_a_file"),
     "a path that leaves": ([("../b.png", b"x")], "outside_root"),
     "an absolute path": ([("/tmp/b.png", b"x")], "outside_root"),
@@ -256,6 +264,8 @@ def test_hostile_members_make_their_row_unusable_and_no_other(tmp_path, ingest_r
 BREAKS = {
     "in a member": lambda content: content[: 512 + 20],
     "behind the last member": lambda content: content.rstrip(b"\0"),
+    "in a member larger than all disks": lambda content: content[:1024] + member_of(2**60) + content[1024:],
+    "at a name of two million characters": lambda content: content[:1024] + tar(("x" * 2_000_000, b"")),
     "garbage between headers": lambda content: content[: 512 * 2] + b"garbage!" * 64 + content[512 * 2 :],
 }
 

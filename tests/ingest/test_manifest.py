@@ -251,11 +251,37 @@ def test_a_folder_stands_for_the_one_manifest_in_it(write, read_all, tmp_path):
         read_all(reader="manifest", path=".")
 
 
-def test_one_undecodable_text_in_parquet_loses_one_row(read_all, tmp_path):
+def _parquet_columns():
+    import pyarrow as pa
+
+    return {
+        "text that is not UTF-8": pa.array([b"one", b"\xff\xfe", b"three"]).view(pa.string()),
+        "a year after 9999": pa.array([1, 2**62, 3], pa.timestamp("us")),
+        "a day after the last": pa.array([1, 2**31 - 1, 3], pa.date32()),
+        "a time zone nobody knows": pa.array([None, 2, None], pa.timestamp("us", tz="Nowhere/None")),
+    }
+
+
+@pytest.mark.parametrize("column", _parquet_columns().values(), ids=_parquet_columns().keys())
+def test_one_value_of_parquet_that_python_cannot_hold_loses_one_row(read_all, tmp_path, column):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts = pa.array([b"one", b"\xff\xfe", b"three"]).cast(pa.binary()).view(pa.string())
-    pq.write_table(pa.table({"image": pa.nulls(3, pa.string()), "prompt": texts}), tmp_path / "m.parquet")
+    pq.write_table(pa.table({"image": pa.nulls(3, pa.string()), "prompt": column}), tmp_path / "m.parquet")
     samples = read_all(reader="manifest", path="m.parquet")
     assert [one.status for one in samples] == ["ok", "bad_value", "ok"]
+
+
+HUGE = {
+    "a line of nine million bytes": b'{"prompt": "%s"}' % (b"x" * 9_000_000),
+    "a line longer than is read at once": b'{"prompt": "%s"}' % (b"x" * 65 * 1024 * 1024),
+    "a text of a million characters and one": b'{"prompt": "%s"}' % (b"x" * 1_000_001),
+}
+
+
+@pytest.mark.parametrize("line", HUGE.values(), ids=HUGE.keys())
+def test_a_huge_row_is_lost_and_no_other(write, read_all, line):
+    path = write("m.jsonl", b'{"prompt": "a"}\n' + line + b'\n{"prompt": "z"}\n')
+    samples = read_all(reader="manifest", path=path, columns={"image": ""})
+    assert [one.status for one in samples] == ["ok", "bad_value", "ok"]
+    assert samples[2].source_key == "m.jsonl#3"

@@ -17,6 +17,7 @@ Record = tuple[int, dict[str, Any] | str, tuple[str, ...]]
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_ROW_BYTES = 8 * 1024 * 1024  # of one JSON object: parsed it takes up to twenty times as much memory
 MAX_JSON_BYTES = 256 * 1024 * 1024  # a .json file is one value: it is read whole
 BATCH_ROWS = 32  # rows of a Parquet file held at once: they may carry pictures
 
@@ -49,8 +50,9 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
     try:
         with path.open("rb") as file:
             while line := file.readline(MAX_LINE_BYTES):
-                if len(line) == MAX_LINE_BYTES:
-                    raise SourceError(f"{name}, row {number + 1} is over {MAX_LINE_BYTES} bytes long; is it one object a line?")
+                if len(line) == MAX_LINE_BYTES:  # the rest of it is passed over
+                    while (rest := file.readline(MAX_ROW_BYTES)) and not rest.endswith(b"\n"):
+                        pass
                 # A bare CR cannot stand inside a JSON text, so where there is one, a line ends.
                 for piece in line.rstrip(b"\r\n").split(b"\r"):
                     number += 1
@@ -66,6 +68,8 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
+    if len(line) > MAX_ROW_BYTES:
+        return f"is over {MAX_ROW_BYTES} bytes long"
     try:
         found = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -147,7 +151,7 @@ def _parquet(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
     try:
         rows: list[dict[str, Any] | str] = list(batch.to_pylist())
-    except UnicodeDecodeError:  # one row's text is not UTF-8: only that row is lost
+    except Exception:  # noqa: BLE001  not UTF-8, a year 10000, an unknown time zone, …: only that row is lost
         return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
     return rows
 
@@ -157,6 +161,8 @@ def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
         found: dict[str, Any] = row.to_pylist()[0]
     except UnicodeDecodeError:
         return "holds a text that is not UTF-8"
+    except Exception as error:  # noqa: BLE001  types of Parquet raise what Python's raise: ValueError, OverflowError, KeyError
+        return f"holds a value that cannot be read ({type(error).__name__}: {quote(str(error))})"
     return found
 
 

@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 from schemas.errors import SourceError
 from schemas.statuses import SampleStatus
@@ -20,6 +20,20 @@ from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.sources import ResolvedSource
 
 _MAX_TEXT_BYTES = 1024 * 1024
+_EXTENSIONS = {
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
+}  # fmt: skip
+
+
+class _BoundedMember(tarfile.TarInfo):
+    """A header whose extension (a long name, PAX records) may not be larger than a text: tarfile reads it whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _EXTENSIONS and not 0 <= found.size <= _MAX_TEXT_BYTES:
+            raise ValueError(f"a header of {found.size} bytes; {_MAX_TEXT_BYTES} are allowed")
+        return found
 
 
 @dataclass(slots=True)
@@ -87,8 +101,9 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
     group: _Group | None = None
     after = "its beginning"
     problem: str | None = None
+    n_bytes = path.stat().st_size
     try:
-        with tarfile.open(path, "r|") as archive:
+        with tarfile.open(path, "r|", tarinfo=_BoundedMember) as archive:
             while member := archive.next():
                 archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
                 if member.isdir():
@@ -100,7 +115,11 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
                     group = _Group(key)
                 _take(group, archive, member, suffix)
                 after = member.name
-            problem = _what_follows(path, archive.offset)
+                if archive.offset > n_bytes:  # tarfile would go there block by block, though there are none
+                    problem = f"a member of {member.size} bytes goes beyond its end"
+                    break
+            else:
+                problem = _what_follows(path, archive.offset)
     except Exception as error:  # noqa: BLE001  hostile headers raise far more than tarfile.TarError
         problem = str(error) or type(error).__name__
     if group is not None:
@@ -140,8 +159,8 @@ def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suff
     limit = MAX_FILE_BYTES if is_image else _MAX_TEXT_BYTES
     if not is_inside(member.name):
         group.refuse(SampleStatus.OUTSIDE_ROOT, f"the member {name} leads out of the archive")
-    elif not member.isreg():
-        group.refuse(SampleStatus.NOT_A_FILE, f"the member {name} is a link or a device")
+    elif not member.isreg() or member.issparse():  # a sparse one is 64 MiB out of 512 bytes
+        group.refuse(SampleStatus.NOT_A_FILE, f"the member {name} is a link, a device or a sparse file")
     elif slot not in {"image", "json", "txt"}:
         return
     elif slot in group.members:
