@@ -22,11 +22,12 @@ import orjson
 
 from schemas.errors import StoreError
 from schemas.statuses import SampleStatus
-from tasks.ingest.images import MAX_PIXELS, OpenedImage, RefusedImage, open_image
+from tasks.ingest.bounds import MAX_PIXELS, RefusedImage
+from tasks.ingest.images import OpenedImage, open_image
 from tasks.ingest.paths import MAX_FILE_BYTES, encodable
 
 CPU_LIMIT_S = 10
-"""Of one picture. The slowest that is allowed (25 million pixels of noise with alpha) takes 2 s on a slow core."""
+"""Of one picture. The slowest that is allowed takes 1.4 s (docs/decisions/0127-hostile-pictures.md)."""
 
 DEADLINE_S = 120.0
 """Of one picture, by the clock: only a process that stands still, or a machine that is hopelessly busy, ever meets it."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import orjson
 
+from tasks.ingest.bounds import RefusedImage
 from tasks.ingest.decoding import HEADER
-from tasks.ingest.images import OpenedImage, RefusedImage, open_image, prepare_decoders
+from tasks.ingest.images import OpenedImage, open_image, prepare_decoders
 
 
 def serve(asked: socket.socket, cpu_limit_s: int) -> None:

@@ -7,6 +7,15 @@ from PIL import Image
 
 BACKGROUND = (255, 255, 255)  # what transparent pixels are shown on
 _STRIP_PIXELS = 500_000
+_UPRIGHT_BY = {  # EXIF 2.32, tag 0x0112: what undoes each orientation
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 _WITH_ALPHA = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
 
 
@@ -50,3 +59,8 @@ def _scale_16_bits(image: Image.Image) -> Image.Image:
     if isinstance(transparent, int):
         grey.putalpha(Image.fromarray(np.where(deep == transparent, 0, 255).astype(np.uint8)))
     return grey
+
+
+def turn_upright(image: Image.Image, orientation: int) -> Image.Image:
+    """The picture with its EXIF orientation (2–8) undone."""
+    return image.transpose(_UPRIGHT_BY[orientation])

@@ -3,10 +3,8 @@
 import io
 import os
 import signal
-import struct
 import sys
 import threading
-import zlib
 from pathlib import Path
 
 import orjson
@@ -14,8 +12,9 @@ import pytest
 from PIL import Image
 
 from schemas.records import Sample
+from tasks.ingest.bounds import MAX_PIXELS, RefusedImage
 from tasks.ingest.decoding import Decoder, _checked, decoder, open_bounded
-from tasks.ingest.images import MAX_PIXELS, OpenedImage, RefusedImage, open_image
+from tasks.ingest.images import OpenedImage, open_image
 from tasks.ingest.shards import open_shard
 
 
@@ -25,32 +24,8 @@ def save(image: Image.Image, kind: str, **options: object) -> bytes:
     return buffer.getvalue()
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def png(depth: int, color: int, n_bytes: int, *extra: bytes, side: int = 5000) -> bytes:
-    """As many pixels as are allowed, in a few kilobytes."""
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, depth, color, 0, 0, 0))
-    rows = zlib.compressobj(1)
-    data = b"".join(rows.compress(b"\0" + b"\x55" * (side * n_bytes)) for _ in range(side)) + rows.flush()
-    return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
-
-
-def exif(orientation: int) -> Image.Exif:
-    found = Image.Exif()
-    found[0x0112] = orientation
-    return found
-
-
-def scans(n: int) -> bytes:
-    """A progressive JPEG whose last scan stands there n times more: 42 bytes each, and each goes over every pixel."""
-    content = save(Image.new("L", (2000, 2000), 128), "JPEG", progressive=True)
-    last = content.rindex(b"\xff\xda")
-    return content[:-2] + content[last:-2] * n + content[-2:]
-
-
 SMALL = Image.new("RGB", (9, 7), (1, 200, 3))
+LARGE = save(Image.new("RGBA", (4096, 2160)), "PNG")
 ALIKE = {
     "clean": save(SMALL, "JPEG"),
     "treated": save(SMALL.convert("RGBA"), "PNG"),
@@ -72,45 +47,10 @@ def test_a_clean_picture_does_not_come_back_as_a_copy():
     assert open_bounded(content).shown is content
 
 
-EVERY_COLOUR = chunk(b"PLTE", bytes(range(256)) * 3), chunk(b"tRNS", bytes(range(256)))
-LARGE = {
-    "alpha": lambda: png(8, 6, 4),
-    "alpha, 16 bits": lambda: png(16, 6, 8),
-    "grey, 16 bits, one transparent": lambda: png(16, 0, 2, chunk(b"tRNS", b"\x55\x55")),
-    "palette with transparency": lambda: png(8, 3, 1, *EVERY_COLOUR),
-    "jpeg on its side": lambda: save(Image.new("RGB", (5000, 5000), (1, 2, 3)), "JPEG", exif=exif(6)),
-    "webp with alpha": lambda: save(Image.new("RGBA", (3870, 3870), (1, 2, 3, 4)), "WEBP", lossless=True, method=0),
-    "webp over its own cap": lambda: save(Image.new("RGB", (4000, 3900), (1, 2, 3)), "WEBP", method=0),
-    "jpeg of 60 scans": lambda: scans(54),
-    "jpeg of 10,000 scans": lambda: scans(9_994),
-    "png, text chunk that is a bomb": lambda: png(8, 0, 1, chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(80_000_000))), side=1),
-    "png, profile that is a bomb": lambda: png(8, 0, 1, chunk(b"iCCP", b"k\0\0" + zlib.compress(bytes(80_000_000))), side=1),
-}
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
-def test_no_picture_takes_300_megabytes_or_much_processor_time():
-    """The largest of every kind that is allowed, and bombs, one after the other in one process. Alone, none takes two seconds."""
-    one = Decoder(cpu_limit_s=5)
-    try:
-        opened = {name: one.open(make()) for name, make in LARGE.items()}
-        peak_kb = next(line for line in Path(f"/proc/{one._process.pid}/status").read_text().splitlines() if "VmHWM" in line)
-    finally:
-        one.close()
-    assert int(peak_kb.split()[1]) < 300 * 1024
-    refused = {name: found.status.value for name, found in opened.items() if isinstance(found, RefusedImage)}
-    assert refused == {
-        "webp over its own cap": "too_many_pixels",
-        "jpeg of 10,000 scans": "broken_image",
-        "png, text chunk that is a bomb": "broken_image",
-        "png, profile that is a bomb": "broken_image",
-    }
-
-
 def test_memory_over_the_limit_is_a_status_and_the_process_lives_on():
-    one = Decoder(memory_limit_bytes=64 * 1024 * 1024)
+    one = Decoder(memory_limit_bytes=32 * 1024 * 1024)
     try:
-        refused = one.open(png(8, 6, 4))
+        refused = one.open(LARGE)
         assert isinstance(refused, RefusedImage)
         assert (refused.status, "MemoryError" in refused.detail) == ("broken_image", True)
         assert isinstance(one.open(ALIKE["clean"]), OpenedImage)
@@ -119,9 +59,9 @@ def test_memory_over_the_limit_is_a_status_and_the_process_lives_on():
 
 
 def test_time_over_the_limit_is_a_status():
-    one, large = Decoder(cpu_limit_s=0), png(16, 6, 8)  # none: what crosses a full second ends
+    one = Decoder(cpu_limit_s=0)  # none: what crosses a full second ends
     for _ in range(20):
-        found = one.open(large)
+        found = one.open(LARGE)
         if isinstance(found, RefusedImage):
             break
     assert (found.status, found.detail) == ("broken_image", "decoding was stopped: it took more than 0 s of processor time")

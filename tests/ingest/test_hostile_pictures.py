@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import struct
 import sys
 import zlib
@@ -28,10 +29,10 @@ def png(width: int, height: int, data: bytes, *extra: bytes, depth: int = 8, col
     return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-def rows(side: int, n_bytes: int) -> bytes:
-    """The compressed rows of a square: kilobytes that are megabytes."""
+def rows(width: int, height: int, n_bytes: int) -> bytes:
+    """The compressed rows of a picture: kilobytes that are megabytes."""
     packer = zlib.compressobj(1)
-    return b"".join(packer.compress(b"\0" + b"\x55" * (side * n_bytes)) for _ in range(side)) + packer.flush()
+    return b"".join(packer.compress(b"\0" + b"\x55" * (width * n_bytes)) for _ in range(height)) + packer.flush()
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -78,20 +79,34 @@ def bmp_of_runs(side: int) -> bytes:
 
 
 SMALL_JPEG = save(Image.new("L", (8, 8)), "JPEG")
+PALETTE = chunk(b"PLTE", bytes(range(256)) * 3), chunk(b"tRNS", bytes(range(256)))
 BOMB = zlib.compress(bytes(80_000_000))
 BROKEN, LARGE, NONE = "broken_image", "too_many_pixels", "not_an_image"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "png: 50,000 pixels square in 100 bytes": (lambda: png(50_000, 50_000, b""), LARGE),
     "png: 4 billion by 1": (lambda: png(2**31 - 1, 1, b""), LARGE),
     "png: no width": (lambda: png(0, 5, b""), NONE),
-    "png: the most that is allowed, 16 bits and alpha": (lambda: png(5000, 5000, rows(5000, 8), color=6, depth=16), "ok"),
+    "png: the most that is encoded anew, 16 bits and alpha": (
+        lambda: png(4096, 2160, rows(4096, 2160, 8), color=6, depth=16), "ok"),
+    "png: 16-bit grey, one value transparent": (
+        lambda: png(4096, 2160, rows(4096, 2160, 2), chunk(b"tRNS", b"\x55\x55"), depth=16), "ok"),
+    "png: a palette of transparent colours": (lambda: png(4096, 2160, rows(4096, 2160, 1), *PALETTE, color=3), "ok"),
+    "png: the most that is opened, and cannot be shown": (lambda: png(5000, 5000, rows(5000, 5000, 8), color=6, depth=16), LARGE),
+    "png: the same beside a private chunk of 60 MB": (
+        lambda: png(5000, 5000, rows(5000, 5000, 8), chunk(b"abCd", bytes(60_000_000)), color=6, depth=16), LARGE),
+    "png: noise, the most that is encoded anew": (lambda: save(_noise("RGBA", 4096, 2160), "PNG", compress_level=0), "ok"),
+    "png: noise, the most that is shown": (lambda: save(_noise("RGB", 4700, 4700), "PNG", compress_level=0), "ok"),
+    "webp: noise, the most that is encoded anew": (
+        lambda: save(_noise("RGBA", 4096, 2160), "WEBP", lossless=True, method=0), "ok"),
+    "webp: the most that is shown": (lambda: save(Image.new("RGB", (5000, 2950)), "WEBP", method=0), "ok"),
+    "webp: too many pixels for its decoder": (lambda: save(Image.new("RGB", (5000, 3200)), "WEBP", method=0), LARGE),
     "png: more pixels than it says, a bomb": (lambda: png(2, 2, BOMB), "ok"),
-    "png: a text chunk that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"zTXt", b"k\0\0" + BOMB)), BROKEN),
-    "png: international text that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"iTXt", b"k\0\1\0\0\0" + BOMB)), BROKEN),
-    "png: a colour profile that is a bomb": (lambda: png(1, 1, rows(1, 1), chunk(b"iCCP", b"k\0\0" + BOMB)), BROKEN),
-    "png: a hundred thousand text chunks": (lambda: png(1, 1, rows(1, 1), chunk(b"tEXt", b"k\0v") * 100_000), "ok"),
-    "png: a chunk that says it is 2 GB": (lambda: png(1, 1, rows(1, 1))[:33] + b"\x7f\xff\xff\xffIDAT" + bytes(9), BROKEN),
-    "png: two hundred thousand chunks": (lambda: png(1, 1, rows(1, 1), chunk(b"abCd", b"") * 200_000), BROKEN),
+    "png: a text chunk that is a bomb": (lambda: png(1, 1, rows(1, 1, 1), chunk(b"zTXt", b"k\0\0" + BOMB)), BROKEN),
+    "png: international text that is a bomb": (lambda: png(1, 1, rows(1, 1, 1), chunk(b"iTXt", b"k\0\1\0\0\0" + BOMB)), BROKEN),
+    "png: a colour profile that is a bomb": (lambda: png(1, 1, rows(1, 1, 1), chunk(b"iCCP", b"k\0\0" + BOMB)), BROKEN),
+    "png: a hundred thousand text chunks": (lambda: png(1, 1, rows(1, 1, 1), chunk(b"tEXt", b"k\0v") * 100_000), "ok"),
+    "png: a chunk that says it is 2 GB": (lambda: png(1, 1, rows(1, 1, 1))[:33] + b"\x7f\xff\xff\xffIDAT" + bytes(9), BROKEN),
+    "png: two hundred thousand chunks": (lambda: png(1, 1, rows(1, 1, 1), chunk(b"abCd", b"") * 200_000), BROKEN),
     "png: 25 million pixels high": (lambda: png(1, 25_000_000, b""), LARGE),
     "jpeg: 200,000 comments": (lambda: jpeg_with(b"\xff\xfe\0\2" * 200_000), BROKEN),
     "jpeg: half a million fill bytes": (lambda: jpeg_with(b"\xff" * 500_000), BROKEN),
@@ -103,9 +118,14 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "gif: 300,000 blocks of a byte": (lambda: gif_with(b"!\x77" + b"\1x" * 300_000 + b"\0"), BROKEN),
     "bmp: a million runs": (lambda: bmp_of_runs(1000), BROKEN),
     "tiff: five million strips": (lambda: tiff(5, 5, (273, 4, 5_000_000, 8)) + bytes(20_000_000), BROKEN),
+    "jpeg: 60 scans": (lambda: jpeg_of_scans(54), "ok"),
     "jpeg: 10,000 scans": (lambda: jpeg_of_scans(9_994), BROKEN),
     "jpeg: 65,500 pixels square": (lambda: SMALL_JPEG.replace(b"\0\x08\0\x08", b"\xff\xdc\xff\xdc"), LARGE),
-    "jpeg: the most that is allowed, on its side": (lambda: save(Image.new("RGB", (5000, 5000)), "JPEG", exif=_turned()), "ok"),
+    "jpeg: noise, the most that is encoded anew, on its side": (
+        lambda: save(_noise("RGB", 4096, 2160), "JPEG", exif=_turned()), "ok"),
+    "jpeg: progressive noise, the most that is shown": (lambda: save(_noise("RGB", 5000, 4000), "JPEG", progressive=True), "ok"),
+    "jpeg: progressive noise, the most that is encoded anew": (
+        lambda: save(_noise("CMYK", 3000, 2000), "JPEG", progressive=True), "ok"),
     "gif: a screen of 65,535 square": (lambda: b"GIF89a" + b"\xff" * 4 + b"\0\0\0," + bytes(4) + b"\xff" * 4 + bytes(9), LARGE),
     "gif: 2,000 frames": (lambda: frames("GIF", 2_000, 16), "ok"),
     "tiff: 60,000 pixels square": (lambda: tiff(60_000, 60_000), LARGE),
@@ -121,6 +141,12 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a zip": (lambda: b"PK\x03\x04" + bytes(99), NONE),
     "a pickle": (lambda: b"\x80\x04\x95" + bytes(99), NONE),
 }  # fmt: skip
+
+
+def _noise(mode: str, width: int, height: int) -> Image.Image:
+    """What no encoder makes smaller."""
+    content = random.Random(1).randbytes(width * height * len(mode))
+    return Image.frombytes(mode, (width, height), content)
 
 
 def _turned() -> Image.Exif:
