@@ -253,7 +253,7 @@ def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make
     for table, frame, key in (("SAMPLES", samples, "1" * 64), ("JUDGEMENTS", judgements, "2" * 64)):
         import schemas.tables
 
-        staging = recorded.lake.stage(getattr(schemas.tables, table))
+        staging = stage(recorded.lake, getattr(schemas.tables, table))
         staging.write_part(0, frame)
         staging.commit(key)
     recorded.judgements, recorded.requests = judgements, requests

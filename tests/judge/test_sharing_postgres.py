@@ -82,7 +82,7 @@ def test_attempts_of_a_run_are_counted_over_its_shards(provider: Any, shard: Cal
         return 1
 
     assert at_once(work, work) == [1, 1]
-    assert provider.n == 60
+    assert 60 - 2 * limits.concurrency < provider.n <= 60  # what the first to hear it had still to send, it sends no more
 
 
 _HOLDER = """
