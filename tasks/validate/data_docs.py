@@ -1,9 +1,35 @@
-"""The files of Data Docs that are the library's own: kept once for all runs. The pages are written by expecting.py."""
+"""Where Data Docs stand: a run's pages are put there whole, the library's own files kept once. expecting.py writes them."""
 
 import filecmp
+import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tasks.durable import locked, store_error
+
+
+@contextmanager
+def put_in_place(folder: Path, lake_root: Path) -> Iterator[Path]:
+    """Where to write pages that take the place of `folder` when the block ends.
+
+    The library empties a folder before it writes there, and runs of the same replies may write the same one at once.
+    Raises StoreError.
+    """
+    written = lake_root / "staging" / f"data_docs-{uuid.uuid4().hex}"
+    before = written.with_suffix(".before")
+    try:
+        with store_error(f"writing {folder}"):
+            yield written
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with locked(lake_root, f"data_docs-{folder.name}"):
+                if folder.exists():
+                    folder.rename(before)
+                written.rename(folder)
+    finally:
+        shutil.rmtree(written, ignore_errors=True)
+        shutil.rmtree(before, ignore_errors=True)
 
 
 def share_static(folder: Path, shared: Path) -> None:

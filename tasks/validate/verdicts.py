@@ -20,7 +20,7 @@ from tasks.staging import stage
 from tasks.stopping import check_not_stopped
 from tasks.store import Lake
 from tasks.validate.checks import ValidationResult, validate
-from tasks.validate.data_docs import share_static
+from tasks.validate.data_docs import put_in_place, share_static
 from tasks.validate.dealing import PARTITIONS
 
 _LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")
@@ -47,17 +47,18 @@ def checked(
     note = lake.root / "verdicts" / f"{_verdict_id(lake, ids, rubrics, code_version)}.json"
     result = _found(lake, note, run_id)
     if result is None:
-        result = validate(
-            lake,
-            dataset_id=dataset_id,
-            plan_id=plan_id,
-            snapshot_id=snapshot_id,
-            reading_id=reading_id,
-            rubrics=rubrics,
-            run_id=run_id,
-            docs_folder=docs_folder,
-        )
-        share_static(docs_folder, docs_folder.parent / "static")
+        with put_in_place(docs_folder, lake.root) as written:
+            result = validate(
+                lake,
+                dataset_id=dataset_id,
+                plan_id=plan_id,
+                snapshot_id=snapshot_id,
+                reading_id=reading_id,
+                rubrics=rubrics,
+                run_id=run_id,
+                docs_folder=written,
+            )
+            share_static(written, docs_folder.parent / "static")
     check_id = _kept(lake, result)
     if not result.is_blocked:
         said = {"check_id": check_id, "sentences": result.sentences}

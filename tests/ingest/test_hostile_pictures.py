@@ -17,7 +17,7 @@ from tasks.ingest.images import OpenedImage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and time of a process are read from /proc")
 MAX_PEAK_BYTES = 300 * 1024 * 1024
-MAX_CPU_S = 2.0
+MAX_CPU_S = 6.0  # alone 1.4 s at most; a core that is shared counts up to three times as much
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.validate.data_docs import share_static
+from schemas.errors import StoreError
+from tasks.validate.data_docs import put_in_place, share_static
 
 FILES = {"fonts/bold.otf": b"font", "images/a.gif": b"moving", "styles/a.css": b"css"}
 
@@ -58,3 +59,36 @@ def test_without_links_each_keeps_its_own(docs):
         path.rmdir() if path.is_dir() else path.unlink()
     (first / "static/fonts").write_bytes(b"")
     assert (docs("two") / "static/fonts/bold.otf").read_bytes() == b"font"
+
+
+def test_pages_written_by_two_at_once_are_those_of_one_of_them(tmp_path: Path):
+    folder = tmp_path / "data_docs" / "run"
+    for slow, quick in (("a", "b"), ("c", "d")):  # the second time over pages that are there
+        with put_in_place(folder, tmp_path) as one:
+            _page(one, slow)
+            with put_in_place(folder, tmp_path) as other:
+                _page(other, quick)
+            assert [path.name for path in folder.iterdir()] == [quick]
+            _page(one, slow * 2)
+        assert sorted(path.name for path in folder.iterdir()) == [slow, slow * 2]
+    assert not list((tmp_path / "staging").iterdir())
+
+
+def test_pages_that_cannot_be_written_leave_those_that_were(tmp_path: Path):
+    folder = tmp_path / "data_docs" / "run"
+    with put_in_place(folder, tmp_path) as written:
+        _page(written, "a")
+    with pytest.raises(StoreError, match="No space left"), put_in_place(folder, tmp_path) as written:
+        _full(_page(written, "b"))
+    assert [path.name for path in folder.iterdir()] == ["a"]
+    assert not list((tmp_path / "staging").iterdir())
+
+
+def _full(_: Path) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def _page(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(name)
+    return folder / name
