@@ -73,12 +73,12 @@ def _read(value: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_rubric() -> Callable[..., Rubric]:
     return rubric
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_frames() -> Callable[..., tuple[pl.DataFrame, pl.DataFrame]]:
     return frames
 

@@ -124,15 +124,23 @@ def test_publications_of_an_older_schema_are_read(anchored):
     assert night_series([added, anchored(rows_of(4), 4)[0]], [frozen]).height == 2
 
 
-@pytest.fixture
-def lake(tmp_path, make_rubric, make_frames):
+@pytest.fixture(scope="module")
+def published(tmp_path_factory, make_rubric, make_frames):
     """Thirteen published nights; from the tenth on the judge is harder. One night was published twice."""
-    asked = make_rubric({None: ("q",)})
+    root, asked = tmp_path_factory.mktemp("nights"), make_rubric({None: ("q",)})
     for night in range(N_NIGHTS):
         wobble = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02)[night % 6]
-        publish_night(tmp_path, make_frames, asked, night, rows_of(night, shift=-0.5 if night >= SHIFTED else 0.0, wobble=wobble))
-    publish_night(tmp_path, make_frames, asked, 0, rows_of(0, shift=0.02), attempt=1)
-    return tmp_path, {"plain": asked}
+        publish_night(root, make_frames, asked, night, rows_of(night, shift=-0.5 if night >= SHIFTED else 0.0, wobble=wobble))
+    publish_night(root, make_frames, asked, 0, rows_of(0, shift=0.02), attempt=1)
+    return root, {"plain": asked}
+
+
+@pytest.fixture
+def lake(published, tmp_path):
+    """A copy of them, to be changed."""
+    root, rubrics = published
+    shutil.copytree(root, tmp_path, dirs_exist_ok=True)
+    return tmp_path, rubrics
 
 
 def publish_night(root, make_frames, asked, night, rows, attempt=0):

@@ -30,8 +30,6 @@ reader = "geneval"
 path = "scenes/{{model}}/{{checkpoint}}"
 [[rubrics]]
 id = "alignment"
-[[rubrics]]
-id = "composition"
 [[judges]]
 model = "salon-demo-judge"
 base_url = "{url}"
@@ -75,10 +73,10 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(
             (tmp_path / f"{name}.toml").write_text(BENCHMARK.format(lake=name, url=url))
         assert salon("run", str(tmp_path / "whole.toml"), "--run-date", "2026-03-04").code == 0
         n_whole = _n_billed(url)
-        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 200, signal.SIGKILL)
+        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 100, signal.SIGKILL)
         assert code == -signal.SIGKILL, said
         n_at_kill = _n_billed(url)
-        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 450, signal.SIGTERM)
+        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 250, signal.SIGTERM)
         assert code == 143, said
         n_at_stop = _n_billed(url)
         again = _start(tmp_path, "stopped", prefect_api)

@@ -1,6 +1,7 @@
 """Verdicts found again: only over the same bytes, rubrics and code, and never one that blocked."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,15 +10,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.tables import SAMPLES, SCORES
+from tasks.store import Lake
 from tasks.validate.verdicts import checked
 
 IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64, "reading_id": "c" * 64}
 
 
+@pytest.fixture(scope="module")
+def once(lakes, tmp_path_factory):
+    """A small lake that was checked, and what was found."""
+    folder = tmp_path_factory.mktemp("checked")
+    lake = lakes.write(folder / "lake", lakes.together([lakes.world(0)]))
+    named = {"rubrics": lakes.rubrics, "code_version": "code", "run_id": "1" * 64, "docs_folder": folder / "docs"}
+    return lake.root, checked(lake, **IDS, **named)
+
+
 @pytest.fixture
-def run(lakes, tmp_path):
-    """run(run_id, …): the checks of a small lake; a Data Docs folder of its own says whether they were run."""
-    lake = lakes.write(tmp_path / "lake", lakes.together([lakes.world(0)]))
+def run(lakes, once, tmp_path):
+    """run(run_id, …): the checks of a copy of that lake; a Data Docs folder of its own says whether they were run."""
+    lake = Lake(shutil.copytree(once[0], tmp_path / "lake"))
 
     def check(run_id, rubrics=lakes.rubrics, code_version="code"):
         docs = tmp_path / f"docs-{run_id}"
@@ -45,9 +56,9 @@ def fitted(lake, table, key):
     marker.write_text(json.dumps({"parts": parts}))
 
 
-def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(run):
-    (first, was_run), (second, was_run_again) = run("1"), run("2")
-    assert (was_run, was_run_again) == (True, False)
+def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(once, run):
+    first, (second, was_run) = once[1], run("2")
+    assert not was_run
     assert second.checks["run_id"].unique().to_list() == ["2" * 64]
     assert second.checks.drop("run_id").equals(first.checks.drop("run_id"))
     assert second.checks.schema == first.checks.schema
@@ -57,7 +68,6 @@ def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(r
 
 @pytest.mark.parametrize(("table", "column", "value"), [(SCORES, "note", "another"), (SAMPLES, "prompt", "another")])
 def test_a_file_changed_since_is_checked(run, table, column, value):
-    run("1")
     key = IDS["dataset_id" if table is SAMPLES else "reading_id"]
     changed(run.lake.parts(table, key)[0], column, value)
     fitted(run.lake, table, key)
@@ -76,7 +86,6 @@ def test_a_picture_is_no_part_of_a_verdict(run):
 
 @pytest.mark.parametrize("other", ["rubric", "code", "note"])
 def test_other_rubrics_other_code_or_a_broken_note_are_checked(run, lakes, other):
-    run("1")
     named = {}
     if other == "rubric":
         named["rubrics"] = lakes.rubrics | {"marks": replace(lakes.rubrics["marks"], digest="0" * 64)}
