@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Collection
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from yarl import URL
@@ -16,15 +15,7 @@ _ALWAYS_REFUSED = frozenset({IPv4Address("168.63.129.16")})
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedUrl:
-    """A URL that may be asked. `is_literal`: its host is an address that the allow-list names as such."""
-
-    url: URL
-    is_literal: bool
-
-
-def allow(text: str, hosts: Collection[str]) -> AllowedUrl | RefusedPath:
+def allow(text: str, hosts: Collection[str]) -> URL | RefusedPath:
     """The URL, where its scheme, host and port are allowed. `hosts` holds names or addresses, with a port where it is not 443."""
     try:
         url = read_url(text)
@@ -43,7 +34,7 @@ def allow(text: str, hosts: Collection[str]) -> AllowedUrl | RefusedPath:
     address = _address(host)
     if url.scheme == "http" and not (address is not None and address.is_loopback):
         return _refused(text, "is not https")
-    return AllowedUrl(url.with_fragment(None), address is not None)
+    return url.with_fragment(None)
 
 
 def is_public(text: str) -> bool:

@@ -11,9 +11,10 @@ from collections.abc import Collection, Sequence
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.addresses import AllowedUrl, allow, is_public, read_url, shown_url
+from tasks.ingest.addresses import allow, is_public, read_url, shown_url
 from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, quote
 
 MAX_REDIRECTS = 3
@@ -105,7 +106,7 @@ async def _follow(session: aiohttp.ClientSession, text: str, hosts: Collection[s
         allowed = allow(wanted, hosts)
         if isinstance(allowed, RefusedPath):
             return allowed
-        async with session.get(allowed.url, allow_redirects=False) as response:
+        async with session.get(allowed, allow_redirects=False) as response:
             if response.status == 200:
                 return await _body(response, text, max_bytes)
             if response.status not in _REDIRECTS:
@@ -127,6 +128,6 @@ def _missing(text: str, status: int) -> RefusedPath:
     return RefusedPath(SampleStatus.MISSING_FILE, f"{quote(shown_url(text))} cannot be fetched: the server answers {status}")
 
 
-def _target(asked: AllowedUrl, location: str) -> str:
+def _target(asked: URL, location: str) -> str:
     """Where a redirect leads; it is checked like any other URL. Raises ValueError."""
-    return str(asked.url.join(read_url(location)))
+    return str(asked.join(read_url(location)))
