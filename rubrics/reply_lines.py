@@ -16,6 +16,7 @@ from rubrics.reply_numbers import BLANK, Value, read_number, scale_stated
 from schemas.statuses import ParseReason
 
 _N_DISTINCT_MAX = 2000
+_N_LABELS_MAX = 20_000
 _N_BRACKETS_MAX = 20_000
 _LINE_END = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _FIRST_LINE = re.compile(rf"[^{_LINE_END}]*+")
@@ -100,11 +101,12 @@ def _read_bare(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) ->
 
 def _said(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str]) -> Iterator[_Said]:
     """What the text says behind its labels, each distinct piece once; `entry` is how far a value may reach."""
-    parts = _patterns(dimensions).label.split(text)
+    parts = _patterns(dimensions).label.split(text, _N_LABELS_MAX)
     pieces = dict.fromkeys(zip(parts[0::3], parts[1::3], parts[2::3], parts[3::3], strict=False))
     labels = keys_by_label(dimensions)
-    if len(pieces) > _N_DISTINCT_MAX:  # no reply, but a flood of different answers
-        yield from (_Said(dimension.key, ParseReason.AMBIGUOUS) for dimension in dimensions)
+    if len(pieces) > _N_DISTINCT_MAX or len(parts) > 3 * _N_LABELS_MAX:  # no reply, but a flood of answers
+        reason = ParseReason.AMBIGUOUS if len(pieces) > _N_DISTINCT_MAX else ParseReason.MALFORMED
+        yield from (_Said(dimension.key, reason) for dimension in dimensions)
         return
     for index, (before, label, parenthesis, after) in enumerate(pieces):
         qualifier = _qualifier(before, label, dimensions, is_first=index == 0)

@@ -47,7 +47,7 @@ def test_a_megabyte_of_anything(shipped: dict[str, Rubric], opening: str, share:
         ("caption", ('{"score": 4e', "9", "}"), "out_of_range"),
         ("caption", ("", '{"score": 4}\n', ""), "malformed"),
         ("alignment", ("", "lorem ipsum dolor ", "\nScore: 4"), 4),
-        ("alignment", ("", "Score: 4\n", ""), 4),
+        ("alignment", ("", "Score: 4\n", ""), "malformed"),  # 100,000 labels are no reply
         ("alignment", ("", "Reasoning: x\n", "Score: 4"), 4),
         ("alignment", ("Score: 4.", "0", ""), 4),
         ("alignment", ("Score: 4 (", "good ", ")"), 4),
