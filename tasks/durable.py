@@ -119,3 +119,15 @@ def place(temporary: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary.replace(target)
     fsync_folder(target.parent)
+
+
+def place_folder(staged: Path, target: Path) -> None:
+    """Rename a folder of synced files to its place, durably; what stands there is replaced. For one process at a time."""
+    fsync_folder(staged)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = staged.with_name(f"{staged.name}.leftover")
+    if target.exists():
+        target.rename(aside)
+    staged.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
+    fsync_folder(target.parent)

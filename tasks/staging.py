@@ -13,7 +13,7 @@ import pyarrow as pa
 from schemas.tables import Table, conform
 from tasks.bucket.objects import Bucket
 from tasks.bucket.partitions import bring_staged, commit_staged, describe, names_staged, put_staged
-from tasks.durable import fsync_folder, locked, store_error, sweep, write_bytes, write_tables
+from tasks.durable import locked, place_folder, store_error, sweep, write_bytes, write_tables
 from tasks.store import Lake, part_name
 
 
@@ -79,13 +79,10 @@ class Staging:
             if self.lake.is_complete(self.table, key):
                 self.discard()
                 return key
-            target = self.lake.partition(self.table, key)
-            target.parent.mkdir(parents=True, exist_ok=True)
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
             entries = [describe(path) for path in self.part_paths()]
-            _take_place(self.folder, target)
-            fsync_folder(target.parent)
+            place_folder(self.folder, self.lake.partition(self.table, key))
             write_bytes(
                 json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
             )
@@ -105,15 +102,3 @@ class Staging:
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.lake.bucket:
             self.lake.bucket.delete(one.path for one in self.lake.bucket.below(f"staging/{self.name}"))
-
-
-def _take_place(staged: Path, target: Path) -> None:
-    """Rename a staged folder into place. A target without a marker is a leftover of a killed run: it is replaced."""
-    fsync_folder(staged)
-    if target.exists():
-        aside = staged.with_name(f"{staged.name}.leftover")
-        target.rename(aside)
-        staged.rename(target)
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        staged.rename(target)

@@ -6,6 +6,8 @@ Each bound keeps the worst file of its kind below 300 MB and 2 s of processor ti
 import io
 from dataclasses import dataclass
 
+from PIL import Image
+
 from schemas.statuses import SampleStatus
 from tasks.ingest.containers import numbers_in_a_field, scans_at_most, size_declared
 from tasks.ingest.paths import MAX_FILE_BYTES
@@ -78,16 +80,17 @@ def _too_many_parts(content: bytes) -> str | None:
     return None
 
 
-def refuse_size(size: tuple[int, int], *, is_progressive: bool = False, is_reencoded: bool = False) -> RefusedImage | None:
-    """By its pixels, and what is to be done with them."""
-    if max(size) > MAX_SIDE_PX:
-        return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(size)}; {MAX_SIDE_PX} a side are allowed")
+def refuse_size(image: Image.Image, *, is_reencoded: bool) -> RefusedImage | None:
+    """By its pixels, how they are coded, and what is to be done with them."""
+    if max(image.size) > MAX_SIDE_PX:
+        return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(image.size)}; {MAX_SIDE_PX} a side are allowed")
+    is_progressive = "progressive" in image.info
     allowed = _ALLOWED[is_progressive, is_reencoded]
-    if size[0] * size[1] <= allowed:
+    if image.width * image.height <= allowed:
         return None
     kind = "progressive JPEG" if is_progressive else "picture"
     use = "that cannot be shown as it is" if is_reencoded else "shown as it is"
-    return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(size)}; {allowed} are allowed for a {kind} {use}")
+    return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(image.size)}; {allowed} are allowed for a {kind} {use}")
 
 
 def _said(size: tuple[int, int]) -> str:

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from schemas.statuses import SampleStatus
-from tasks.ingest.bounds import (
-    CountedFile,
-    RefusedImage,
-    refuse_size,
-    refuse_unopened,
-)
+from tasks.ingest.bounds import CountedFile, RefusedImage, refuse_size, refuse_unopened
 from tasks.ingest.clean import UPRIGHT, is_animated, is_clean, is_deep, is_plain, orientation_of
 from tasks.ingest.containers import end_of_image, ends_behind_its_data
 from tasks.ingest.paths import MAX_FILE_BYTES, quote
@@ -78,7 +73,7 @@ def open_header(content: bytes) -> OpenedImage | None:
     _expect_decoder_warnings()
     try:
         with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as image:
-            if is_clean(image, content) and not refuse_size(image.size, is_progressive="progressive" in image.info):
+            if is_clean(image, content) and not refuse_size(image, is_reencoded=False):
                 is_whole = image.format == "JPEG" or ends_behind_its_data(content)
                 return OpenedImage(content, image.format or "", "none", image.width, image.height) if is_whole else None
     except Exception:  # noqa: BLE001  decoding tells which of all it is
@@ -94,12 +89,9 @@ def prepare_decoders() -> None:
 def _open(content: bytes) -> OpenedImage | RefusedImage | _Decoded:
     """The decoder and what it holds are gone when this returns: a large picture is in memory twice at most."""
     with Image.open(CountedFile(content), formats=FORMATS) as image:
-        is_progressive = "progressive" in image.info
         if image.format == "JPEG" and is_clean(image, content):
-            return refuse_size(image.size, is_progressive=is_progressive) or _read_through(image, content)
-        is_reencoded = image.format not in _CLEAN_WHEN_LOADED
-        refusal = refuse_size(image.size, is_progressive=is_progressive, is_reencoded=is_reencoded)
-        return refusal or _decode(image, content)
+            return refuse_size(image, is_reencoded=False) or _read_through(image, content)
+        return refuse_size(image, is_reencoded=image.format not in _CLEAN_WHEN_LOADED) or _decode(image, content)
 
 
 def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | RefusedImage | _Decoded:
@@ -119,7 +111,7 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
     if image.mode in {"I", "F"}:
         detail = "its 32-bit pixels have no stated range; save it with 8 or 16 bits a channel"
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
-    refusal = refuse_size(image.size, is_reencoded=True)  # only now: a GIF frame may enlarge its screen, too
+    refusal = refuse_size(image, is_reencoded=True)  # only now: a GIF frame may enlarge its screen, too
     if refusal:
         return refusal
     steps += ["16_bit_scaled"] if is_16_bit else []

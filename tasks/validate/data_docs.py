@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tasks.durable import locked, store_error
+from tasks.durable import locked, place_folder, store_error
 
 
 @contextmanager
@@ -18,18 +18,13 @@ def put_in_place(folder: Path, lake_root: Path) -> Iterator[Path]:
     Raises StoreError.
     """
     written = lake_root / "staging" / f"data_docs-{uuid.uuid4().hex}"
-    before = written.with_suffix(".before")
     try:
         with store_error(f"writing {folder}"):
             yield written
-            folder.parent.mkdir(parents=True, exist_ok=True)
             with locked(lake_root, f"data_docs-{folder.name}"):
-                if folder.exists():
-                    folder.rename(before)
-                written.rename(folder)
+                place_folder(written, folder)
     finally:
         shutil.rmtree(written, ignore_errors=True)
-        shutil.rmtree(before, ignore_errors=True)
 
 
 def share_static(folder: Path, shared: Path) -> None:
