@@ -120,7 +120,7 @@ class Purse:
                 pool.is_leasing = False
 
 
-def leased(purse_id: str) -> Select[int]:
+def leased(purse_id: str) -> Select[tuple[int]]:
     """How much of a purse is handed out: used, or held by workers (those that were killed included)."""
     return select(BUDGETS.c.leased).where(BUDGETS.c.budget_id == purse_id)
 
