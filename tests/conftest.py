@@ -1,6 +1,7 @@
 """Fixtures every area shares. An area's own stand in its folder."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -40,3 +41,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def needs_salon_data() -> Path:
     """The folder of real data; asking for it leaves the test out where SALON_DATA is not set."""
     return Path(os.environ["SALON_DATA"])
+
+
+@pytest.fixture(scope="session")
+def prefect_api() -> Iterator[str]:
+    """A Prefect server of the tests' own, one a process of tests; its address, for other processes."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    import flows  # noqa: F401 - its settings come before Prefect's
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield str(PREFECT_API_URL.value())

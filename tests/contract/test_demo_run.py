@@ -22,7 +22,7 @@ from tasks.store import Lake
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(tmp_path_factory: pytest.TempPathFactory, prefect_api: str) -> Iterator[Path]:
     """A folder in which `salon demo` has run once; what it printed is in said.txt."""
     folder = tmp_path_factory.mktemp("newcomer")
     before = Path.cwd()
@@ -60,6 +60,25 @@ def test_the_expected_value_is_printed_beside_each_overall_score(home: Path, cel
     truth = expected()
     for checkpoint in cells["checkpoint"].unique():
         assert f"{truth['composition', checkpoint, 'overall_score', '__macro__']:.3f}" in said
+
+
+def test_the_published_numbers_are_those_of_before(cells: pl.DataFrame) -> None:
+    """Every cell's figure, interval and counts, and how it came to them; written anew as test_contract.py says."""
+    held = ["rubric_id", "dimension", "category", "checkpoint", "metric", "estimand", "status", "reason"]
+    held += ["estimate", "ci_low", "ci_high", "n_prompts", "n_judgements", "n_scored", "coverage"]
+    numbers = pl.col("estimate", "ci_low", "ci_high").round(9)  # the last digits are the processor's
+    found = cells.select(held).with_columns(numbers).sort(held[:6]).write_csv()
+    path = Path(__file__).parent / "golden" / "demo_cells.csv"
+    if os.environ.get("SALON_REWRITE"):
+        path.write_text(found)
+    assert found.splitlines() == path.read_text().splitlines()
+
+
+def test_its_questions_are_those_of_before(home: Path) -> None:
+    """Else a new release would buy again what ledgers of before hold: a request's key changes with all it is made of."""
+    keys = (Path(__file__).parent / "golden" / "ledger-0.1.0.keys.txt").read_text().split()
+    asked = pl.read_parquet(home / "lake" / "requests", columns=["request_key", "rubric_id"])
+    assert sorted(asked.filter(pl.col("rubric_id") == "caption")["request_key"]) == keys
 
 
 def test_every_shipped_rubric_was_judged_and_nothing_failed(cells: pl.DataFrame) -> None:

@@ -6,18 +6,14 @@ from pathlib import Path
 
 import pytest
 from flow_support import Said
-from prefect.settings import PREFECT_API_URL
-from prefect.testing.utilities import prefect_test_harness
 
 from demo.running import running_judge
 from flows.cli import run
 
 
 @pytest.fixture(scope="session", autouse=True)
-def prefect_api() -> Iterator[str]:
-    """A Prefect server of the tests' own; its address, for other processes."""
-    with prefect_test_harness(server_startup_timeout=120):
-        yield str(PREFECT_API_URL.value())
+def _with_prefect(prefect_api: str) -> None:
+    """Every test here runs flows."""
 
 
 @pytest.fixture(scope="session")
