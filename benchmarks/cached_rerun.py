@@ -60,9 +60,9 @@ def measure(arguments: argparse.Namespace) -> int:
     from prefect import flow
     from prefect.task_runners import ThreadPoolTaskRunner
 
+    from flows.executors.base import as_prefect_tasks
+    from flows.observability.progress import Reporter
     from flows.run import finishing, judging, stages
-    from flows.run.fan_out import as_prefect_tasks
-    from flows.telling.progress import Reporter
     from tasks.publish.code_version import code_version
 
     clock, run, reporter = Clock(), opened(arguments), Reporter()
@@ -122,10 +122,10 @@ class Clock:
 
 def opened(arguments: argparse.Namespace) -> Any:
     """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
-    from flows.run.opening import OpenedRun
+    from flows.run.context import OpenedRun
     from rubrics.loading import SHIPPED, find_rubrics
     from schemas.benchmark import Benchmark
-    from tasks.store import Lake
+    from tasks.lake.reading import Lake
 
     benchmark = Benchmark.model_validate({
         "name": "cached", "sources": [{"reader": "manifest", "path": "none", "name": "drawn"}],
@@ -140,8 +140,8 @@ def opened(arguments: argparse.Namespace) -> Any:
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
     """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
     from schemas.tables import SAMPLES
-    from tasks.staging import stage
-    from tasks.store import Lake
+    from tasks.lake.reading import Lake
+    from tasks.lake.writing import stage
 
     staging = stage(Lake(folder / "lake"), SAMPLES)
     n_prompts = max(1, n_samples // N_CHECKPOINTS // N_IMAGES)
@@ -168,7 +168,7 @@ def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
 def fill_ledger(run: Any, plan_id: str, rubric: str) -> None:
     """A reply of about 25 words for every request of the plan, part by part; one in a hundred is no answer."""
     from schemas.tables import REQUESTS
-    from tasks.judge.ledger import Ledger
+    from tasks.ledger.ledger import Ledger
 
     draw = np.random.default_rng(1)
     with Ledger(run.ledger_url) as ledger:

@@ -20,7 +20,7 @@ from types import FunctionType
 from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import ReplyFormat, Rubric, Variant
-from rubrics.replies import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import N_BYTES_MAX, parse_reply
 from schemas.records import ReadScores, Unreadable
 
 IDS = ("interleaved", "image_aspects", "caption", "composition", "alignment")

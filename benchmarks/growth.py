@@ -58,9 +58,9 @@ def _in_its_own_process(lake: Path, n_judgements: int, name: str, arguments: arg
 def measure(arguments: argparse.Namespace) -> int:
     """Parse to publication under one date; CPU seconds and peak memory after each stage."""
     usage = Usage()
+    from flows.executors.base import in_this_process
+    from flows.observability.progress import Reporter
     from flows.run import finishing, stages
-    from flows.run.fan_out import in_this_process
-    from flows.telling.progress import Reporter
     from tasks.publish.code_version import code_version
 
     (n_judgements,) = arguments.judgements

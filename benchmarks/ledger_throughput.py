@@ -29,7 +29,7 @@ from rich.table import Table
 from benchmarks.simulate_workers import server_cpu_s
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge.ledger import Ledger
+from tasks.ledger.ledger import Ledger
 from tests.judge.distance import distant
 from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 

@@ -25,11 +25,11 @@ from rich.table import Table
 from demo.running import running_judge
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.bodies import make_body
-from tasks.judge.client import JudgeClient
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.allowance import Allowance, allowance_id
-from tasks.judge.limits.concurrency import AdaptiveConcurrency
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.payload import make_body
+from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
+from tasks.judge.rate_limit.limiter import Allowance, allowance_id
+from tasks.ledger.ledger import Ledger
 
 MODEL = "gpt-4.1-2025-04-14"
 N_INPUT, N_OUTPUT = 900, 100

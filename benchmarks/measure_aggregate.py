@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def measure(folder: Path, n_dimensions: int) -> int:
-    from tasks.aggregate.published import Run, aggregated
+    from tasks.aggregate.tables import Run, aggregated
 
     run = Run("measured", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.9)
     names = ("judgements", "scores", "replies")

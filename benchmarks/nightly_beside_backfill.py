@@ -29,13 +29,13 @@ from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import AT_ONCE, check_failures, run_backfill
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
+from flows.observability.progress import Reporter
 from flows.partitions.plan import open_backfill, plan_backfill
-from flows.run.fan_out import in_this_process
-from flows.telling.progress import Reporter
 from schemas.tables import JUDGEMENTS
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import ATTEMPTS
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import ATTEMPTS
 from tasks.publish.reading import find_publication
 
 NIGHT = date(2026, 3, 1)
@@ -111,7 +111,7 @@ def write_benchmark(folder: Path, name: str, url: str, ledger: str) -> Path:
 
 
 def threads(n_at_once: int) -> Callable[[Task[..., Any], Iterable[Mapping[str, Any]]], Iterator[Any]]:
-    """What flows.run.fan_out.as_prefect_tasks does, without a Prefect server to share the processors with."""
+    """What flows.executors.base.as_prefect_tasks does, without a Prefect server to share the processors with."""
 
     def run(task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
         with ThreadPoolExecutor(n_at_once) as pool:

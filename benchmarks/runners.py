@@ -182,13 +182,13 @@ def be_idle(runner: str, n: int) -> None:
     from prefect import flow, task
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.run.opening import OpenedRun
-    from flows.run.runner import opened_fan_out
+    from flows.executors.choose import opened_fan_out
+    from flows.run.context import OpenedRun
     from rubrics.loading import SHIPPED, load_rubric
     from schemas.benchmark import Benchmark, Judge, Limits
-    from tasks.judge.planning import PlannedPart
+    from schemas.records import PlannedPart
+    from tasks.lake.reading import Lake
     from tasks.prefect_options import OPTIONS
-    from tasks.store import Lake
 
     idle = task(name="idle", task_run_name="ask {judge.model}, {rubric.id}, shard {part.index}", **OPTIONS)(do_nothing)
     rubric, judge, lake = load_rubric(SHIPPED / "alignment"), Judge(model=JUDGE), Lake(Path("lake"))

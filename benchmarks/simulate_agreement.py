@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from schemas.statuses import AgreementMetric
-from tasks.aggregate import agreement_bootstrap as bootstrap
-from tasks.aggregate.agreement_metrics import Floats, pair_metric
+from tasks.aggregate.agreement import bootstrap
+from tasks.aggregate.agreement.metrics import Floats, pair_metric
+from tasks.aggregate.agreement.ppi import mean_of_prompts, powered_mean
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval
-from tasks.aggregate.ppi import mean_of_prompts, powered_mean
 
 SIZES = np.array([80, 99, 80, 94, 100, 100])
 CATEGORY_MEANS = np.array([7.5, 6.0, 4.5, 6.5, 3.5, 5.0])

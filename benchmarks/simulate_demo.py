@@ -27,10 +27,10 @@ from demo.world import CATEGORIES, JUDGE, MODEL
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
 from rubrics.rendering import prompt_id, render, report_category
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses import Total
-from tasks.aggregate.cells import cells
+from tasks.aggregate.tables import cells
 
 ASKED = {"composition": "overall_score", "image_aspects": "overall_score", "alignment": "score"}
 LOWEST, HIGHEST = 0.91, 0.98

@@ -19,7 +19,7 @@ from scipy import optimize, stats
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, REPLIES
-from tasks.aggregate.published import Run, aggregated
+from tasks.aggregate.tables import Run, aggregated
 
 SIZES = (80, 99, 80, 94, 100, 100)
 CENTRES = (9.2, 8.0, 5.5, 8.5, 4.0, 3.0)

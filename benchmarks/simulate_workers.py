@@ -25,10 +25,10 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from demo.scenario import Limits
-from demo.windows import KeyLimits
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.allowance import Allowance
+from demo.mock_provider.rate_limits import KeyLimits
+from demo.mock_provider.scenario import Limits
+from tasks.judge.rate_limit.limiter import Allowance
+from tasks.ledger.ledger import Ledger
 from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 
 LATENCY_S = 0.2

@@ -27,10 +27,10 @@ from flows import nightly
 from flows.nightly import open_night
 from flows.nights.anchors import freeze
 from flows.nights.drift import nightly_publications, write_drift
-from flows.nights.notes import notes
+from flows.nights.record import notes
 from flows.partitions.table import read_partitions
 from flows.run import finishing, pipeline
-from flows.run.opening import OpenedRun
+from flows.run.context import OpenedRun
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.reading import current, find_publication
 from tasks.publish.report.index import write_index

@@ -1,6 +1,6 @@
 """The judge behind an OpenAI-compatible server on loopback. Running it as a process of its own is running.py.
 
-The difficult provider (difficult.py) asks the same judge through `judged`; the judge itself never changes.
+The difficult provider (mock_provider/provider.py) asks the same judge through `judged`; the judge itself never changes.
 """
 
 import argparse
@@ -172,7 +172,7 @@ def main() -> None:
     arguments = parser.parse_args()
     server = serving_judge(arguments.port)
     if arguments.scenario is not None:
-        from demo.scenario import load_scenario  # pydantic is heavy, and the plain judge has no use for it
+        from demo.mock_provider.scenario import load_scenario  # pydantic is heavy, and the plain judge has no use for it
         from demo.serving import serving
 
         try:

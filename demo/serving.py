@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 from aiohttp import web
 
-from demo.batches import Batches
-from demo.desk import make_desk
-from demo.difficult import Provider
-from demo.lane import Lane
-from demo.scenario import Scenario
+from demo.mock_provider.admin_api import make_desk
+from demo.mock_provider.batches import Batches
+from demo.mock_provider.protocol import Lane
+from demo.mock_provider.provider import Provider
+from demo.mock_provider.scenario import Scenario
 from demo.server import HOST
 
 

@@ -11,24 +11,24 @@ import polars as pl
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
+from flows.executors.base import as_prefect_tasks
+from flows.observability.progress import current
+from flows.observability.redaction import redacted_errors
 from flows.run import stages
-from flows.run.fan_out import as_prefect_tasks
-from flows.run.opening import OpenedRun, open_run
-from flows.telling.progress import current
-from flows.telling.redaction import redacted_errors
+from flows.run.context import OpenedRun, open_run
 from schemas.benchmark import Ratings
 from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, RATINGS, SCORES
-from tasks.aggregate.agreement import agreement
-from tasks.aggregate.corrected import corrected
+from tasks.aggregate.agreement.agreement import agreement
+from tasks.aggregate.agreement.corrected import corrected
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import read_ratings
-from tasks.judge.recorded import ImportResult
+from tasks.lake.reading import Lake
+from tasks.ledger.import_replies.importing import ImportResult
 from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement, ratings_digest
 from tasks.publish.code_version import code_version
 from tasks.publish.identity import provenance
 from tasks.publish.publication import Published
 from tasks.stopping import heeding_sigterm
-from tasks.store import Lake
 
 N_WAITING = 4  # shards submitted ahead of the one whose result is awaited
 

@@ -1,6 +1,6 @@
 """A backfill as a flow: partitions asked checkpoint by checkpoint, then one table of what is done. Plan: partitions/.
 
-It is granted only those requests of a limit that nobody else waits for (tasks/judge/limits/).
+It is granted only those requests of a limit that nobody else waits for (tasks/judge/rate_limit/).
 """
 
 import secrets
@@ -14,23 +14,23 @@ from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
+from flows.executors.base import FanOut, in_this_process
+from flows.executors.choose import opened_fan_out
+from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.events import emit_budget_reached
+from flows.observability.progress import Reporter, current
+from flows.observability.redaction import redacted_errors
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
 from flows.partitions.preview import print_preview
 from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
-from flows.run.fan_out import FanOut, in_this_process
+from flows.run.context import OpenedRun, check_keys
 from flows.run.judging import judge
-from flows.run.opening import OpenedRun, check_keys
 from flows.run.pipeline import RunSummary, run_pipeline
-from flows.run.runner import opened_fan_out
-from flows.telling.artifacts import ProgressArtifact, show_in_prefect
-from flows.telling.events import emit_budget_reached
-from flows.telling.progress import Reporter, current
-from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
-from tasks.judge.limits.allowance import giving_way
-from tasks.judge.limits.attempts import attempts_per_run
+from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
+from tasks.judge.rate_limit.limiter import giving_way
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications

@@ -8,14 +8,14 @@ from typing import Any
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.executors.choose import opened_fan_out
+from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.events import emit_blocked, emit_budget_reached
+from flows.observability.progress import current
+from flows.observability.redaction import redacted_errors
+from flows.run.context import check_keys, open_run
 from flows.run.judging import SHARDS_AT_ONCE
-from flows.run.opening import check_keys, open_run
 from flows.run.pipeline import RunSummary, run_pipeline
-from flows.run.runner import opened_fan_out
-from flows.telling.artifacts import ProgressArtifact, show_in_prefect
-from flows.telling.events import emit_blocked, emit_budget_reached
-from flows.telling.progress import current
-from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm

@@ -25,8 +25,8 @@ from flows.commands import (
     serving_prefect,
     verifying,
 )
-from flows.telling import redaction
-from flows.telling.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
+from flows.observability import redaction
+from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoppedError, StoreError
 from tasks.publish.code_version import code_version
 

@@ -11,22 +11,22 @@ from cronsim import CronSim, CronSimError
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.executors.base import FanOut
+from flows.executors.choose import opened_fan_out
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
-from flows.nights.notes import Night, note_night, notes
+from flows.nights.record import Night, note_night, notes
+from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.events import emit_blocked, emit_budget_reached
+from flows.observability.progress import Reporter, current
+from flows.observability.redaction import redacted_errors
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
-from flows.run.fan_out import FanOut
+from flows.run.context import OpenedRun, check_keys, open_run
 from flows.run.judging import SHARDS_AT_ONCE
-from flows.run.opening import OpenedRun, check_keys, open_run
 from flows.run.pipeline import RunSummary, run_pipeline
-from flows.run.runner import opened_fan_out
-from flows.telling.artifacts import ProgressArtifact, show_in_prefect
-from flows.telling.events import emit_blocked, emit_budget_reached
-from flows.telling.progress import Reporter, current
-from flows.telling.redaction import redacted_errors
 from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
-from tasks.judge.standing import one_at_a_time
+from tasks.ledger.mutex import one_at_a_time
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 

@@ -1,4 +1,4 @@
-"""A rubric's reply form as a JSON schema, for judges that can be held to one. Reading the reply is rubrics/replies.py."""
+"""A rubric's reply form as a JSON schema, for judges that can be held to one. Reading the reply is rubrics/replies/read.py."""
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 

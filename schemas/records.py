@@ -97,3 +97,14 @@ class Unreadable:
 
 
 ParsedScore = ReadScores | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """Part `index` of requests: one part of samples under one rubric and one judge."""
+
+    index: int
+    samples_part: int
+    rubric_id: str
+    judge_model: str
+    n_requests: int

@@ -1,4 +1,4 @@
-"""The tables as lists of fields and a key, and conform(). Where tables are stored is tasks/store.py."""
+"""The tables as lists of fields and a key, and conform(). Where tables are stored is tasks/lake/reading.py."""
 
 from dataclasses import dataclass
 

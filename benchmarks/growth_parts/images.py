@@ -28,11 +28,11 @@ from benchmarks.growth_parts.usage import Usage
 from schemas.benchmark import Benchmark
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.tables import SAMPLES
-from tasks.ingest import decoding
+from tasks.ingest.images.open import decode
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import ingest, open_and_write_shard
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 
 N_BYTES, SIDE_PX, N_FILES, N_ROUNDS = 150_000, 768, 400, 5
 
@@ -113,7 +113,7 @@ def _cpu_s() -> float:
     """Of this process and the decoders that live."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
-    for one in decoding._idle:  # noqa: SLF001
+    for one in decode._idle:  # noqa: SLF001
         fields = Path(f"/proc/{one._process.pid}/stat").read_text().rpartition(")")[2].split()  # noqa: SLF001
         ticks += int(fields[11]) + int(fields[12])
     return used.ru_utime + used.ru_stime + ticks / 100

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.run.opening import OpenedRun
+from flows.run.context import OpenedRun
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
+from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, Table
-from tasks.judge.planning import PlannedPart
-from tasks.staging import Staging, stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import Staging, stage
 
 N_CHECKPOINTS, N_IMAGES, CATEGORIES = 40, 4, ("single_object", "two_object", "counting", "colors", "position", "color_attr")
 IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64}

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from demo import paint
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
-from flows.nights.notes import Night, note_night, notes
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
+from flows.nights.record import Night, note_night, notes
+from flows.observability.progress import Reporter
+from flows.run.context import OpenedRun
 from schemas.tables import (
     BENCHMARK_LONG,
     CHECKS,
@@ -30,12 +30,12 @@ from schemas.tables import (
     TABLES,
     Table,
 )
-from tasks.bucket.working import push
-from tasks.durable import write_parquet
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.object_store.cache_folder import push
+from tasks.lake.writing import stage
 from tasks.publish.publication import publish
 from tasks.publish.reading import Publication, find_publication, load_cells
 from tasks.publish.runs import runs
-from tasks.staging import stage
 
 NAME, FIRST, MODEL = "year", date(2026, 1, 1), "demo-painter"
 NIGHT_NOISE = 0.026  # of a mean on a scale of ten, as in docs/nights.md: nights of equal numbers are no nights

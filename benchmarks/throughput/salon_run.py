@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from flows import cli
-from flows.telling.progress import Reporter
+from flows.observability.progress import Reporter
 
 
 def main() -> int:

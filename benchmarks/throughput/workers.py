@@ -11,14 +11,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.fan_out import in_this_process
+from flows.run.context import OpenedRun, open_run
 from flows.run.judging import SHARDS_AT_ONCE
-from flows.run.opening import OpenedRun, open_run
-from flows.telling.progress import Reporter
 from schemas.benchmark import Limits
+from schemas.records import PlannedPart
 from schemas.tables import REQUESTS
-from tasks.judge.planning import PlannedPart
 from tasks.judge.shard import judge_shard
 
 

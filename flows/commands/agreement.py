@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, RunDate
-from flows.run.opening import open_run
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
+from flows.run.context import open_run
 from schemas.statuses import AgreementMetric, Total
 from tasks.ingest.rating_matching import examples
 
@@ -37,7 +37,7 @@ def agreement(
     day = run_date.date() if run_date else None
     open_run(file, day)  # before Prefect starts: what is wrong with the file is said at once
     from flows.agreement import hold_against_people
-    from flows.telling.terminal import keep_prefect_quiet
+    from flows.observability.terminal import keep_prefect_quiet
 
     console = Console(stderr=True)
     reporter = attach(console)

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from flows.commands.plan_table import format_usd
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
-from flows.run.opening import check_keys, open_run
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
+from flows.run.context import check_keys, open_run
 
 if TYPE_CHECKING:
     from flows.nights.anchors import AnchorSet
@@ -59,8 +59,8 @@ def bridge(
     max_usd: MaxUsd = None,
 ) -> int:
     """Have both judges score the anchors, so that the series of the old one goes on under the new one."""
+    from flows.executors.base import in_this_process
     from flows.nights.bridges import make_bridge, plan_bridge
-    from flows.run.fan_out import in_this_process
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
     out, reporter = Console(soft_wrap=True, highlight=False), attach(Console(stderr=True))

@@ -7,9 +7,9 @@ import typer
 
 from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, words_in
 from flows.commands.tables import print_leaderboard, print_summary
-from flows.run.runner import check_runner
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.executors.choose import check_runner
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
 from schemas.errors import InputError
 
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
@@ -37,7 +37,7 @@ def backfill(
     from flows.partitions.plan import open_backfill, plan_backfill
     from flows.partitions.preview import print_partitions, print_preview
     from flows.partitions.table import read_partitions
-    from flows.run.opening import check_keys
+    from flows.run.context import check_keys
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
@@ -59,7 +59,7 @@ def backfill(
     check_keys(run)
     check_runner(run, runner)
     from flows.backfill import backfill
-    from flows.telling.terminal import keep_prefect_quiet
+    from flows.observability.terminal import keep_prefect_quiet
 
     keep_prefect_quiet()
     with reporter.shown():

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.telling.terminal import Console
+from flows.observability.terminal import Console
 
 DEFAULT_POOL = "salon-process"
 

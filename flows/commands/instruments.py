@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.telling.terminal import Console, printable
+from flows.observability.terminal import Console, printable
 from rubrics.linting import lint as problems_of
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
-from rubrics.reply_jsonl import parse_jsonl
+from rubrics.replies.jsonl import parse_jsonl
 from schemas.errors import InputError, RubricError
 
 Folders = Annotated[

@@ -8,7 +8,7 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
-from flows.telling.terminal import Console
+from flows.observability.terminal import Console
 from schemas.statuses import CellStatus
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables

@@ -7,9 +7,9 @@ import typer
 
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate, RunnerOption
 from flows.commands.tables import print_leaderboard, print_summary
-from flows.run.runner import check_runner
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.executors.choose import check_runner
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
 
@@ -32,7 +32,7 @@ def nightly(
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
     check_runner(opened, runner)
-    from flows.telling.terminal import keep_prefect_quiet
+    from flows.observability.terminal import keep_prefect_quiet
 
     reporter = attach(Console(stderr=True))
     keep_prefect_quiet()

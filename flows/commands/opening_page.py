@@ -7,11 +7,11 @@ import typer
 
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace, PublicationId
 from schemas.errors import InputError
-from tasks.bucket.address import working_root
-from tasks.bucket.working import bring, fresh
+from tasks.lake.object_store.address import working_root
+from tasks.lake.object_store.cache_folder import bring, fresh
+from tasks.lake.reading import open_lake
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.reading import chosen
-from tasks.store import open_lake
 
 
 def open_page(

@@ -6,9 +6,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.telling.terminal import Console
-from tasks.judge.money.forecast import total_usd
-from tasks.judge.money.prices import ModelPrice, why_no_price
+from flows.observability.terminal import Console
+from tasks.judge.budget.forecast import total_usd
+from tasks.judge.budget.prices import ModelPrice, why_no_price
 
 if TYPE_CHECKING:
     from flows.run.planning import PlannedRubric, Preview

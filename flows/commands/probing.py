@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, words_in
-from flows.run.opening import check_keys, open_run
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
+from flows.run.context import check_keys, open_run
 from schemas.errors import InputError
 from tasks.ingest.probe_twins import PLACES
 from tasks.stopping import heeding_sigterm

@@ -11,13 +11,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.leaderboards import Format, Sort, as_text, print_rows, sorted_rows
-from flows.telling.terminal import Console
+from flows.observability.terminal import Console
 from schemas.errors import InputError
+from tasks.lake.reading import open_lake
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 from tasks.publish.reading import chosen, find_cell, load_cells
-from tasks.store import open_lake
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")

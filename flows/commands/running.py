@@ -9,10 +9,10 @@ import typer
 
 from flows.commands.plan_table import print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
-from flows.run.opening import check_keys, open_run
-from flows.run.runner import check_runner
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
+from flows.executors.choose import check_runner
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
+from flows.run.context import check_keys, open_run
 from schemas.benchmark import Runner
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
@@ -92,7 +92,7 @@ def _run(
         check_keys(opened)
     check_runner(opened, runner)
     from flows.benchmark import benchmark
-    from flows.telling.terminal import keep_prefect_quiet
+    from flows.observability.terminal import keep_prefect_quiet
 
     reporter = attach(console)
     keep_prefect_quiet()

@@ -1,4 +1,4 @@
-"""`salon serve-judge`: the demo's judge as a difficult provider. What a scenario may say is in demo/scenario.py."""
+"""`salon serve-judge`: the demo's judge as a difficult provider. What a scenario may say is in demo/mock_provider/scenario.py."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ def serve_judge(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on loopback; 0 takes any free one.")] = PORT,
 ) -> int:
     """Serve the demo's judge as the difficult provider of a scenario file, until Ctrl-C. To try settings and load."""
-    from demo.scenario import load_scenario
+    from demo.mock_provider.scenario import load_scenario
     from demo.server import serve
     from demo.serving import serving
 

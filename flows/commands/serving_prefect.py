@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from flows.commands.deploying import DEFAULT_POOL
+from flows.observability.terminal import Console
 from flows.serving import local_postgres
 from flows.serving.local_server import LocalServer, Program, answers, free_port
-from flows.telling.terminal import Console
 from schemas.errors import StoppedError, StoreError
 
 UI_PORT, JUDGE_PORT, POSTGRES_PORT = 4200, 4201, 4202

@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.commands.leaderboards import print_rows
-from flows.telling.terminal import Console
+from flows.observability.terminal import Console
 from schemas.tables import BENCHMARK_LONG
+from tasks.lake.reading import Lake
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
-from tasks.store import Lake
 
 if TYPE_CHECKING:
     from flows.run.pipeline import RunSummary

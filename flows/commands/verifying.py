@@ -13,10 +13,10 @@ import typer
 from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
-from flows.telling.progress import attach
-from flows.telling.terminal import Console
-from tasks.bucket.address import url_of
-from tasks.store import Lake, open_lake
+from flows.observability.progress import attach
+from flows.observability.terminal import Console
+from tasks.lake.object_store.address import url_of
+from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:
     from flows.verification.verifying import Verdict
@@ -31,9 +31,9 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
-    from flows.telling.terminal import keep_prefect_quiet
+    from flows.observability.terminal import keep_prefect_quiet
     from flows.verification.verifying import verify as verify_folder
-    from tasks.publish.verifying import find_folder
+    from tasks.verify.publication import find_folder
 
     reporter = attach(Console(stderr=True))
     keep_prefect_quiet()

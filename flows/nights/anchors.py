@@ -1,4 +1,4 @@
-"""Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/judge/anchors.py."""
+"""Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/plan/anchors.py."""
 
 import json
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from flows.run.opening import OpenedRun
+from flows.run.context import OpenedRun
 from schemas.errors import CorruptLakeError, InputError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
-from tasks.bucket.working import pull, push
-from tasks.durable import write_bytes
 from tasks.ingest.identity import dataset_id, packed, sample_id
-from tasks.judge.anchors import as_role
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.writing import stage
+from tasks.plan.anchors import as_role
 from tasks.publish.reading import current
-from tasks.staging import stage
 
 N_LEVELS = 3
 """Within a category anchors are taken alike from the low, middle and high third of its scores: a judge may change at one end."""

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.executors.base import FanOut, in_this_process
 from flows.nights.anchors import newest_anchor_set
+from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.fan_out import FanOut, in_this_process
+from flows.run.context import OpenedRun
 from flows.run.judging import judge
-from flows.run.opening import OpenedRun
 from flows.run.planning import PlannedRubric, forecasts
-from flows.telling.progress import Reporter
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BRIDGES, JUDGEMENTS, SCORES, conform
-from tasks.aggregate.drift_bridge import bridges
-from tasks.aggregate.reliability_scores import scored
-from tasks.bucket.working import pull, push
-from tasks.durable import write_parquet
-from tasks.judge.ledger import Ledger
+from tasks.aggregate.drift.bridge import bridges
+from tasks.aggregate.reliability.scores import scored
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.object_store.cache_folder import pull, push
+from tasks.ledger.ledger import Ledger
 from tasks.publish.code_version import code_version
 
 

@@ -1,4 +1,4 @@
-"""Drift over a lake's publications: which nights there are. What each said is series.py, the statistics tasks.aggregate.drift."""
+"""Drift over a lake's publications: which nights there are. What each said: series.py; the statistics: tasks/aggregate/drift/."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
@@ -7,22 +7,22 @@ from pathlib import Path
 import polars as pl
 
 from flows.nights.bridges import bridges_of
-from flows.nights.notes import notes
+from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
 from schemas.tables import DRIFT, conform
-from tasks.aggregate.drift import drift
-from tasks.aggregate.drift_bridge import joined
-from tasks.aggregate.drift_limits import N_BASELINE
-from tasks.aggregate.drift_series import night_series
-from tasks.bucket.working import push
-from tasks.durable import write_parquet
+from tasks.aggregate.drift.bridge import joined
+from tasks.aggregate.drift.drift import drift
+from tasks.aggregate.drift.limits import N_BASELINE
+from tasks.aggregate.drift.series import night_series
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.object_store.cache_folder import push
+from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import write_living_table
 from tasks.publish.reading import Publication, publications
 from tasks.publish.runs import runs
-from tasks.store import Lake
 
 N_NIGHTS_MIN = 2
 

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.nights.notes import NightNote, notes
+from flows.nights.record import NightNote, notes
 from rubrics.model import Rubric
+from schemas.identities import canonical_json
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, SCORES
-from tasks.aggregate.drift_series import anchor_cells, series_cells
-from tasks.bucket.working import fresh, push
-from tasks.durable import write_parquet
-from tasks.judge.keys import canonical_json
+from tasks.aggregate.drift.series import anchor_cells, series_cells
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.object_store.cache_folder import fresh, push
+from tasks.lake.reading import Lake
 from tasks.publish.code_version import code_version
 from tasks.publish.reading import Publication, load_cells
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake
 
 
 @cache

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.executors.base import in_this_process
 from flows.nights.checkpoints import chosen, find_checkpoints
+from flows.observability.progress import Reporter
 from flows.partitions.table import find_partitions
 from flows.run import stages
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun, open_run
+from flows.run.context import OpenedRun, open_run
 from flows.run.planning import PlannedRubric, forecasts
-from flows.telling.progress import Reporter
 from schemas.benchmark import Judge, Limits
 from tasks.ingest.samples import IngestResult
-from tasks.judge.ledger import Ledger
-from tasks.judge.money.forecast import total_usd
+from tasks.judge.budget.forecast import total_usd
+from tasks.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from flows.commands.plan_table import format_usd
 from flows.partitions.plan import BackfillPlan
-from tasks.judge.money.forecast import total_usd
+from tasks.judge.budget.forecast import total_usd
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
 N_DETAIL = 48  # characters; the whole sentence stands in the row

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.run.opening import OpenedRun
+from flows.run.context import OpenedRun
 from schemas.benchmark import Judge
+from schemas.identities import canonical_json
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
-from tasks.bucket.working import pull, push
-from tasks.durable import write_parquet
 from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.ingest.identity import packed
-from tasks.judge.anchors import ANCHORS
-from tasks.judge.keys import canonical_json
-from tasks.judge.ledger import Ledger
-from tasks.judge.owners import Process, is_dead, this_process
-from tasks.store import Lake, read_files
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.reading import Lake, read_files
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import Process, is_dead, this_process
+from tasks.plan.anchors import ANCHORS
 
 OF_CHECKPOINT = ["model", "checkpoint"]
 SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]

@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from flows.run.fan_out import FanOut, one
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
+from flows.executors.base import FanOut, one
+from flows.observability.progress import Reporter
+from flows.run.context import OpenedRun
 from schemas.errors import GateBlockedError
 from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, POOLED, QUARANTINE, REPLIES, SCORES, Table
 from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges
-from tasks.aggregate.published import Run
+from tasks.aggregate.tables import Run
 from tasks.publish.folders import LAYOUT, REPORT, is_published
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.identity import benchmark_digest, provenance, publication_id

@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.run.fan_out import Elsewhere, FanOut, one
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
-from tasks.judge.batch.judging import is_by_batch, is_under_way
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.attempts import attempts_per_run
+from flows.executors.base import Elsewhere, FanOut, one
+from flows.observability.progress import Reporter
+from flows.run.context import OpenedRun
+from schemas.records import PlannedPart
+from tasks.judge.batch.run import is_by_batch, is_under_way
+from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
-from tasks.judge.planning import PlannedPart
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
-from tasks.judge.refill import refill
-from tasks.judge.snapshot import parts_to_ask, still_holds
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.restore import refill
+from tasks.ledger.snapshot import parts_to_ask, still_holds
 from tasks.stopping import check_not_stopped
 
 SHARDS_AT_ONCE = 2

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.executors.base import FanOut
 from flows.nights.drift import write_drift
-from flows.nights.notes import Night, note_night
+from flows.nights.record import Night, note_night
+from flows.observability.progress import Reporter
 from flows.run import finishing, stages
-from flows.run.fan_out import FanOut
+from flows.run.context import OpenedRun
 from flows.run.judging import judge
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
 from schemas.errors import GateBlockedError
 from schemas.statuses import CellStatus
-from tasks.bucket.working import push
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
-from tasks.judge.recorded import ImportResult
-from tasks.judge.sunset import sunset_warning
+from tasks.judge.provider.deprecation import sunset_warning
+from tasks.lake.object_store.cache_folder import push
+from tasks.ledger.import_replies.importing import ImportResult
 from tasks.publish.code_version import code_version
 from tasks.publish.publication import Published
 from tasks.publish.report.index import write_index

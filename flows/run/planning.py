@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun, open_run
-from flows.telling.progress import Reporter
+from flows.run.context import OpenedRun, open_run
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
+from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.ingest.samples import IngestResult
-from tasks.judge.ledger import Ledger
-from tasks.judge.money.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
-from tasks.judge.money.observed import load_observed
-from tasks.judge.planning import PlannedPart
-from tasks.judge.refill import refill
+from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
+from tasks.judge.budget.observed_usage import load_observed
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.restore import refill
 
 
 @dataclass(frozen=True, slots=True)

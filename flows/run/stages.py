@@ -7,23 +7,24 @@ from typing import Any
 
 import polars as pl
 
-from flows.run.fan_out import FanOut
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
+from flows.executors.base import FanOut
+from flows.observability.progress import Reporter
+from flows.run.context import OpenedRun
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
+from schemas.records import PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.prefect_tasks import SampleList, open_samples
-from tasks.ingest.samples import IngestResult, find_shards, finish
-from tasks.ingest.settling import ShardResult, write_part
-from tasks.judge.anchors import anchor_sources, anchors_of, read_anchors
-from tasks.judge.ledger import Ledger
-from tasks.judge.plan_checks import check_something_to_ask, plan_id, summarise
-from tasks.judge.planning import PlannedPart, is_planned, new_stagings, staged_judgements, together
-from tasks.judge.prefect_tasks import plan_questions, take_replies
-from tasks.judge.recorded import ImportResult, import_replies
-from tasks.judge.snapshot import Taken, TakenPart, note, snapshot_id, still_holds
-from tasks.staging import Staging, stage
+from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
+from tasks.judge.prefect_tasks import take_replies
+from tasks.lake.writing import Staging, stage
+from tasks.ledger.import_replies.importing import ImportResult, import_replies
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import Taken, TakenPart, note, snapshot_id, still_holds, together
+from tasks.plan.anchors import anchor_sources, anchors_of, read_anchors
+from tasks.plan.checks import check_something_to_ask, plan_id, summarise
+from tasks.plan.dataset import is_planned, new_stagings, staged_judgements
+from tasks.plan.prefect_tasks import plan_questions
 from tasks.validate.parse import reading_id
 from tasks.validate.prefect_tasks import read_replies
 

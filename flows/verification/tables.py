@@ -10,23 +10,23 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from flows.run.fan_out import in_this_process
+from flows.executors.base import in_this_process
+from flows.run.context import OpenedRun
 from flows.run.finishing import Made, publish, tables_of
-from flows.run.opening import OpenedRun
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, RATINGS, SCORES, Table
-from tasks.aggregate.agreement import agreement
-from tasks.aggregate.corrected import corrected
-from tasks.durable import sha256_of_file
+from tasks.aggregate.agreement.agreement import agreement
+from tasks.aggregate.agreement.corrected import corrected
+from tasks.lake.atomic_files import sha256_of_file
+from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, publish_agreement, ratings_digest
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
-from tasks.publish.verifying import is_agreement
-from tasks.publish.verifying_rows import NOTHING, Difference
-from tasks.store import Lake
 from tasks.validate.checks import validate
+from tasks.verify.publication import is_agreement
+from tasks.verify.rows import NOTHING, Difference
 
 SETTINGS = "settings"
 """The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""

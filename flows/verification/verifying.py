@@ -1,7 +1,7 @@
 """`salon verify`: every stage of a publication made again from what the lake stores, offline, and held against what stands there.
 
 No ledger, no network and no judge has a part. What is made again is written to a temporary folder; the lake is only read.
-How tables are compared is tasks/publish/verifying.py; how a publication's tables are made again is tables.py.
+How tables are compared is tasks/verify/publication.py; how a publication's tables are made again is tables.py.
 """
 
 import tempfile
@@ -12,19 +12,21 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
+from flows.run.context import OpenedRun
 from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.ingest.identity import dataset_id, packed
-from tasks.ingest.verifying import changed_samples
-from tasks.judge.snapshot import part_digest, snapshot_id
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.snapshot import part_digest, snapshot_id
 from tasks.publish.code_version import code_version
 from tasks.publish.folders import MANIFEST, PROVENANCE
-from tasks.publish.verifying import (
+from tasks.validate.parse import parse_part, reading_id
+from tasks.verify.publication import (
     check_manifest,
     check_pointer,
     compare_folders,
@@ -32,10 +34,8 @@ from tasks.publish.verifying import (
     compare_trees,
     read_provenance,
 )
-from tasks.publish.verifying_rows import Difference, compare_rows
-from tasks.staging import stage
-from tasks.store import Lake
-from tasks.validate.parse import parse_part, reading_id
+from tasks.verify.rows import Difference, compare_rows
+from tasks.verify.samples import changed_samples
 
 LAYERS = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)

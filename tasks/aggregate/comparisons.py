@@ -1,15 +1,19 @@
 """Which checkpoints are compared in which cells, and the rows of it.
 
-The paired test is comparisons_paired.py, the correction for their number comparisons_corrected.py.
+The paired test is comparisons_paired.py, the correction for their number stands below.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
+import numpy as np
+from scipy.stats import false_discovery_control
+
 from schemas.benchmark import Statistics
-from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Correction, Estimand, Total
 from tasks.aggregate.comparisons_paired import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
 from tasks.aggregate.figures import MEAN, strata_of
 from tasks.aggregate.intervals import LEVEL, t_quantile
@@ -211,3 +215,59 @@ def _contestants(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence
         Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
         for address, tally in tallied
     ]
+
+
+def corrected(rows: Sequence[Row], statistics: Statistics) -> list[Row]:
+    """The comparisons of one rubric with p_adjusted, adjustment, family and n_family; a row without p belongs to no family."""
+    families: dict[str, list[Row]] = defaultdict(list)
+    done = [dict(row) for row in rows]
+    for row in done:
+        if row.get("p") is not None:
+            families[family_of(row, statistics)].append(row)
+    for family, members in families.items():
+        adjusted = adjust([float(str(row["p"])) for row in members], statistics.correction)
+        for row, p in zip(members, adjusted, strict=True):
+            row |= {
+                "p_adjusted": p, "adjustment": statistics.correction.value, "family": family, "n_family": len(members),
+            }  # fmt: skip
+    return done
+
+
+def family_of(row: Mapping[str, object], statistics: Statistics) -> str:
+    """What is corrected together: each ranking for `each_other`; else a kind's whole table, or each two checkpoints alone."""
+    parts = [row["comparison"], row["rubric_id"], row["judge_model"]]
+    if row["comparison"] == ComparisonKind.EACH_OTHER:
+        parts += [row["dimension"], row["category"]]
+    elif statistics.family == "pair":
+        parts += [row["model_a"], row["checkpoint_a"], row["model_b"], row["checkpoint_b"]]
+    return " | ".join(str(part) for part in parts)
+
+
+def adjust(p: Sequence[float], correction: Correction) -> list[float]:
+    """Holm's (1979) step-down p, or Benjamini and Hochberg's (1995) step-up p, in the order given."""
+    if correction is Correction.BENJAMINI_HOCHBERG:
+        return [float(value) for value in false_discovery_control(list(p), method="bh")]
+    order = np.argsort(p, kind="stable")
+    steps = np.asarray(p)[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return [float(value) for value in adjusted]
+
+
+def rank_ranges(
+    contestants: Sequence[tuple[str, str]], rows: Sequence[Row], alpha: float
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Best and worst rank of each (model, checkpoint) of one ranking that has an estimate.
+
+    A better one counts only where the corrected comparison says so; where there is no comparison nothing is said.
+    """
+    n_above, n_below = dict.fromkeys(contestants, 0), dict.fromkeys(contestants, 0)
+    for row in rows:
+        p, delta = row.get("p_adjusted"), row.get("delta")
+        if p is None or delta is None or float(str(p)) >= alpha:
+            continue
+        a, b = (str(row["model_a"]), str(row["checkpoint_a"])), (str(row["model_b"]), str(row["checkpoint_b"]))
+        better, worse = (a, b) if float(str(delta)) > 0 else (b, a)
+        n_above[worse] += 1
+        n_below[better] += 1
+    return {one: (1 + n_above[one], len(contestants) - n_below[one]) for one in contestants}

@@ -1,4 +1,4 @@
-"""Means whose unit is the prompt, and intervals that stay on the scale. Which scores make up a cell is cells.py.
+"""Means whose unit is the prompt, and intervals that stay on the scale. Which scores make up a cell is tables.py.
 
 Every formula, its assumption and its source stand in docs/statistics.md.
 """

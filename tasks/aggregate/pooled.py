@@ -1,7 +1,7 @@
 """The table `pooled`: several judges' scores of the same samples as one figure, beside each judge's own tables, never in them.
 
 A sample counts where every judge scored it; else it fails, with the first such judge's reason. Its value is the mean over the
-judges of each one's mean over repeats. Mean, interval, coverage, bounds and blocking are those of every other cell: published.py.
+judges of each one's mean over repeats. Mean, interval, coverage, bounds and blocking are those of every other cell: tables.py.
 """
 
 import json
@@ -13,8 +13,8 @@ from rubrics.model import Rubric
 from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import POOLED, conform
 from tasks.aggregate.figures import MEAN
-from tasks.aggregate.published import Run, long_table
-from tasks.aggregate.reliability_jury import WHOLE_JURY
+from tasks.aggregate.reliability.jury import WHOLE_JURY
+from tasks.aggregate.tables import Run, long_table
 
 _SAMPLE = ["rubric_id", "rubric_version", "model", "checkpoint", "category", "prompt_id", "sample_id"]
 _CELL = ["rubric_id", "model", "checkpoint", "dimension", "category", "estimand"]

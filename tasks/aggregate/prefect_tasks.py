@@ -1,10 +1,10 @@
-"""The Prefect tasks of aggregation: the tables of one run. The work is in published.py, pooled.py and reliability_tables.py."""
+"""The Prefect tasks of aggregation: the tables of one run. The work is in tables.py, pooled.py and reliability/reliability.py."""
 
 from prefect import task
 
 from tasks.aggregate.pooled import pooled
-from tasks.aggregate.published import aggregated
-from tasks.aggregate.reliability_tables import judge_tables
+from tasks.aggregate.reliability.reliability import judge_tables
+from tasks.aggregate.tables import aggregated
 from tasks.prefect_options import OPTIONS
 
 compute_tables = task(name="compute tables", task_run_name="compute tables", **OPTIONS)(aggregated)

@@ -1,4 +1,4 @@
-"""One cell's prompts and failures, and the mean and bounds over them. What is published of a cell is cells.py."""
+"""One cell's prompts and failures, and the mean and bounds over them. What is published of a cell is tables.py."""
 
 import math
 from collections import Counter

@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from schemas.statuses import ComparisonKind, Estimand, Total
-from tasks.aggregate.comparisons import ALPHA
-from tasks.aggregate.comparisons_corrected import rank_ranges
+from tasks.aggregate.comparisons import ALPHA, rank_ranges
 from tasks.aggregate.figures import MEAN
 
 Row = dict[str, object]

@@ -1,4 +1,4 @@
-"""Paths that data names: found under their root or refused. What the bytes are is images.py's business.
+"""Paths that data names: found under their root or refused. What the bytes are is images/open.py's business.
 
 Data is a manifest, an archive or a folder listing; the root is the user's own word and trusted.
 """

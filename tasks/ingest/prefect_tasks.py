@@ -5,10 +5,9 @@ from pathlib import Path
 from prefect import task
 
 from schemas.records import Sample
-from tasks.ingest.samples import open_and_write_shard
-from tasks.ingest.settling import ShardResult
+from tasks.ingest.samples import ShardResult, open_and_write_shard
+from tasks.lake.writing import Staging
 from tasks.prefect_options import OPTIONS
-from tasks.staging import Staging
 
 
 class SampleList:

@@ -9,7 +9,7 @@ from schemas.errors import SourceError
 from schemas.statuses import RatingStatus, SampleStatus
 from schemas.tables import RATINGS, SAMPLES, conform
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
-from tasks.store import Lake
+from tasks.lake.reading import Lake
 
 N_EXAMPLES = 3
 _READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "status"]

@@ -11,15 +11,15 @@ import pyarrow as pa
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
-from tasks.durable import IMAGE_ROWS_PER_GROUP
 from tasks.ingest.addresses import shown_url
-from tasks.ingest.decoding import open_bounded
 from tasks.ingest.fetching import fetch
 from tasks.ingest.identity import sample_id
-from tasks.ingest.images import OpenedImage, open_header
+from tasks.ingest.images.decode import open_bounded
+from tasks.ingest.images.open import OpenedImage, open_header
 from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.text_flags import text_flags
+from tasks.lake.atomic_files import IMAGE_ROWS_PER_GROUP
 from tasks.stopping import check_not_stopped
 
 MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory

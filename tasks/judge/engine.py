@@ -1,7 +1,7 @@
 """The engine: a shard's requests asked with bounded concurrency, named retries, one counted re-ask and a breaker.
 
-One request goes: claimed (feed.py), a slot waited for, attempt row durable, sent (client.py), outcome durable, then the next.
-The policy table is retries.py; a shard with its pictures and its event loop is shard.py.
+One request goes: claimed (work_queue.py), a slot waited for, attempt row durable, sent (provider/client.py), outcome
+durable, then the next. The policy table is retries.py; a shard with its pictures and its event loop is shard.py.
 """
 
 import asyncio
@@ -20,20 +20,18 @@ from schemas.benchmark import Limits
 from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.judge.answering import AnsweringModel
-from tasks.judge.answers import Answer, reply_of
-from tasks.judge.bodies import Body, Picture, Turns, make_body
-from tasks.judge.claims import Claims
-from tasks.judge.client import JudgeClient
-from tasks.judge.feed import LEAST_BLOCK, Ask, Feed
-from tasks.judge.gates import NOT_SENT, Gates
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.attempts import Failures, used_up
-from tasks.judge.money.cost import Estimate
-from tasks.judge.outage import outage
-from tasks.judge.outcome import Outcome
-from tasks.judge.reasking import is_reask_due
-from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry
+from tasks.judge.admission import NOT_SENT, Gates
+from tasks.judge.budget.attempts import Failures, used_up
+from tasks.judge.budget.cost import Estimate
+from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.outcome import Outcome, outage
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.payload import Body, Picture, Turns, make_body
+from tasks.judge.provider.responses import Answer, reply_of
+from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry, is_reask_due
+from tasks.judge.work_queue import LEAST_BLOCK, Ask, Feed
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
 
 N_BODIES = 128
 """Bodies made and not yet being sent; those being sent hold little more than what the socket has not taken. Fewer would send what

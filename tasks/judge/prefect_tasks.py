@@ -1,4 +1,4 @@
-"""The Prefect tasks of judging: a rubric planned, a shard asked, its replies taken from the ledger. The work is elsewhere."""
+"""The Prefect tasks of judging: a shard asked, its replies taken from the ledger. The work is elsewhere."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -6,26 +6,18 @@ from prefect import task
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
-from schemas.records import JudgeReply
+from schemas.records import JudgeReply, PlannedPart
 from schemas.tables import REQUESTS
-from tasks.judge.batch.judging import judge_by_batch
 from tasks.judge.batch.money import BatchMoney
-from tasks.judge.batch.rounds import OnProgress
+from tasks.judge.batch.run import OnProgress, judge_by_batch
 from tasks.judge.outcome import Outcome
-from tasks.judge.planning import PlannedPart, plan_rubric
 from tasks.judge.shard import judge_shard
-from tasks.judge.snapshot import take_parts
+from tasks.lake.reading import Lake
+from tasks.ledger.snapshot import take_parts
 from tasks.prefect_options import OPTIONS
 from tasks.stopping import STOP
-from tasks.store import Lake
 
 OnReply = Callable[[JudgeReply], None]
-
-
-plan_questions = task(name="plan questions", task_run_name="plan questions, {rubric.id} for {judge.model}", **OPTIONS)(
-    plan_rubric
-)
-"""Write down what every sample is asked under a rubric."""
 
 
 @task(name="ask judge", task_run_name="ask {judge.model}, {rubric.id}, shard {part.index}", **OPTIONS)

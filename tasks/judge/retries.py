@@ -5,8 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from schemas.statuses import ReplyStatus
-from tasks.judge.answers import Answer
+import orjson
+
+from rubrics.model import Rubric
+from rubrics.replies.read import parse_reply
+from schemas.records import Unreadable
+from schemas.statuses import ParseReason, ReplyStatus
+from tasks.judge.provider.responses import Answer
 
 MAX_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer pause is asked again by the next run, not by this one."""
@@ -63,3 +68,17 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
         return self.n_in_a_row >= self.n_to_stop
+
+
+NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.RULE_VIOLATION})
+"""What asking again would not mend: the judge has understood and said its word, or we sent nothing to judge."""
+
+
+def is_reask_due(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> bool:
+    """Whether an answer to a request of this rubric, category and facts is to be asked for once more."""
+    if answer.status != ReplyStatus.ANSWERED:
+        return False
+    context = orjson.loads(facts_json)
+    context |= {"category": variant, "finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
+    read = parse_reply(rubric, answer.text, context)
+    return isinstance(read, Unreadable) and read.reason not in NOT_REASKED

@@ -1,4 +1,4 @@
-"""A shard's requests, judged: what a Prefect task or another machine's worker calls. What shards share is together.py."""
+"""A shard's requests, judged: what a Prefect task or another machine's worker calls. What shards share is runtime.py."""
 
 import asyncio
 import gc
@@ -19,14 +19,14 @@ from schemas.benchmark import Judge, Limits
 from schemas.errors import CorruptLakeError
 from schemas.records import JudgeReply
 from schemas.tables import SAMPLES
-from tasks.judge.bodies import Picture
-from tasks.judge.client import JudgeClient
+from tasks.judge.admission import open_gates
 from tasks.judge.engine import judge_requests
-from tasks.judge.gates import open_gates
-from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
-from tasks.judge.together import LEDGERS, LOOP
-from tasks.store import Lake
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.payload import Picture
+from tasks.judge.runtime import LEDGERS, LOOP
+from tasks.lake.reading import Lake
+from tasks.ledger.ledger import Ledger
 
 ROWS_AT_ONCE = 8
 """Pictures read at a time."""

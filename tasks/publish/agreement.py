@@ -15,8 +15,8 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
-from tasks.bucket.working import pull, push
-from tasks.durable import write_bytes, write_parquet
+from tasks.lake.atomic_files import write_bytes, write_parquet
+from tasks.lake.object_store.cache_folder import pull, push
 from tasks.publish.agreement_page import agreement_page
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE, as_json, is_published, manifest_of, take_place

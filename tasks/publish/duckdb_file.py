@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
-from tasks.bucket.working import bucket_behind, pull, push
-from tasks.durable import store_error, write_bytes
+from tasks.lake.atomic_files import store_error, write_bytes
+from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
 from tasks.publish.reading import publications

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from schemas.tables import REPLIES, REQUESTS, SAMPLES
+from tasks.lake.reading import Lake
 from tasks.publish.members import is_reproduced, mean_again, members_of
 from tasks.publish.reading import Publication, load_cells
-from tasks.store import Lake
 
 _SAMPLE = ["source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "image_sha256"]
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
-from tasks.bucket.address import working_root
-from tasks.bucket.working import fresh, seal
-from tasks.durable import fsync_folder, sha256_of_file
+from tasks.lake.atomic_files import fsync_folder, sha256_of_file
+from tasks.lake.object_store.address import working_root
+from tasks.lake.object_store.cache_folder import fresh, seal
 
 LAYOUT = "v1"
 MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"

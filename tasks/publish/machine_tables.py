@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
-from tasks.durable import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.atomic_files import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.reading import Lake, part_name
 from tasks.publish.folders import LAYOUT, PROVENANCE
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake, part_name
 
 FOLDER, LISTING = "tables", "tables.json"
 SAMPLES_WITHOUT_PICTURES = replace(SAMPLES, fields=tuple(field for field in SAMPLES.fields if field.arrow_type != IMAGE_TYPE))

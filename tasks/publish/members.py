@@ -9,8 +9,8 @@ import polars as pl
 
 from schemas.statuses import ScoreStatus, Total
 from schemas.tables import JUDGEMENTS, SCORES
+from tasks.lake.reading import Lake
 from tasks.publish.headline import MEAN
-from tasks.store import Lake
 
 _ADDRESS = ("rubric_id", "judge_model", "model", "checkpoint")
 _TOTALS = (Total.MACRO.value, Total.MICRO.value)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import SCHEMA_VERSION
-from tasks.bucket.objects import Bucket
-from tasks.bucket.working import fresh
-from tasks.durable import locked, write_bytes
+from tasks.lake.atomic_files import locked, write_bytes
+from tasks.lake.object_store.cache_folder import fresh
+from tasks.lake.object_store.client import Bucket
+from tasks.lake.reading import Lake
 from tasks.publish.folders import MANIFEST, POINTER, as_json
 from tasks.publish.machine_tables import LARGE, LISTING
-from tasks.store import Lake
 
 N_TRIES = 100  # in a bucket; each failure is another run's success
 

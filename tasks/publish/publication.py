@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, SCHEMA_VERSION, Table, conform
-from tasks.bucket.working import pull
-from tasks.durable import locked, write_bytes, write_parquet
+from tasks.lake.atomic_files import locked, write_bytes, write_parquet
+from tasks.lake.object_store.cache_folder import pull
+from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import LAYOUT, MANIFEST, PROVENANCE, as_json, is_published, manifest_of, take_place
 from tasks.publish.latex import leaderboard_tex
@@ -21,7 +22,6 @@ from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.page import leaderboard_page
 from tasks.publish.pointer import move_pointer
 from tasks.publish.views import views_sql
-from tasks.store import Lake
 
 CELL_ORDER = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 
 from schemas.tables import RUNS
-from tasks.bucket.working import push
-from tasks.durable import locked
+from tasks.lake.atomic_files import locked
+from tasks.lake.object_store.cache_folder import push
+from tasks.lake.reading import Lake, read_files
 from tasks.publish.machine_tables import write_living_table
-from tasks.store import Lake, read_files
 
 
 def record_run(lake: Lake, row: Mapping[str, object]) -> Path:

@@ -9,12 +9,12 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses import CheckStatus
 from schemas.tables import CHECKS, QUARANTINE
-from tasks.store import Lake
-from tasks.validate.dealing import PARTITIONS, ROWS_AT_ONCE, dealt
+from tasks.lake.reading import Lake
+from tasks.validate.buckets import PARTITIONS, ROWS_AT_ONCE, dealt
 from tasks.validate.expectations import all_checks
-from tasks.validate.expecting import Outcome, evaluate
 from tasks.validate.frames import batches
 from tasks.validate.gate import decide
+from tasks.validate.great_expectations import Outcome, evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.validate.dealing import CELL, ROW, Buckets
+from tasks.validate.buckets import CELL, ROW, Buckets
 from tasks.validate.scales import unreadable_facts
 from tasks.validate.score_frame import score_frame
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from schemas.statuses import CheckSeverity
-from tasks.validate.expecting import Outcome
+from tasks.validate.great_expectations import Outcome
 
 N_KEYS_SAID = 3
 

@@ -1,4 +1,4 @@
-"""Replies to scores: one row per request and dimension, always. How one reply text is read is rubrics/replies.py."""
+"""Replies to scores: one row per request and dimension, always. How one reply text is read is rubrics/replies/read.py."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ import orjson
 import polars as pl
 
 from rubrics.model import Rubric, Variant
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.records import ReadScores
 from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus

@@ -6,12 +6,12 @@ from prefect import task
 
 from rubrics.model import Rubric
 from schemas.tables import REPLIES, REQUESTS
+from tasks.lake.reading import Lake
+from tasks.lake.writing import Staging
 from tasks.prefect_options import OPTIONS
-from tasks.staging import Staging
 from tasks.stopping import check_not_stopped
-from tasks.store import Lake
+from tasks.validate.check_cache import checked
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
-from tasks.validate.verdicts import checked
 
 
 @task(name="read replies", task_run_name="read replies, from shard {indices[0]} on", **OPTIONS)

@@ -11,7 +11,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
 from schemas.tables import REPLIES, REQUESTS
-from tasks.validate.dealing import Buckets
+from tasks.validate.buckets import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 
 OVERALL_DIMENSION = "overall_score"

@@ -12,8 +12,7 @@ import pytest
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, REPLIES, SCORES
-from tasks.aggregate.cells import cells
-from tasks.aggregate.published import Run, aggregated
+from tasks.aggregate.tables import Run, aggregated, cells
 
 RUN = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": date(2026, 11, 3)}
 

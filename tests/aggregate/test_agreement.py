@@ -12,7 +12,7 @@ from scipy import stats
 from schemas.errors import InputError
 from schemas.statuses import AgreementReason
 from schemas.tables import AGREEMENT, RATINGS, conform
-from tasks.aggregate.agreement import agreement
+from tasks.aggregate.agreement.agreement import agreement
 
 N = 24
 CATEGORIES = ("colors", "counting")

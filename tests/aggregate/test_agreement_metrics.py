@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import AgreementMetric
-from tasks.aggregate import agreement_bootstrap as bootstrap
-from tasks.aggregate.agreement_metrics import krippendorff_alpha, pair_metric, pairwise_accuracy, quadratic_kappa
+from tasks.aggregate.agreement import bootstrap
+from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, pairwise_accuracy, quadratic_kappa
 
 NAN = np.nan
 CANONICAL = np.array([

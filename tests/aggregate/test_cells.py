@@ -8,7 +8,7 @@ import pytest
 
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import CorruptLakeError, RubricError, SourceError
-from tasks.aggregate.cells import cell_id, cells
+from tasks.aggregate.tables import cell_id, cells
 
 TOTALS = ["__macro__", "__micro__"]
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses import Correction
-from tasks.aggregate.comparisons import natural_key
-from tasks.aggregate.comparisons_corrected import adjust, rank_ranges
+from tasks.aggregate.comparisons import adjust, natural_key, rank_ranges
 
 PROMPTS = "abcdefgh"
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from schemas.benchmark import Statistics
-from tasks.aggregate.published import Run, aggregated
+from tasks.aggregate.tables import Run, aggregated
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from schemas.tables import NIGHTS, conform
-from tasks.aggregate.drift import drift
-from tasks.aggregate.drift_bridge import bridges, joined
+from tasks.aggregate.drift.bridge import bridges, joined
+from tasks.aggregate.drift.drift import drift
 
 FIRST = date(2026, 1, 1)
 

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from flows.nights.drift import drift_of_lake, nightly_publications
-from flows.nights.notes import Night, note_night
+from flows.nights.record import Night, note_night
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
-from tasks.aggregate.cells import cells
-from tasks.aggregate.drift_series import ANCHORS, anchor_cells, night_series
+from tasks.aggregate.drift.series import ANCHORS, anchor_cells, night_series
+from tasks.aggregate.tables import cells
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tasks.publish.publication import publish
 from tasks.publish.runs import record_run
-from tasks.staging import stage
-from tasks.store import Lake
 
 FIRST = date(2026, 1, 1)
 N_NIGHTS, SHIFTED = 13, 10

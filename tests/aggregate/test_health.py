@@ -45,7 +45,7 @@ def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_ta
 
 
 def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, make_frames, run_arguments, make_answers):
-    from tasks.aggregate.published import Run, aggregated
+    from tasks.aggregate.tables import Run, aggregated
 
     asked = make_rubric({None: ("q",)})
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "checkpoint": c, "scores": {"q": 3}} for c in "12"], asked)

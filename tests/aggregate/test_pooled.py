@@ -10,7 +10,7 @@ import pytest
 
 from schemas.tables import POOLED, conform
 from tasks.aggregate.pooled import pooled
-from tasks.aggregate.published import Run
+from tasks.aggregate.tables import Run
 
 Make = Callable[..., Any]
 KEYS = {None: ("score",)}
@@ -88,7 +88,7 @@ def test_a_sample_one_judge_could_not_be_asked_about_is_a_failure(pool: Make) ->
 
 
 def test_the_interval_is_the_one_of_a_judge_who_gave_the_means(pool: Make, make_rubric: Make, make_frames: Make) -> None:
-    from tasks.aggregate.published import long_table
+    from tasks.aggregate.tables import long_table
 
     gave = [(f"p{n}", f"s{n}{m}", (n * 7 + m * 3) % 10) for n in range(6) for m in range(2)]
     table = pool([row(judge, s, score + shift, prompt=p) for judge, shift in (("one", 0), ("two", 1)) for p, s, score in gave])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from benchmarks.simulate_agreement import ppi_outcome
 from schemas.tables import RATINGS, conform
-from tasks.aggregate.corrected import corrected
-from tasks.aggregate.ppi import mean_of_prompts, powered_mean
+from tasks.aggregate.agreement.corrected import corrected
+from tasks.aggregate.agreement.ppi import mean_of_prompts, powered_mean
 
 
 def _draw(seed: int, n: int = 40, rest: int = 200, taste: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

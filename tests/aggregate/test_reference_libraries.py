@@ -8,8 +8,8 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
 from schemas.statuses import Correction
-from tasks.aggregate.agreement_metrics import krippendorff_alpha, quadratic_kappa
-from tasks.aggregate.comparisons_corrected import adjust
+from tasks.aggregate.agreement.metrics import krippendorff_alpha, quadratic_kappa
+from tasks.aggregate.comparisons import adjust
 from tasks.aggregate.intervals import clustered_mean
 
 SEEDS = range(12)

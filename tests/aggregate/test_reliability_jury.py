@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from schemas.statuses import AgreementMetric, JuryMetric
-from tasks.aggregate.agreement_metrics import pair_metric
-from tasks.aggregate.reliability_jury import WHOLE_JURY, intraclass, jury
+from tasks.aggregate.agreement.metrics import pair_metric
+from tasks.aggregate.reliability.jury import WHOLE_JURY, intraclass, jury
 
 PUBLISHED = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from tasks.store import Lake
+from tasks.lake.reading import Lake
 
 
 def _module(path: Path) -> ModuleType:

@@ -9,10 +9,10 @@ import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import CHECKS, RUNS
-from tasks.bucket.partitions import sweep_bucket
+from tasks.lake.object_store.partitions import sweep_bucket
+from tasks.lake.reading import Lake, open_lake
+from tasks.lake.writing import Staging, stage
 from tasks.publish.runs import record_run, runs
-from tasks.staging import Staging, stage
-from tasks.store import Lake, open_lake
 
 
 def _checks(n_rows, first=0):
@@ -173,7 +173,7 @@ def test_every_machines_runs_are_in_the_table_of_runs(machine):
 
 @pytest.mark.parametrize("name", ["nights/b/../../../evil.json", "nights/b//x.json", "nights/b/a\\b.json", "nights/b/./x.json"])
 def test_an_object_with_a_hostile_name_is_refused(machine, objects, tmp_path, name):
-    from flows.nights.notes import notes
+    from flows.nights.record import notes
 
     objects[name] = b"{}"
     with pytest.raises(CorruptLakeError, match="remove"):

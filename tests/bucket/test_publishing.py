@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from flows.nights.drift import drift_of_lake
-from flows.nights.notes import Night, note_night, notes
+from flows.nights.record import Night, note_night, notes
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import JUDGEMENTS, SCORES
+from tasks.lake.writing import stage
 from tasks.publish.folders import MANIFEST, POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
-from tasks.staging import stage
 
 DAY = date(2026, 11, 3)
 HOME = "publish/v1/nightly"

@@ -12,8 +12,8 @@ from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES
 from tasks.ingest.samples import finish, open_and_write_shard
+from tasks.lake.writing import Staging, stage
 from tasks.publish.report.pictures import thumbnails_of
-from tasks.staging import Staging, stage
 
 N_PARTS, N_ROWS = 3, 150  # a part has row groups of 64
 SIDE_PX = 64  # noise, which nothing compresses: 12 kB

@@ -8,10 +8,10 @@ from night_world import World, write_benchmark
 
 from demo.running import running_judge
 from flows.cli import run as salon
-from flows.run.fan_out import in_this_process
-from flows.run.opening import open_run
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
+from flows.run.context import open_run
 from flows.run.pipeline import run_pipeline
-from flows.telling.progress import Reporter
 from schemas.errors import InputError
 from tasks.publish.runs import runs
 

@@ -22,7 +22,7 @@ from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.statuses import ReplyStatus
 from schemas.tables import TABLES
-from tasks.judge.ledger import Ledger
+from tasks.ledger.ledger import Ledger
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDE = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"}

@@ -15,10 +15,10 @@ import pytest
 from demo.truth import expected
 from flows.cli import run
 from rubrics.loading import SHIPPED, load_rubric
+from tasks.lake.reading import Lake
 from tasks.publish.explain import explain
 from tasks.publish.reading import current, load_cells
 from tasks.publish.runs import runs
-from tasks.store import Lake
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from demo.drawing import draw_png
-from demo.faults import ANSWERED, Fault
+from demo.mock_provider.faults import ANSWERED, Fault
 from demo.world import JUDGE, Scene, Thing
 
 CANNED = {"mode": "canned", "text": "Reasoning: fine.\nScore: 3"}

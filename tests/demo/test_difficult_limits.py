@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from demo.scenario import Limits
-from demo.windows import Bucket, KeyLimits, Window, duration, retry_headers
+from demo.mock_provider.rate_limits import Bucket, KeyLimits, Window, duration, retry_headers
+from demo.mock_provider.scenario import Limits
 
 CANNED = {"mode": "canned", "text": "Score: 3", "prompt_tokens": 100, "completion_tokens": 20}
 MANY = {"answer": CANNED, "stats": {"items": "sample"}}

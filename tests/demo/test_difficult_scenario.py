@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from demo.faults import Fault
-from demo.running import running_judge
-from demo.scenario import (
+from demo.mock_provider.faults import Fault
+from demo.mock_provider.scenario import (
     Answer,
     Batch,
     Change,
@@ -25,6 +24,7 @@ from demo.scenario import (
     Watching,
     load_scenario,
 )
+from demo.running import running_judge
 from flows.cli import run
 from schemas.errors import InputError, ProviderError
 

@@ -8,8 +8,8 @@ import openai
 import pytest
 from PIL import Image
 
-from demo.billing import n_text_tokens
-from demo.prices import Patches, Tiles, published
+from demo.mock_provider.billing import n_text_tokens
+from demo.mock_provider.prices import Patches, Tiles, published
 from demo.world import JUDGE
 
 CANNED = {"mode": "canned", "text": "Score: 3"}

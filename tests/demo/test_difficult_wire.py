@@ -7,8 +7,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demo.asked import SAMPLED_BYTES, sample
-from demo.scenario import load_scenario
+from demo.mock_provider.request import SAMPLED_BYTES, sample
+from demo.mock_provider.scenario import load_scenario
 from demo.world import JUDGE
 
 PLAIN = {

@@ -12,7 +12,7 @@ from demo.drawing import draw_png
 from demo.judge import judge
 from demo.painter import painted_scenes
 from demo.world import Scene, Thing
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from rubrics.rules import facts
 from schemas.records import ReadScores, Unreadable
 from schemas.statuses import ParseReason

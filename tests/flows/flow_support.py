@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.lake.reading import Lake
 from tasks.publish.reading import current, load_cells
 from tasks.publish.runs import runs
-from tasks.store import Lake
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 
 from benchmarks import simulate_nights as simulation
-from flows.telling import alerting
-from flows.telling.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
-from flows.telling.events import send
+from flows.observability import alerting
+from flows.observability.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
+from flows.observability.events import send
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
-from tasks.aggregate.drift import drift
+from tasks.aggregate.drift.drift import drift
 
 ROOT = Path(__file__).parents[2]
 NIGHT = date(2026, 11, 5)

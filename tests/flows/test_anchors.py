@@ -6,15 +6,15 @@ import polars as pl
 import pytest
 from night_world import N_PROMPTS, World, n_billed, write_benchmark
 
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.anchors import anchor_sets, freeze, newest_anchor_set
+from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun, open_run
-from flows.telling.progress import Reporter
+from flows.run.context import OpenedRun, open_run
 from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
-from tasks.judge.anchors import ANCHORS
+from tasks.plan.anchors import ANCHORS
 
 DAY = date(2026, 3, 1)
 

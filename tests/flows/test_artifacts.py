@@ -17,10 +17,10 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.runtime import flow_run
 
-from flows.telling import alerting
-from flows.telling.artifacts import page_address, show_in_prefect
-from flows.telling.events import emit_after_run
-from flows.telling.trend_images import trend_markdown
+from flows.observability import alerting
+from flows.observability.artifacts import page_address, show_in_prefect
+from flows.observability.events import emit_after_run
+from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.publication import Published
 

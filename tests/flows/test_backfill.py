@@ -22,21 +22,21 @@ from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
+from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun
-from flows.telling.progress import Reporter
+from flows.run.context import OpenedRun
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
-from tasks.judge.client import JudgeClient
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.allowance import Allowance, allowance_id
-from tasks.judge.limits.leases import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
-from tasks.judge.sharing_tables import CLAIMS
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.rate_limit.gcra import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
+from tasks.judge.rate_limit.limiter import Allowance, allowance_id
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
 
 DAY = date(2026, 3, 1)
@@ -213,8 +213,8 @@ from datetime import date
 from pathlib import Path
 from flows.backfill import run_backfill
 from flows.partitions.plan import open_backfill, plan_backfill
-from flows.run.fan_out import in_this_process
-from flows.telling.progress import Reporter
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
 run = open_backfill(Path(sys.argv[1]), date.fromisoformat(sys.argv[2]))
 run_backfill(run, plan_backfill(run, None, None, Reporter()), in_this_process, Reporter())
 """

@@ -19,22 +19,22 @@ from sqlalchemy import Table, func, select
 from sqlalchemy.engine import Connection
 
 from demo.running import running_judge
+from flows.executors.base import in_this_process
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
 from flows.nights.anchors import freeze
 from flows.nights.bridges import bridges_of, make_bridge, plan_bridge
 from flows.nights.drift import drift_of_lake, nightly_publications
-from flows.nights.notes import notes
+from flows.nights.record import notes
+from flows.observability.alerting import NIGHT_MISSED, REGRESSION
+from flows.observability.events import alerts_after_run, missed_nights
+from flows.observability.progress import Reporter
 from flows.partitions.table import read_partitions
-from flows.run.fan_out import in_this_process
-from flows.run.opening import OpenedRun, open_run
-from flows.telling.alerting import NIGHT_MISSED, REGRESSION
-from flows.telling.events import alerts_after_run, missed_nights
-from flows.telling.progress import Reporter
+from flows.run.context import OpenedRun, open_run
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import DRIFT, SAMPLES
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import ATTEMPTS, REPLIES
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import ATTEMPTS, REPLIES
 
 FIRST = date(2026, 3, 1)
 N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))
@@ -52,9 +52,9 @@ KILLED = """\
 import sys
 from datetime import date
 from pathlib import Path
-from flows.run.fan_out import in_this_process
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
-from flows.telling.progress import Reporter
+from flows.observability.progress import Reporter
 run_night(open_night(Path(sys.argv[1]), date.fromisoformat(sys.argv[2])), in_this_process, Reporter())
 """
 

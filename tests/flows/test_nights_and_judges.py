@@ -10,9 +10,9 @@ import pytest
 from flow_support import Said
 
 from demo import paint
-from flows.telling.trend_images import trend_markdown
+from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, NIGHTS
-from tasks.aggregate.drift_bridge import joined
+from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
 
 BENCHMARK = """\

@@ -11,11 +11,10 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoppedError
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import now_us
-from tasks.judge.owners import this_process
-from tasks.judge.sharing_tables import OWNERS
-from tasks.judge.standing import _prefix, one_at_a_time
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.mutex import _prefix, one_at_a_time
+from tasks.ledger.process_identity import this_process
+from tasks.ledger.tables import OWNERS, now_us
 from tasks.stopping import STOP
 from tests.judge.postgres_support import running_postgres, why_not
 

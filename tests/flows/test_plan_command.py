@@ -10,8 +10,8 @@ from flow_support import Said
 
 from demo import paint
 from demo.running import running_judge
+from flows.observability.progress import Reporter
 from flows.run.planning import preview
-from flows.telling.progress import Reporter
 
 MODEL = "gpt-4.1-2025-04-14"
 BENCHMARK = """\

@@ -9,7 +9,7 @@ import pytest
 from flow_support import Said, cells_of, runs_of
 
 from rubrics.loading import SHIPPED, load_rubric
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

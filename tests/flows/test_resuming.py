@@ -18,9 +18,9 @@ from night_world import N_SAMPLES, World, write_benchmark
 
 from demo import paint
 from demo.running import running_judge
-from tasks.judge.ledger import Ledger
-from tasks.judge.refill import refill
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.restore import refill
 
 BENCHMARK = """\
 name = "killed"

@@ -21,24 +21,24 @@ from prefect.blocks.system import Secret
 
 from benchmarks import runners
 from demo import paint
+from flows.executors.choose import check_runner
+from flows.executors.pools import LOST_MOST, WorkerLostError
+from flows.executors.remote import AtWorkers
+from flows.executors.worker import AtWorker, Line
+from flows.observability import redaction
 from flows.run import keys
-from flows.run.at_worker import AtWorker, Line
-from flows.run.elsewhere import AtWorkers
-from flows.run.opening import OpenedRun
-from flows.run.pools import LOST_MOST, WorkerLostError
-from flows.run.runner import check_runner
-from flows.telling import redaction
+from flows.run.context import OpenedRun
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Benchmark, Runner
 from schemas.errors import InputError, StoppedError, StoreError
 from schemas.records import Sample
 from tasks.ingest.prefect_tasks import SampleList
-from tasks.judge.ledger import Ledger
-from tasks.judge.standing import is_standing, standing
+from tasks.lake.reading import Lake
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.mutex import is_standing, standing
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
-from tasks.store import Lake
 from tests.judge.postgres_support import running_postgres, why_not
 
 BENCHMARK = """\
@@ -104,7 +104,7 @@ def test_a_worker_says_no_secret_and_its_errors_hold_none(monkeypatch: pytest.Mo
     """In a process of its own: this one cleans what it says already."""
     monkeypatch.setenv("SALON_WORD", "correct-horse-battery")
     code = (
-        "from flows.run.at_worker import AtWorker\n"
+        "from flows.executors.worker import AtWorker\n"
         "try: AtWorker('tests.flows.test_runners', 'say', ('SALON_WORD',))('correct-horse-battery')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

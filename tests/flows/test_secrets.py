@@ -26,7 +26,7 @@ from prefect import flow, get_run_logger, task
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, PREFECT_SERVER_DATABASE_CONNECTION_URL
 
 from flows.cli import run
-from flows.telling import redaction
+from flows.observability import redaction
 
 ROOT = Path(__file__).parents[2]
 STARTED_S = time.time()

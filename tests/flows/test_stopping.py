@@ -14,18 +14,18 @@ import pytest
 from night_world import World, write_benchmark
 
 from demo.running import running_judge
+from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
-from flows.nights.notes import notes
+from flows.nights.record import notes
+from flows.observability.progress import Reporter
 from flows.partitions.table import read_partitions
-from flows.run.fan_out import in_this_process
-from flows.telling.progress import Reporter
 from rubrics.loading import find_rubrics
 from schemas.errors import StoppedError, StoreError
 from schemas.tables import REPLIES, REQUESTS
 from tasks.stopping import STOP
 from tasks.validate.expectations import all_checks
-from tasks.validate.expecting import evaluate
 from tasks.validate.frames import Batch
+from tasks.validate.great_expectations import evaluate
 
 ROOT = Path(__file__).parents[2]
 NIGHT = date(2026, 3, 4)

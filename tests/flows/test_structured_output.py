@@ -12,7 +12,7 @@ from demo import paint
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.structured import response_format
 from schemas.tables import REQUESTS
-from tasks.store import Lake
+from tasks.lake.reading import Lake
 
 BENCHMARK = """\
 name = "shaped"

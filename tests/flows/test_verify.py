@@ -16,17 +16,17 @@ from PIL import Image
 from demo import paint
 from flows.cli import run
 from flows.commands.verifying import verify as command
-from flows.telling.progress import Reporter
+from flows.observability.progress import Reporter
 from flows.verification.tables import SETTINGS, adopt, open_published
 from flows.verification.verifying import Verdict, verify
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.durable import sha256_of_file
+from tasks.lake.atomic_files import sha256_of_file
+from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
-from tasks.publish.verifying import check_manifest, check_pointer, find_folder
-from tasks.publish.verifying_rows import Difference
-from tasks.store import PARTITION_KEYS, Lake
+from tasks.verify.publication import check_manifest, check_pointer, find_folder
+from tasks.verify.rows import Difference
 
 BENCHMARK = """\
 name = "audited"

@@ -10,8 +10,8 @@ from flow_support import Said
 from PIL import Image
 
 from demo import paint
+from flows.observability.progress import Reporter
 from flows.run.planning import preview
-from flows.telling.progress import Reporter
 from rubrics.loading import SHIPPED, load_rubric
 
 BENCHMARK = """\

@@ -15,7 +15,7 @@ from schemas.tables import SAMPLES
 from tasks.ingest.readers import read
 from tasks.ingest.samples import IngestResult, ingest
 from tasks.ingest.sources import expand
-from tasks.store import Lake
+from tasks.lake.reading import Lake
 
 # Read once, when `datasets` is imported: no test may look for a hub.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from schemas.records import Sample
-from tasks.ingest.bounds import MAX_PIXELS, RefusedImage
-from tasks.ingest.decoding import Decoder, _checked, decoder, open_bounded
-from tasks.ingest.images import OpenedImage, open_image
+from tasks.ingest.images.decode import Decoder, _checked, decoder, open_bounded
+from tasks.ingest.images.limits import MAX_PIXELS, RefusedImage
+from tasks.ingest.images.open import OpenedImage, open_image
 from tasks.ingest.shards import open_shard
 
 

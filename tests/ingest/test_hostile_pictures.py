@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tasks.ingest.decoding import Decoder
-from tasks.ingest.images import OpenedImage
+from tasks.ingest.images.decode import Decoder
+from tasks.ingest.images.open import OpenedImage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and time of a process are read from /proc")
 MAX_PEAK_BYTES = 300 * 1024 * 1024

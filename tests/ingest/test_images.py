@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tasks.ingest.bounds import RefusedImage
-from tasks.ingest.containers import scans_at_most, size_declared
-from tasks.ingest.images import FORMATS, MAX_FILE_BYTES, OpenedImage, open_header, open_image
+from tasks.ingest.images.containers import scans_at_most, size_declared
+from tasks.ingest.images.limits import RefusedImage
+from tasks.ingest.images.open import FORMATS, MAX_FILE_BYTES, OpenedImage, open_header, open_image
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:

@@ -10,7 +10,7 @@ from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES, dataset_id, in_order
 from tasks.ingest.samples import open_and_write_shard
-from tasks.staging import stage
+from tasks.lake.writing import stage
 
 # Ids that begin alike, and ids that end in the zeros which numpy takes off a text.
 IDS = st.builds(lambda first, last: bytes([first]) + bytes(ID_BYTES - 2) + bytes([last]), *[st.integers(0, 255)] * 2)

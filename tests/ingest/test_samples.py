@@ -19,8 +19,8 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import find_shards, finish, ingest, open_and_write_shard, open_shard, sample_id, shards
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 
 OK = SampleStatus.OK
 SAMPLE = Sample("s", "m.jsonl#1", "sdxl", "base", dict.fromkeys(SAMPLE_TEXTS) | {"prompt": "a cow"})

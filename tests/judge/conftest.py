@@ -18,9 +18,9 @@ from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubr
 from schemas.benchmark import Judge
 from schemas.records import SAMPLE_TEXTS
 from schemas.tables import SAMPLES
-from tasks.judge.ledger import Ledger
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.ledger import Ledger
 from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
 
 PNG = bytes.fromhex("89504e470d0a1a0a") + b"picture "

@@ -19,15 +19,11 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
-from demo.scenario import Limits
-from demo.windows import KeyLimits
+from demo.mock_provider.rate_limits import KeyLimits
+from demo.mock_provider.scenario import Limits
 from schemas.errors import StoreError
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import METADATA
-from tasks.judge.limits import tables
-from tasks.judge.limits.allowance import POLL_S, Allowance, allowance_id
-from tasks.judge.limits.headers import N_TO_BELIEVE, Heard, Listener, span_s
-from tasks.judge.limits.leases import (
+from tasks.judge.rate_limit import store
+from tasks.judge.rate_limit.gcra import (
     BLOCK_US,
     HORIZON_US,
     JITTER_US,
@@ -39,6 +35,10 @@ from tasks.judge.limits.leases import (
     Slot,
     grant,
 )
+from tasks.judge.rate_limit.headers import N_TO_BELIEVE, Heard, Listener, span_s
+from tasks.judge.rate_limit.limiter import POLL_S, Allowance, allowance_id
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import METADATA
 
 _Found = TypeVar("_Found")
 
@@ -250,7 +250,7 @@ class Shared:
 
     def row(self) -> dict[str, Any]:
         with self.engine.begin() as connection:
-            return dict(connection.execute(select(tables.ALLOWANCES)).mappings().one())
+            return dict(connection.execute(select(store.ALLOWANCES)).mappings().one())
 
 
 def loop_clock() -> Callable[[Connection], int]:

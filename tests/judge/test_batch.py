@@ -23,25 +23,25 @@ from aiohttp import web
 from sqlalchemy import create_engine, text
 
 from demo.drawing import draw_png
+from demo.mock_provider.scenario import Scenario
 from demo.painter import painted_scenes
-from demo.scenario import Scenario
 from demo.serving import serving
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import AccountError, InputError, ProviderError
-from schemas.records import JudgeReply
+from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REQUESTS, SAMPLES
-from tasks.judge.batch.judging import is_by_batch, judge_by_batch
-from tasks.judge.batch.rules import BatchRules
-from tasks.judge.ledger import Ledger
+from tasks.judge.batch.backoff import BatchRules
+from tasks.judge.batch.run import is_by_batch, judge_by_batch
 from tasks.judge.outcome import Outcome
-from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric
 from tasks.judge.shard import judge_shard
-from tasks.judge.snapshot import snapshot_part
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import snapshot_part
+from tasks.plan.dataset import new_stagings, plan_rubric
 
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
 N_SAMPLES, N_REQUESTS = 16, 32
@@ -190,7 +190,7 @@ class Bench:
 
 FORKS = multiprocessing.get_context("forkserver")
 """Processes that have imported everything already: starting one costs nothing."""
-FORKS.set_forkserver_preload(["tasks.judge.batch.judging", "rubrics.loading", "demo.world"])
+FORKS.set_forkserver_preload(["tasks.judge.batch.run", "rubrics.loading", "demo.world"])
 
 CHILD = """
 import json, os, signal, threading
@@ -198,10 +198,10 @@ from pathlib import Path
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits
 from demo.world import JUDGE
-from tasks.judge.batch.judging import judge_by_batch
-from tasks.judge.batch.rules import BatchRules
-from tasks.judge.planning import PlannedPart
-from tasks.store import Lake
+from tasks.judge.batch.run import judge_by_batch
+from tasks.judge.batch.backoff import BatchRules
+from schemas.records import PlannedPart
+from tasks.lake.reading import Lake
 
 told, url, ledger_url, n_replies_to_live, path = argv
 told, stop, seen = json.loads(told), threading.Event(), []

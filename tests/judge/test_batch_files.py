@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.answers import Answer, read_answer
 from tasks.judge.batch.files import MAX_RESULT_LINE_BYTES, RequestFile, read_results
-from tasks.judge.batch.seen import read_seen
+from tasks.judge.batch.provider_batch import read_seen
+from tasks.judge.provider.responses import Answer, read_answer
 
 COMPLETION = {"model": "m", "choices": [{"message": {"content": "4"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
 JSON = st.recursive(

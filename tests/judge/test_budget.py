@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from schemas.benchmark import Judge, Price
 from schemas.errors import InputError
-from tasks.judge.ledger import Ledger
-from tasks.judge.money.budget import Budget, check_max_usd, leased_usd
-from tasks.judge.money.purse import BLOCKS, Pool
+from tasks.judge.budget.budget import Budget, check_max_usd, leased_usd
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.shared_counter import BLOCKS, Pool
 
 
 @pytest.fixture

@@ -19,16 +19,16 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge import claims as claims_module
-from tasks.judge.claims import Claims
-from tasks.judge.feed import ASKED_COLUMNS, Feed
-from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
-from tasks.judge.owners import Process, is_dead, this_process
-from tasks.judge.plan import plan_part
 from tasks.judge.shard import judge_shard
-from tasks.judge.sharing_tables import CLAIMS, OWNERS
-from tasks.store import Lake
+from tasks.judge.work_queue import ASKED_COLUMNS, Feed
+from tasks.lake.reading import Lake
+from tasks.ledger import claims as claims_module
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import Process, is_dead, this_process
+from tasks.ledger.tables import CLAIMS, OWNERS
+from tasks.plan.rows import plan_part
 
 KEYS = [f"{index:064x}" for index in range(6)]
 REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")

@@ -12,9 +12,9 @@ import pytest
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.answers import Answer
-from tasks.judge.bodies import PIECE_BYTES, Body, Picture, make_body, request_body
-from tasks.judge.client import MAX_REPLY_BYTES, JudgeClient, endpoint, is_loopback
+from tasks.judge.provider.client import MAX_REPLY_BYTES, JudgeClient, endpoint, is_loopback
+from tasks.judge.provider.payload import PIECE_BYTES, Body, Picture, make_body, request_body
+from tasks.judge.provider.responses import Answer
 
 KEY = "sk-very-secret-1234567890"
 TEXT = ({"role": "user", "content": "hello"},)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.limits.concurrency import START, AdaptiveConcurrency
+from tasks.judge.rate_limit.concurrency import START, AdaptiveConcurrency
 
 OK, LIMITED = ReplyStatus.ANSWERED, ReplyStatus.RATE_LIMITED
 

@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from demo import billing
-from demo import prices as double
 from demo.drawing import draw_png
 from demo.judge import judge as answer_of
+from demo.mock_provider import billing
+from demo.mock_provider import prices as double
 from demo.painter import PaintedScene, painted_scenes
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
 from rubrics.rendering import render
 from schemas.benchmark import Judge, Price
 from schemas.statuses import ReplyStatus
-from tasks.judge.answers import Answer
-from tasks.judge.bodies import Picture, request_body
-from tasks.judge.keys import DIGEST_SLOT, canonical_messages
-from tasks.judge.ledger import Ledger
-from tasks.judge.money.cost import Costs, Estimate, output_bound, stated_output_bound
-from tasks.judge.money.observed import Observed, load_observed, store_observed
+from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
+from tasks.judge.provider.payload import Picture, request_body
+from tasks.judge.provider.responses import Answer
+from tasks.ledger.ledger import Ledger
+from tasks.plan.request_key import DIGEST_SLOT, canonical_messages
 
 RUBRICS = ("composition", "image_aspects", "alignment", "interleaved", "caption")
 MODELS = ("gpt-4.1", "gpt-4o-mini", "gpt-4.1-mini")

@@ -17,18 +17,18 @@ from schemas.errors import JudgeChangedError, ProviderError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.bodies import Picture
-from tasks.judge.client import JudgeClient
+from tasks.judge.admission import NOT_SENT, Gates, open_gates
+from tasks.judge.budget.attempts import attempts_per_run
+from tasks.judge.budget.budget import Budget, leased_usd
+from tasks.judge.budget.cost import Estimate
 from tasks.judge.engine import judge_requests
-from tasks.judge.gates import NOT_SENT, Gates, open_gates
-from tasks.judge.ledger import Ledger
-from tasks.judge.limits.attempts import attempts_per_run
-from tasks.judge.money.budget import Budget, leased_usd
-from tasks.judge.money.cost import Estimate
-from tasks.judge.money.purse import leased
 from tasks.judge.outcome import Outcome
-from tasks.judge.plan import plan_part
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.payload import Picture
 from tasks.judge.retries import RETRIES, Retry
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.shared_counter import leased
+from tasks.plan.rows import plan_part
 
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
 

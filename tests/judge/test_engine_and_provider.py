@@ -15,13 +15,13 @@ from demo.running import running_judge
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.statuses import ReplyStatus
-from tasks.judge.bodies import Picture
-from tasks.judge.client import JudgeClient
+from tasks.judge.admission import open_gates
 from tasks.judge.engine import judge_requests
-from tasks.judge.gates import open_gates
-from tasks.judge.ledger import Ledger
 from tasks.judge.outcome import Outcome
-from tasks.judge.plan import plan_part
+from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.payload import Picture
+from tasks.ledger.ledger import Ledger
+from tasks.plan.rows import plan_part
 
 CANNED = 'seed = 7\n[answer]\nmode = "canned"\ntext = \'{"score": 3}\'\n'
 PRICED = '[[models]]\nid = "gpt-4o"\n'

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo import prices as double
-from tasks.judge.money.image_tokens import NO_RULE_BOUND, NO_RULE_KNOWN, ImageRule, Patches, Tiles, image_tokens
-from tasks.judge.money.prices import _prices, known_price
+from demo.mock_provider import prices as double
+from tasks.judge.budget.prices import _prices, known_price
+from tasks.judge.budget.tokens import NO_RULE_BOUND, NO_RULE_KNOWN, ImageRule, Patches, Tiles, image_tokens
 
 TILES = Tiles(85, 170)
 MINI = Patches(162)

@@ -9,12 +9,12 @@ import pytest
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge.claims import Claims
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import ATTEMPTS, REPLIES
-from tasks.judge.limits.allowance import Allowance
-from tasks.judge.money.observed import Observed, store_observed
-from tasks.judge.money.purse import Purse
+from tasks.judge.budget.observed_usage import Observed, store_observed
+from tasks.judge.rate_limit.limiter import Allowance
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.shared_counter import Purse
+from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tests.judge.distance import Distance, distant
 
 KEYS = [f"{index:064x}" for index in range(50)]

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from schemas.benchmark import Judge
-from tasks.judge.ledger import Ledger
-from tasks.judge.plan import plan_part
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.ledger.ledger import Ledger
+from tasks.plan.rows import plan_part
 
 N_REQUESTS, N_IN_FLIGHT = 1000, 100
 
@@ -23,9 +23,9 @@ import sys
 from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
 from schemas.benchmark import Judge, Limits
-from tasks.judge.plan import plan_part
+from tasks.plan.rows import plan_part
 from tasks.judge.shard import judge_shard
-from tasks.store import Lake
+from tasks.lake.reading import Lake
 from schemas.tables import SAMPLES
 
 lake, url, ledger, concurrency = Lake(Path(sys.argv[1])), sys.argv[2], sys.argv[3], int(sys.argv[4])

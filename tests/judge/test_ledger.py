@@ -23,11 +23,10 @@ from schemas.errors import InputError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, conform
-from tasks.judge import ledger_reading
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import insert_where_absent
-from tasks.judge.limits.allowance import POLL_S, Allowance
-from tasks.judge.sharing_tables import CLAIMS
+from tasks.judge.rate_limit.limiter import POLL_S, Allowance
+from tasks.ledger import queries
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import CLAIMS, insert_where_absent
 
 KEY = "a" * 64
 
@@ -142,7 +141,7 @@ def test_failures_and_interrupted_attempts_are_told_apart(ledger: Ledger) -> Non
     found = ledger.last_failures(keys).rows()
     assert found == [
         (KEY, 0, "rate_limited", "HTTP 429", 2),
-        ("b" * 64, 0, "timed_out", ledger_reading.NEVER_ENDED, 1),
+        ("b" * 64, 0, "timed_out", queries.NEVER_ENDED, 1),
     ]
     assert ledger.n_attempts(keys) == {(KEY, 0): 2, ("b" * 64, 0): 1, ("c" * 64, 0): 1}
 
@@ -160,7 +159,7 @@ def test_a_reask_is_owed_until_its_reply_is_there(ledger: Ledger) -> None:
 
 
 def test_more_keys_than_one_query_takes(ledger: Ledger) -> None:
-    keys = [f"{index:064x}" for index in range(ledger_reading.KEYS_PER_QUERY * 2 + 7)]
+    keys = [f"{index:064x}" for index in range(queries.KEYS_PER_QUERY * 2 + 7)]
     assert ledger.store([reply(key) for key in keys]) == len(keys)
     assert ledger.known(keys) == set(keys)
     assert ledger.replies([*keys, "f" * 64]).height == len(keys)

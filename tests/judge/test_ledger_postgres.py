@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import LEDGER_META, METADATA, insert_where_absent
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import LEDGER_META, METADATA, insert_where_absent
 from tests.judge.postgres_support import at_once
 
 KEY = "a" * 64

@@ -16,14 +16,14 @@ from sqlalchemy import create_engine, text
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import StoreError
-from tasks.judge import ledger_tables
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_tables import EARLIER_VERSIONS, METADATA, VERSION
-from tasks.judge.migrations.upgrading import scripts
-from tasks.judge.money.budget import leased_usd
-from tasks.judge.plan import plan_part
+from tasks.judge.budget.budget import leased_usd
 from tasks.judge.shard import judge_shard
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.ledger import tables
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.migrations.upgrading import scripts
+from tasks.ledger.tables import EARLIER_VERSIONS, METADATA, VERSION
+from tasks.plan.rows import plan_part
 from tests.judge.ledger_history import HISTORY, blob
 from tests.judge.postgres_support import at_once
 
@@ -163,8 +163,8 @@ _KILLED = """
 import os, signal, sys
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from tasks.judge.ledger import Ledger
-from tasks.judge.migrations import upgrading  # loaded once, before the forks
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.migrations import upgrading  # loaded once, before the forks
 
 address = sys.argv[1]
 
@@ -214,7 +214,7 @@ def test_what_stands_half_way_is_the_earlier_version(tmp_path: Path) -> None:
     written_by(address, "1")
     engine = create_engine(address)
     with engine.connect() as connection:
-        ledger_tables.begin(connection, is_alone=True)
+        tables.begin(connection, is_alone=True)
         connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN n_cached_tokens BIGINT")
         other = sqlite3.connect(path)
         assert "n_cached_tokens" not in {row[1] for row in other.execute("pragma table_info(replies)")}

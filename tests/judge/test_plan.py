@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 from rubrics.model import Message, Part, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark import Judge
 from schemas.errors import InputError, NothingToJudgeError
+from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
-from tasks.judge import planning, questions
-from tasks.judge.keys import DIGEST_SLOT
-from tasks.judge.plan import IMAGE_STATUSES, plan_part
-from tasks.judge.plan_checks import check_something_to_ask, keep_first, plan_id, summarise
-from tasks.judge.planning import PlannedPart, new_stagings, plan_rubric, staged_judgements
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.plan import dataset, questions
+from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
+from tasks.plan.dataset import new_stagings, plan_rubric, staged_judgements
+from tasks.plan.request_key import DIGEST_SLOT
+from tasks.plan.rows import IMAGE_STATUSES, plan_part
 
 JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
 Samples = Callable[..., pl.DataFrame]
@@ -311,7 +312,7 @@ def _plan_whole(lake: Lake, rubric: Rubric) -> tuple[list[PlannedPart], list[pl.
 def test_parts_planned_together_are_the_parts_planned_alone(
     tmp_path: Path, make_samples: Samples, rubric: Rubric, monkeypatch: pytest.MonkeyPatch, n_at_once: int
 ) -> None:
-    monkeypatch.setattr(planning, "ROWS_AT_ONCE", n_at_once)
+    monkeypatch.setattr(dataset, "ROWS_AT_ONCE", n_at_once)
     samples = make_samples(9, prompt=["p", "q", None] * 3, image_sha256=[str(n % 4) * 64 for n in range(9)])
     elsewhere = make_samples(2, source=["t", "t"])
     lake = _stored(tmp_path, samples[:2], elsewhere, samples[2:7], samples[7:])

@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from demo import prices as double
+from demo.mock_provider import prices as double
 from schemas.benchmark import Judge, Price
-from tasks.judge.money.prices import _prices, known_price, price_of, why_no_price
+from tasks.judge.budget.prices import _prices, known_price, price_of, why_no_price
 
 
 @pytest.mark.parametrize("name", sorted(set(_prices()) - {"salon-demo-judge"}))

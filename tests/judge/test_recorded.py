@@ -17,13 +17,13 @@ from schemas.errors import InputError, SourceError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import JUDGEMENTS, REPLIES, conform
-from tasks.judge.ledger import Ledger
-from tasks.judge.plan import plan_part
-from tasks.judge.recorded import ImportResult, import_replies
-from tasks.judge.recorded_files import CannotRebuildError, rebuild
-from tasks.judge.snapshot import part_digest, snapshot_part
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
+from tasks.ledger.import_replies.importing import ImportResult, import_replies
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import part_digest, snapshot_part
+from tasks.plan.rows import plan_part
 
 
 @dataclass

@@ -19,12 +19,12 @@ from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
-from tasks.judge.ledger import Ledger
-from tasks.judge.plan import plan_part
 from tasks.judge.shard import PartPictures, judge_shard
-from tasks.judge.snapshot import part_digest, snapshot_id, snapshot_part
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import part_digest, snapshot_id, snapshot_part
+from tasks.plan.rows import plan_part
 
 
 @dataclass

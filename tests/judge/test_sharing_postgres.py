@@ -25,23 +25,21 @@ from schemas.benchmark import Judge, Limits
 from schemas.errors import ProviderError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge.answering import AnsweringModel
-from tasks.judge.batch.store import ClaimsLostError, declare, hold, open_batches
-from tasks.judge.batch.tables import Batch, BatchState
-from tasks.judge.claims import Claims
-from tasks.judge.ledger import Ledger
-from tasks.judge.ledger_commit import Transactions
-from tasks.judge.ledger_tables import LEDGER_META, ONE_WRITER, insert_where_absent
-from tasks.judge.limits.allowance import Allowance
-from tasks.judge.money.budget import Budget, leased_usd
-from tasks.judge.money.observed import Observed, load_observed, store_observed
-from tasks.judge.money.purse import Pool
+from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, declare, hold, open_batches
+from tasks.judge.budget.budget import Budget, leased_usd
+from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
+from tasks.judge.model_pin import AnsweringModel
 from tasks.judge.outcome import Outcome
-from tasks.judge.owners import EXPIRES_AFTER_S
-from tasks.judge.plan import plan_part
+from tasks.judge.rate_limit.limiter import Allowance
 from tasks.judge.shard import judge_shard
-from tasks.judge.sharing_tables import CLAIMS, OWNERS
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.ledger.claims import Claims
+from tasks.ledger.group_commit import Transactions
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import EXPIRES_AFTER_S
+from tasks.ledger.shared_counter import Pool
+from tasks.ledger.tables import CLAIMS, LEDGER_META, ONE_WRITER, OWNERS, insert_where_absent
+from tasks.plan.rows import plan_part
 from tests.judge.postgres_support import PostgresServer, at_once
 
 KEYS = [f"{index:064x}" for index in range(40)]
@@ -87,8 +85,8 @@ def test_attempts_of_a_run_are_counted_over_its_shards(provider: Any, shard: Cal
 
 _HOLDER = """
 import asyncio, sys, time
-from tasks.judge.claims import Claims
-from tasks.judge.ledger import Ledger
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
 with Ledger(sys.argv[1]) as ledger:
     taken = asyncio.run(Claims(ledger).take(sys.argv[2:]))
     print(len(taken.ours), flush=True)

@@ -13,14 +13,14 @@ from sqlalchemy import Connection
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
-from schemas.records import JudgeReply
+from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
-from tasks.judge import ledger_reading, planning
-from tasks.judge.ledger import Ledger
-from tasks.judge.plan import plan_part
-from tasks.judge.planning import PlannedPart
-from tasks.judge.snapshot import (
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger import queries, snapshot
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import (
     Taken,
     last_taken,
     note,
@@ -31,8 +31,7 @@ from tasks.judge.snapshot import (
     still_holds,
     take_parts,
 )
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.plan.rows import plan_part
 
 PLAN = "9" * 64
 JUDGE = Judge(model="m")
@@ -185,7 +184,7 @@ def test_a_note_that_is_not_whole_or_whose_snapshot_is_gone_is_no_note(noted: tu
 
 
 def test_keys_are_looked_up_whatever_their_number(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_reading, "KEYS_PER_QUERY", 7)
+    monkeypatch.setattr(queries, "KEYS_PER_QUERY", 7)
     keys = [f"{number:064x}" for number in range(50)]
     store(url, *(reply(key) for key in keys[::2]))
     with Ledger(url) as ledger:
@@ -195,6 +194,6 @@ def test_keys_are_looked_up_whatever_their_number(url: str, monkeypatch: pytest.
 
 
 def test_parts_go_together_up_to_a_number_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(snapshot, "REQUESTS_AT_ONCE", 10)
     parts = [PlannedPart(index, index, "r", "m", n) for index, n in enumerate([4, 4, 4, 0, 30, 1])]
-    assert [[part.index for part in run] for run in planning.together(parts)] == [[0, 1, 2], [3, 4], [5]]
+    assert [[part.index for part in run] for run in snapshot.together(parts)] == [[0, 1, 2], [3, 4], [5]]

@@ -6,7 +6,7 @@ import pytest
 
 from demo.running import running_judge
 from schemas.benchmark import Judge
-from tasks.judge.sunset import sunset_warning
+from tasks.judge.provider.deprecation import sunset_warning
 
 TODAY = date(2026, 11, 21)
 SCENARIO = """

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED
-from tasks.judge.money.text_tokens import _n_tokens, n_text_tokens, n_text_tokens_most
+from tasks.judge.budget.tokens import _n_tokens, n_text_tokens, n_text_tokens_most
 
 # Counted once with the o200k_base vocabulary (gpt-4o and later), which is not at hand here.
 TRUE_COUNTS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StoreError
-from tasks.judge.together import SharedLedgers, SharedLoop
+from tasks.judge.runtime import SharedLedgers, SharedLoop
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -62,7 +62,7 @@ def test_each_runs_in_its_callers_context() -> None:
 
 INTERRUPTED = """
 import asyncio, os, signal, threading
-from tasks.judge.together import SharedLoop
+from tasks.judge.runtime import SharedLoop
 
 async def under_way():
     try:

@@ -13,10 +13,10 @@ import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.aggregate.cells import cells
+from tasks.aggregate.tables import cells
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tasks.publish.publication import Published, publish
-from tasks.staging import stage
-from tasks.store import Lake
 
 RUN_DATE = date(2026, 11, 3)
 # (category, prompt, sample, repeat, what became of it): a number, a reason, or "-" for a sample that could not be used

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from schemas.errors import InputError, StoreError
+from tasks.lake.reading import Lake
 from tasks.publish.explain import explain
 from tasks.publish.reading import current, find_cell
-from tasks.store import Lake
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 
 from schemas.benchmark import Benchmark
 from schemas.tables import TABLES
+from tasks.lake.reading import Lake
 from tasks.publish.code_version import PACKAGES, code_version
 from tasks.publish.dictionary import data_dictionary
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
 from tasks.publish.runs import record_run, runs
-from tasks.store import Lake
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = {

@@ -5,7 +5,7 @@ import pytest
 
 from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, SCORES
-from tasks.aggregate.published import Run, long_table
+from tasks.aggregate.tables import Run, long_table
 from tasks.publish.explain import explain
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.reading import current, find_cell, load_cells

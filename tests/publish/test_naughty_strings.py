@@ -18,12 +18,12 @@ from markdown_it import MarkdownIt
 from PIL import Image
 
 from flows.cli import run
-from flows.run.fan_out import in_this_process
-from flows.run.opening import open_run
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
+from flows.run.context import open_run
 from flows.run.pipeline import run_pipeline
-from flows.telling.progress import Reporter
 from rubrics.loading import SHIPPED, load_rubric
-from rubrics.reply_jsonl import parse_jsonl
+from rubrics.replies.jsonl import parse_jsonl
 from tasks.publish.exports import to_csv, to_markdown
 from tasks.publish.latex import escape_latex
 

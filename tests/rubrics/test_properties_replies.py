@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import ReplyFormat, Rubric, Variant
-from rubrics.replies import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import N_BYTES_MAX, parse_reply
 from schemas.records import ReadScores
 
 IDS = ("interleaved", "image_aspects", "caption", "composition", "alignment")

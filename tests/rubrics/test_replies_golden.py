@@ -8,7 +8,7 @@ import pytest
 
 from rubrics.golden import read_replies
 from rubrics.model import Dimension, Rubric, Variant
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores
 
 

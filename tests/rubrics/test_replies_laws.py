@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import ReplyFormat, Rubric, Variant
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores, Unreadable
 
 RUBRICS = {

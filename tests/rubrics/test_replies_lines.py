@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rubrics.model import Rubric
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores
 
 LENGTH = {"finish_reason": "length"}

@@ -7,7 +7,7 @@ import pytest
 
 from rubrics.loading import SHIPPED
 from rubrics.model import Rubric
-from rubrics.replies import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import N_BYTES_MAX, parse_reply
 from schemas.records import ReadScores
 from schemas.statuses import ParseReason
 

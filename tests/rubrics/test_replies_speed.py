@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rubrics.model import Rubric
-from rubrics.replies import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import N_BYTES_MAX, parse_reply
 
 UNITS = [
     "{", "[", "}", '"', "'", "“", "\\", '\\"', '{"', "{'", '{"a":', '{"a":{', "[{", '{"score":', '"score":', "{a", "{a:",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Dimension, Rubric, Variant
-from rubrics.replies import parse_reply
+from rubrics.replies.read import parse_reply
 from rubrics.structured import response_format
 from schemas.records import ReadScores
 

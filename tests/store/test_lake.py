@@ -11,9 +11,9 @@ import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import CHECKS, SAMPLES
-from tasks.durable import write_bytes
-from tasks.staging import stage
-from tasks.store import Lake, open_lake
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.reading import Lake, open_lake
+from tasks.lake.writing import stage
 
 
 def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:

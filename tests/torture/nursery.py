@@ -18,10 +18,10 @@ from typing import Any
 
 from arming import arm, counts_told, tell_counts
 
-from flows.run.fan_out import in_this_process
-from flows.run.opening import open_run
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
+from flows.run.context import open_run
 from flows.run.pipeline import run_pipeline
-from flows.telling.progress import Reporter
 from schemas.errors import SalonError
 from tasks.stopping import heeding_sigterm
 
@@ -52,12 +52,10 @@ def main() -> None:
 def _import_the_rest() -> None:
     """What a run imports, or compiles, when it comes to it. Nothing here starts a thread: forks are made after it."""
     import duckdb  # noqa: F401
-    import great_expectations  # noqa: F401
     import vl_convert  # noqa: F401
     from PIL import Image
 
     from tasks.publish.report import charts, environment  # noqa: F401
-    from tasks.validate import expecting  # noqa: F401
 
     Image.init()
     pages = environment._environment()

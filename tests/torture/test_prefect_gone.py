@@ -17,10 +17,10 @@ import pytest
 from checks import Watch, cells
 from rig import N_SAMPLES, ROOT, Recorder, make_world
 
-from flows.run.fan_out import in_this_process
-from flows.run.opening import open_run
+from flows.executors.base import in_this_process
+from flows.observability.progress import Reporter
+from flows.run.context import open_run
 from flows.run.pipeline import run_pipeline
-from flows.telling.progress import Reporter
 
 RUN_DATE = date(2026, 3, 4)
 pytestmark = [

@@ -15,8 +15,8 @@ import pytest
 
 from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.staging import stage
-from tasks.store import Lake
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tasks.validate.checks import ValidationResult, validate
 
 TABLES = {table.name: table for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}

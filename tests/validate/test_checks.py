@@ -13,12 +13,12 @@ import pytest
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses import CheckSeverity
 from schemas.tables import CHECKS, QUARANTINE, SCORES, Table, conform
-from tasks.validate import expecting
+from tasks.validate import great_expectations
 from tasks.validate.declared import Check
 from tasks.validate.expectations import all_checks
-from tasks.validate.expecting import Outcome, evaluate, plain
 from tasks.validate.frames import Batch
 from tasks.validate.gate import decide
+from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
 
 HOSTILE = "<script>alert(1)</script>"
@@ -53,7 +53,7 @@ def test_a_right_lake_passes_every_check_there_is(lakes, right):
 
 
 def test_docs_checks_names_every_check_and_its_severity(lakes):
-    page = (Path(expecting.__file__).parents[2] / "docs" / "checks.md").read_text()
+    page = (Path(great_expectations.__file__).parents[2] / "docs" / "checks.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for check in all_checks(lakes.rubrics):
         rest = check.name.split(".", 1)[1]
@@ -156,7 +156,7 @@ def rows(*values: object) -> Batch:
 
 def test_every_failing_row_is_counted_and_the_first_thousand_are_named():
     outcome = evaluate([rows(*[-1] * 1500)], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
-    assert (outcome.n_failing, len(outcome.failing)) == (1500, expecting.MAX_FAILING_ROWS)
+    assert (outcome.n_failing, len(outcome.failing)) == (1500, great_expectations.MAX_FAILING_ROWS)
     assert outcome.failing[:2] == ((0, '{"c":-1}'), (1, '{"c":-1}'))
 
 

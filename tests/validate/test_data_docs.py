@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StoreError
-from tasks.validate.data_docs import put_in_place, share_static
+from tasks.validate.great_expectations import put_in_place, share_static
 
 FILES = {"fonts/bold.otf": b"font", "images/a.gif": b"moving", "styles/a.css": b"css"}
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.tables import SAMPLES, SCORES
-from tasks.store import Lake
-from tasks.validate.verdicts import checked
+from tasks.lake.reading import Lake
+from tasks.validate.check_cache import checked
 
 IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64, "reading_id": "c" * 64}
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
-from tasks.judge.feed import ASKED_COLUMNS
-from tasks.judge.planning import PlannedPart
 from tasks.judge.shard import PartPictures
-from tasks.store import Lake
+from tasks.judge.work_queue import ASKED_COLUMNS
+from tasks.lake.reading import Lake
 
 BLOCK = 250
 """Requests that are claimed in one commit."""

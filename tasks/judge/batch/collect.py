@@ -1,4 +1,4 @@
-"""What came of a batch's lines, into the ledger: replies, failures, re-asks that are owed. When it is done is steps.py.
+"""What came of a batch's lines, into the ledger: replies, failures, re-asks that are owed. When it is done is state_machine.py.
 
 Only lines of this run's plan are collected, since only it can tell whether they are to be asked once more; the others stay for
 the run that knows them. Collecting twice does no harm: a reply that is stored stays, and its line is only let go.
@@ -14,16 +14,14 @@ from pathlib import Path
 from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.judge.answering import AnsweringModel
-from tasks.judge.answers import Answer, reply_of
 from tasks.judge.batch.asks import PlannedAsks, Reading
 from tasks.judge.batch.files import read_results
-from tasks.judge.batch.store import lines_of, settle
-from tasks.judge.batch.tables import Line
-from tasks.judge.ledger import Ledger
+from tasks.judge.batch.state import Line, lines_of, settle
+from tasks.judge.model_pin import AnsweringModel
 from tasks.judge.outcome import Outcome
-from tasks.judge.reasking import is_reask_due
-from tasks.judge.retries import RETRIES
+from tasks.judge.provider.responses import Answer, reply_of
+from tasks.judge.retries import RETRIES, is_reask_due
+from tasks.ledger.ledger import Ledger
 
 LINES_AT_ONCE = 250
 """Replies that are stored in one go, before their lines are let go."""

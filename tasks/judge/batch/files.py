@@ -8,11 +8,11 @@ from typing import IO, Any
 import orjson
 
 from schemas.statuses import ReplyStatus
-from tasks.durable import store_error
-from tasks.judge.answers import Answer, one_line, read_answer
-from tasks.judge.batch.client import ASKED_PATH
-from tasks.judge.batch.seen import mapping, text
-from tasks.judge.batch.tables import custom_id
+from tasks.judge.batch.api import ASKED_PATH
+from tasks.judge.batch.provider_batch import mapping, text
+from tasks.judge.batch.state import custom_id
+from tasks.judge.provider.responses import Answer, one_line, read_answer
+from tasks.lake.atomic_files import store_error
 
 MAX_RESULT_LINE_BYTES = 8 * 1024 * 1024
 """A longer line of a file of results is passed over: its request counts as one whose reply never came."""

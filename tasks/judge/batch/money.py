@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
-from tasks.judge.answers import Answer
-from tasks.judge.feed import Ask
-from tasks.judge.ledger import Ledger
-from tasks.judge.money.budget import reserve_for_good
-from tasks.judge.money.cost import Costs
+from tasks.judge.budget.budget import reserve_for_good
+from tasks.judge.budget.cost import Costs
+from tasks.judge.provider.responses import Answer
+from tasks.judge.work_queue import Ask
+from tasks.ledger.ledger import Ledger
 
 
 class BatchMoney:

@@ -1,6 +1,6 @@
 """A batch that the provider has: looked at, collected when it has ended, given back where nobody will work on it.
 
-How it came to be there is steps.py; what becomes of each line is collect.py.
+How it came to be there is state_machine.py; what becomes of each line is collect.py.
 """
 
 import uuid
@@ -12,15 +12,13 @@ from typing import Any
 
 from schemas.errors import ProviderError
 from schemas.statuses import ReplyStatus
-from tasks.judge.answers import Answer
-from tasks.judge.batch.client import BatchClient
+from tasks.judge.batch.api import BatchClient
+from tasks.judge.batch.backoff import CallFailedError, Patience
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.failures import CallFailedError
-from tasks.judge.batch.patience import Patience
-from tasks.judge.batch.seen import Seen
-from tasks.judge.batch.store import change, lines_of
-from tasks.judge.batch.tables import Batch
-from tasks.judge.ledger import Ledger
+from tasks.judge.batch.provider_batch import Seen
+from tasks.judge.batch.state import Batch, change, lines_of
+from tasks.judge.provider.responses import Answer
+from tasks.ledger.ledger import Ledger
 
 N_ABSENT = 3
 """Looks in a row in which the provider does not know a batch, or its results, before that is believed."""

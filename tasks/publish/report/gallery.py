@@ -9,11 +9,11 @@ import polars as pl
 
 from schemas.statuses import Total
 from schemas.tables import REPLIES, SAMPLES, SCORES
+from tasks.lake.reading import Lake
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.picking import judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
-from tasks.store import Lake
 
 N_CARDS = 200
 """Cards, and so thumbnails, of one page: with the limits of a thumbnail and of the texts the page stays under 3 MB."""

@@ -12,8 +12,8 @@ import polars as pl
 
 from schemas.statuses import Against, AgreementMetric, Assessor, Total
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, BENCHMARK_WIDE, RUNS, Table
-from tasks.bucket.working import bring, fresh
-from tasks.durable import locked, write_bytes
+from tasks.lake.atomic_files import locked, write_bytes
+from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import INDEX, LAYOUT, POINTER, REPORT

@@ -13,8 +13,8 @@ import polars as pl
 
 from schemas.statuses import ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
+from tasks.lake.reading import Lake
 from tasks.publish.leaderboard import HEADLINE
-from tasks.store import Lake
 
 
 class Shelf(StrEnum):

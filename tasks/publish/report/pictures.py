@@ -6,8 +6,8 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from schemas.tables import SAMPLES
+from tasks.lake.reading import Lake
 from tasks.publish.report.thumbnails import thumbnail
-from tasks.store import Lake
 
 
 def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str, str]:

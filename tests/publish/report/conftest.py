@@ -17,12 +17,12 @@ from PIL import Image
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
 from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, SAMPLES, SCORES, Table
-from tasks.aggregate.published import Run, aggregated
+from tasks.aggregate.tables import Run, aggregated
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tasks.publish.publication import Published, publish
 from tasks.publish.report.gallery import Gallery, gallery_of
 from tasks.publish.report.page import report_page
-from tasks.staging import stage
-from tasks.store import Lake
 
 RUN_DATE = date(2026, 11, 3)
 DIMENSIONS = ("overall_score", "accuracy")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.tables import BENCHMARK_LONG, SCORES, conform
-from tasks.durable import write_parquet
+from tasks.lake.atomic_files import write_parquet
 from tasks.publish.members import members_of
 from tasks.publish.report.gallery import MAX_WORDS
 

@@ -13,10 +13,10 @@ import pytest
 
 from schemas.errors import CorruptLakeError
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
-from tasks.durable import write_parquet
+from tasks.lake.atomic_files import write_parquet
+from tasks.lake.reading import Lake
 from tasks.publish.report.index import N_RUNS, write_index
 from tasks.publish.runs import record_run
-from tasks.store import Lake
 
 DAY = date(2026, 1, 1)
 

@@ -1,0 +1,219 @@
+"""The difficult provider's other addresses: /stats, /v1/models, /v1/files, /v1/batches. Chat requests are protocol.py's."""
+
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from aiohttp import BodyPartReader, web
+
+from demo.mock_provider.batches import Batch, Batches
+from demo.mock_provider.faults import error_object
+from demo.mock_provider.provider import Provider
+from demo.mock_provider.scenario import Model
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_CHAT = "/v1/chat/completions"
+_FINAL = ("completed", "failed", "expired", "cancelled", "cancelling")
+_PIECE_BYTES = 2**18
+
+
+def make_desk(provider: Provider, batches: Batches) -> web.Application:
+    """The application; every connection to it ends with its answer, so that the next chat request comes to the lane."""
+    app = web.Application(middlewares=[_one_answer])
+    app.add_routes(
+        [
+            web.get("/stats", _stats(provider)),
+            web.get("/stats/items", _items(provider)),
+            web.post("/stats/reset", _reset(provider)),
+            web.get("/v1/models", _models(provider)),
+            web.get("/v1/models/{id}", _model(provider)),
+            *_file_routes(batches),
+            *_batch_routes(batches),
+        ]
+    )
+    return app
+
+
+@web.middleware
+async def _one_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        response = _error(error.status, f"{request.method} {request.path}: {error.reason}", "not_found")
+    response.force_close()
+    return response
+
+
+def _stats(provider: Provider) -> Handler:
+    async def show(_: web.Request) -> web.Response:
+        prices = {name: model.price for name, model in provider.models.items()}
+        return _json(provider.counts.as_json(prices, provider.scenario.batch.price_share))
+
+    return show
+
+
+def _items(provider: Provider) -> Handler:
+    async def show(_: web.Request) -> web.Response:
+        return _json(provider.counts.items_as_json())
+
+    return show
+
+
+def _reset(provider: Provider) -> Handler:
+    async def reset(_: web.Request) -> web.Response:
+        provider.start_anew()
+        return _json({"is_reset": True})
+
+    return reset
+
+
+def _models(provider: Provider) -> Handler:
+    async def show(_: web.Request) -> web.Response:
+        return _json({"object": "list", "data": [_model_object(model) for model in provider.models.values()]})
+
+    return show
+
+
+def _model(provider: Provider) -> Handler:
+    async def show(request: web.Request) -> web.Response:
+        model = provider.models.get(request.match_info["id"])
+        return _missing("model", request) if model is None else _json(_model_object(model))
+
+    return show
+
+
+def _model_object(model: Model) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": model.id, "object": "model", "created": 0, "owned_by": "salon"}
+    return shown if model.shutdown_date is None else shown | {"shutdown_date": model.shutdown_date.isoformat()}
+
+
+def _file_routes(batches: Batches) -> list[web.RouteDef]:
+    async def upload(request: web.Request) -> web.Response:
+        return await _upload(request, batches)
+
+    async def show_all(_: web.Request) -> web.Response:
+        return _json({"object": "list", "data": [file.as_json() for file in batches.files.values()], "has_more": False})
+
+    async def show(request: web.Request) -> web.Response:
+        file = batches.files.get(request.match_info["id"])
+        return _missing("file", request) if file is None else _json(file.as_json())
+
+    async def content(request: web.Request) -> web.StreamResponse:
+        file = batches.files.get(request.match_info["id"])
+        return _missing("file", request) if file is None else web.FileResponse(file.path)
+
+    async def delete(request: web.Request) -> web.Response:
+        file = batches.files.pop(request.match_info["id"], None)
+        if file is None:
+            return _missing("file", request)
+        return _json({"id": file.id, "object": "file", "deleted": True})
+
+    return [
+        web.post("/v1/files", upload),
+        web.get("/v1/files", show_all),
+        web.get("/v1/files/{id}", show),
+        web.get("/v1/files/{id}/content", content),
+        web.delete("/v1/files/{id}", delete),
+    ]
+
+
+async def _upload(request: web.Request, batches: Batches) -> web.Response:
+    """Take a file in a multipart form, piece by piece to the disk."""
+    rules = batches.rules
+    path, name, purpose, n_bytes = batches.new_path(), "", "", 0
+    if not request.content_type.startswith("multipart/"):
+        return _error(400, "upload a file as multipart/form-data", "invalid_request")
+    async for part in await request.multipart():
+        if not isinstance(part, BodyPartReader):
+            continue
+        if part.name == "purpose":
+            purpose = (await part.text()).strip()
+        elif part.name == "file":
+            name = part.filename or "upload"
+            with path.open("wb") as file:
+                while piece := await part.read_chunk(_PIECE_BYTES):
+                    n_bytes += len(piece)
+                    if n_bytes <= rules.max_file_bytes:
+                        file.write(piece)
+    if n_bytes > rules.max_file_bytes:
+        path.unlink()
+        return _error(400, f"the file has {n_bytes} bytes; a batch file may have {rules.max_file_bytes}", "file_too_large")
+    if purpose != "batch" or not name:
+        return _error(400, 'a file needs the parts file and purpose = "batch"', "invalid_purpose")
+    return _json(batches.keep(path, name, purpose).as_json())
+
+
+def _batch_routes(batches: Batches) -> list[web.RouteDef]:
+    async def create(request: web.Request) -> web.Response:
+        return await _create(request, batches)
+
+    async def show(request: web.Request) -> web.Response:
+        batch = batches.batches.get(request.match_info["id"])
+        return _missing("batch", request) if batch is None else _json(batch.as_json())
+
+    async def show_all(request: web.Request) -> web.Response:
+        return _list(request, [*batches.batches.values()][::-1])
+
+    async def cancel(request: web.Request) -> web.Response:
+        batch = batches.batches.get(request.match_info["id"])
+        if batch is None:
+            return _missing("batch", request)
+        if batch.status in _FINAL:
+            return _error(409, f"a batch that is {batch.status} cannot be cancelled", "invalid_status")
+        batch.come_to("cancelling")
+        batch.cancel.set()
+        return _json(batch.as_json())
+
+    return [
+        web.post("/v1/batches", create),
+        web.get("/v1/batches", show_all),
+        web.get("/v1/batches/{id}", show),
+        web.post("/v1/batches/{id}/cancel", cancel),
+    ]
+
+
+async def _create(request: web.Request, batches: Batches) -> web.Response:
+    try:
+        asked = orjson.loads(await request.read())
+    except ValueError:
+        return _error(400, "the body is not JSON", "invalid_json")
+    asked = asked if isinstance(asked, dict) else {}
+    source = batches.files.get(str(asked.get("input_file_id")))
+    if source is None or source.purpose != "batch":
+        return _error(400, "input_file_id names no file uploaded for a batch", "invalid_input_file")
+    if asked.get("endpoint") != _CHAT:
+        return _error(400, f"endpoint must be {_CHAT}", "invalid_endpoint")
+    if asked.get("completion_window") != "24h":
+        return _error(400, "completion_window must be 24h", "invalid_completion_window")
+    batch = batches.create(source, _CHAT, asked.get("metadata"))
+    if len(batches.batches) <= batches.rules.n_lost_creations:
+        sock = request.transport.get_extra_info("socket") if request.transport else None
+        if sock is not None and request.transport is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.transport.abort()
+    return _json(batch.as_json())
+
+
+def _list(request: web.Request, found: list[Batch]) -> web.Response:
+    """Newest first, as many as `limit` says, behind the batch `after`."""
+    ids = [batch.id for batch in found]
+    after, limit = request.query.get("after"), request.query.get("limit", "20")
+    start = ids.index(after) + 1 if after in ids else 0
+    stop = start + (int(limit) if limit.isdigit() else 20)
+    page = [batch.as_json() for batch in found[start:stop]]
+    ends = {"first_id": page[0]["id"], "last_id": page[-1]["id"]} if page else {"first_id": None, "last_id": None}
+    return _json({"object": "list", "data": page, "has_more": stop < len(found)} | ends)
+
+
+def _missing(what: str, request: web.Request) -> web.Response:
+    return _error(404, f"there is no {what} {request.match_info['id']!r}", "not_found")
+
+
+def _error(status: int, message: str, code: str) -> web.Response:
+    return _json({"error": error_object(message, "invalid_request_error", code)}, status)
+
+
+def _json(content: object, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(content), status=status, content_type="application/json")

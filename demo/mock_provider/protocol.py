@@ -1,0 +1,239 @@
+"""The difficult provider's sockets: chat requests on asyncio's own protocol. What is answered, provider.py decides.
+
+A request's head is scanned for the few headers that matter; its body is received into the connection's buffer and not copied.
+Where only its beginning is looked at, the kernel drops the rest uncopied. benchmarks/serve_judge_cost.py holds it against
+aiohttp. A connection that asks for anything else is handed to aiohttp.
+"""
+
+import asyncio
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+
+from demo.mock_provider.outcomes import Outcome, http_response
+from demo.mock_provider.provider import Provider
+from demo.mock_provider.request import SAMPLED_BYTES
+
+_CHAT = b"POST /v1/chat/completions HTTP/1.1\r\n"
+_MAX_HEAD_BYTES = 8 * 1024
+_START_BYTES = _MAX_HEAD_BYTES + SAMPLED_BYTES
+_MAX_BODY_BYTES = 64 * 2**20
+_TEXT = "text/plain"
+_DROP_FLAG = socket.MSG_TRUNC if sys.platform == "linux" else 0  # on TCP: count the bytes, copy none (man 7 tcp)
+_dropped = memoryview(bytearray(2**20))
+
+
+class Lane(asyncio.BufferedProtocol):
+    """One connection. Requests on it are answered one after the other, those sent ahead wait in the buffer."""
+
+    def __init__(self, provider: Provider, open_lanes: set["Lane"], hand_over: Callable[[], asyncio.BaseProtocol]) -> None:
+        self._provider, self._lanes, self._hand_over = provider, open_lanes, hand_over
+        self._buffer = bytearray(_START_BYTES)
+        self._n_filled = self._n_unread = 0
+        self._is_unread = False
+        self._head = self._need = 0  # bytes of the present request's head, and of all of it; 0: not known yet
+        self._key = ""
+        self._first_byte_s = 0.0
+        self._is_last = False
+        self._outcome: Outcome | None = None  # of the request being answered
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        # A second object for the transport's own socket, whose methods it keeps to itself.
+        self._socket = socket.socket(fileno=transport.get_extra_info("socket").fileno())
+        self._lanes.add(self)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """The client is gone, or we are. An answer under way is made all the same, and paid for."""
+        self._lanes.discard(self)
+        self._socket.detach()
+        outcome, self._outcome = self._outcome, None
+        if outcome is None:
+            return
+        if self._timer is None:  # it had begun to answer, or never would have
+            self._provider.leave(0, is_abandoned=True)
+        else:
+            self._timer.cancel()
+            asyncio.get_running_loop().call_at(self._timer.when(), _finish_alone, self._provider, outcome)
+
+    def close(self) -> None:
+        """Drop the connection: the server stops."""
+        self._transport.abort()
+
+    def get_buffer(self, _hint: int) -> memoryview:
+        """Where the next bytes go: behind those that are there, or among those nobody reads."""
+        is_full = self._n_filled == len(self._buffer)
+        self._is_unread = is_full and self._need > self._n_filled and not self._provider.needs_whole_bodies
+        if self._is_unread:
+            return _dropped[:1] if _DROP_FLAG else _dropped[: self._need - self._n_filled - self._n_unread]
+        if is_full:
+            self._grow(2 * len(self._buffer))
+        return memoryview(self._buffer)[self._n_filled :]
+
+    def buffer_updated(self, n_bytes: int) -> None:
+        """Bytes came."""
+        if not self._n_filled:
+            self._first_byte_s = time.monotonic()
+        if self._is_unread:
+            self._n_unread += n_bytes
+        else:
+            self._n_filled += n_bytes
+        if self._outcome is None:
+            self._read_requests()
+        elif self._n_filled > _MAX_BODY_BYTES:
+            self._transport.abort()
+
+    def _read_requests(self) -> None:
+        while self._outcome is None and self._n_filled and not self._transport.is_closing():
+            if not self._need and not self._read_head():
+                return
+            if not self._is_whole():
+                return
+            body = memoryview(self._buffer)[self._head : min(self._need, self._n_filled)]
+            self._outcome = self._provider.receive(body, self._need - self._head, self._key, self._first_byte_s)
+            body.release()
+            self._drop_request()
+            if self._outcome.delay_s > 0:
+                self._timer = asyncio.get_running_loop().call_later(self._outcome.delay_s, self._answer)
+            else:
+                self._answer()
+
+    def _is_whole(self) -> bool:
+        """Whether all of the present request came; where not, the rest gets room, or what came of it is dropped."""
+        if self._n_filled + self._n_unread < self._need:
+            if self._provider.needs_whole_bodies:
+                self._grow(self._need)
+            elif self._n_filled == len(self._buffer):
+                self._drop_rest()
+        return self._n_filled + self._n_unread >= self._need
+
+    def _read_head(self) -> bool:
+        """Find out how long the request is; False where that is not known yet, or the connection has another reader now."""
+        end = self._buffer.find(b"\r\n\r\n", 0, min(self._n_filled, _MAX_HEAD_BYTES))
+        if end < 0:
+            if self._n_filled >= _MAX_HEAD_BYTES:
+                self._reject(431, "the request's head is longer than 8 KB")
+            return False
+        head = bytes(memoryview(self._buffer)[: end + 2])
+        if not head.startswith(_CHAT):
+            self._give_away()
+            return False
+        lower = head.lower()
+        length = _header(lower, lower, b"content-length")
+        if not length.isdigit():
+            self._reject(411, "send the request with a Content-Length")
+        elif int(length) > _MAX_BODY_BYTES:
+            self._reject(413, "the request is longer than 64 MB")
+        else:
+            self._head = end + 4
+            self._need = self._head + int(length)
+            self._key = _header(head, lower, b"authorization").decode("latin-1")
+            self._is_last = _header(lower, lower, b"connection") == b"close"
+            if _header(lower, lower, b"expect") == b"100-continue":
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            return True
+        return False
+
+    def _answer(self) -> None:
+        """The time of the answer has come."""
+        outcome, self._timer = self._outcome, None
+        assert outcome is not None
+        self._provider.charge(outcome)
+        match outcome.manner:
+            case "whole":
+                self._transport.write(outcome.response)
+                self._end(outcome.status)
+            case "reset":
+                self._reset()
+            case "drip":
+                head, _, body = outcome.response.partition(b"\r\n\r\n")
+                self._transport.write(head + b"\r\n\r\n")
+                self._drip(body, 0, outcome.status)
+            case "hang":
+                pass
+
+    def _drip(self, body: bytes, start: int, status: int) -> None:
+        if self._transport.is_closing():
+            return
+        if start == len(body):
+            self._end(status)
+            return
+        self._transport.write(body[start : start + 1])
+        every_s = self._provider.scenario.faults.drip_every_s
+        asyncio.get_running_loop().call_later(every_s, self._drip, body, start + 1, status)
+
+    def _end(self, status: int) -> None:
+        """The response is out; go on with what was sent ahead."""
+        self._outcome = None
+        self._provider.leave(status)
+        if self._is_last:
+            self._transport.close()
+        elif self._n_filled:
+            self._first_byte_s = time.monotonic()
+            asyncio.get_running_loop().call_soon(self._read_requests)
+
+    def _reset(self) -> None:
+        """End the connection with a RST instead of a FIN."""
+        self._outcome = None
+        self._provider.leave(0)
+        sock = self._transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
+
+    def _reject(self, status: int, message: str) -> None:
+        self._transport.write(http_response(status, message.encode(), _TEXT, {"connection": "close"}))
+        self._transport.close()
+
+    def _give_away(self) -> None:
+        """Let aiohttp go on with this connection, from the request that was begun."""
+        begun = bytes(memoryview(self._buffer)[: self._n_filled])
+        protocol = self._hand_over()
+        assert isinstance(protocol, asyncio.Protocol)
+        self._lanes.discard(self)
+        self._socket.detach()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        protocol.data_received(begun)
+
+    def _drop_rest(self) -> None:
+        """Let the kernel drop what is there of a body nobody reads on."""
+        while _DROP_FLAG and (n_left := self._need - self._n_filled - self._n_unread) > 0:
+            try:
+                n_bytes = self._socket.recv_into(_dropped, min(n_left, len(_dropped)), _DROP_FLAG)
+            except OSError:  # nothing there now, or the connection is gone: the transport will notice
+                return
+            if not n_bytes:
+                return
+            self._n_unread += n_bytes
+
+    def _drop_request(self) -> None:
+        n_ahead = max(0, self._n_filled - self._need)
+        if n_ahead:
+            self._buffer[:n_ahead] = self._buffer[self._need : self._n_filled]
+        self._n_filled, self._n_unread, self._head, self._need = n_ahead, 0, 0, 0
+
+    def _grow(self, n_bytes: int) -> None:
+        if n_bytes > len(self._buffer):
+            grown = bytearray(n_bytes)
+            grown[: self._n_filled] = memoryview(self._buffer)[: self._n_filled]
+            self._buffer = grown
+
+
+def _header(head: bytes, lower: bytes, name: bytes) -> bytes:
+    """A header's value out of the head, found by its name in the lower-case copy; empty where it is not there."""
+    start = lower.find(b"\r\n" + name + b":")
+    if start < 0:
+        return b""
+    start += len(name) + 3
+    return head[start : head.find(b"\r\n", start)].strip()
+
+
+def _finish_alone(provider: Provider, outcome: Outcome) -> None:
+    """Finish an answer whose client has gone."""
+    provider.charge(outcome)
+    provider.leave(0, is_abandoned=True)

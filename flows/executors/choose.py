@@ -1,0 +1,72 @@
+"""Which processes run a flow's shards: the benchmark file's `runner`, or what a flow is asked for instead. How is pools.py."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from flows.run.context import OpenedRun
+from schemas.benchmark import Runner
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from flows.executors.base import FanOut
+
+N_SUBMITTED = 4  # shards of this process's threads: those at work, and as many ahead
+DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies and end
+
+
+@contextmanager
+def opened_fan_out(run: OpenedRun, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[FanOut]":
+    """What runs the shards of a flow, for as long as the block lasts; `runner` stands in place of the file's own.
+
+    `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
+    """
+    check_runner(run, runner)
+    from flows.executors.base import as_prefect_tasks
+    from flows.executors.pools import process_pool
+    from flows.executors.remote import AtWorkers  # Prefect: who only checks a runner waits for none of it
+
+    chosen, said = runner or run.benchmark.runner, run.benchmark.workers
+    if chosen == "local":
+        yield as_prefect_tasks(n_submitted or N_SUBMITTED)
+        return
+    names = tuple(sorted({judge.api_key_env for judge in run.benchmark.judges if not judge.recorded}))
+    n = said.n or len(os.sched_getaffinity(0))
+    if chosen == "processes":
+        opened = process_pool(n, names)
+    else:
+        from flows.executors.dask import dask_pool
+
+        opened = dask_pool(said.n if said.address else n, said.address, names)
+    with opened as pool:
+        yield AtWorkers(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, run.benchmark.limits.deadline_s + DRAIN_S)
+
+
+def check_runner(run: OpenedRun, runner: Runner | None = None) -> None:
+    """Raise InputError, before anything is started, where the runner lacks its extra, or a ledger for its machines."""
+    chosen = runner or run.benchmark.runner
+    if chosen != "dask":
+        return
+    if find_spec("prefect_dask") is None:
+        raise InputError(
+            'runner = "dask" needs the extra `dask`, which is not installed: '
+            "`uv pip install --require-hashes -r requirements/dask.txt`, here and where the workers run"
+        )
+    address = run.benchmark.workers.address
+    if address and run.ledger_url.startswith("sqlite") and not _is_here(address):
+        raise InputError(
+            f'workers.address = "{address}" is another machine, and the ledger is a SQLite file, which several machines cannot '
+            'share safely; set ledger = "postgresql+psycopg://user@host/database"'
+        )
+
+
+def _is_here(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

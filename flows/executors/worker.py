@@ -1,0 +1,145 @@
+"""What a worker process does around a shard: keys, clean words, and an eye on its flow. Where workers come from is pools.py."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing import parent_process
+from typing import Any
+
+from prefect import Task
+
+from flows.observability import redaction
+from flows.observability.terminal import keep_prefect_quiet
+from flows.run.keys import fetch_keys
+from schemas.errors import InputError, StoppedError, StoreError
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.mutex import is_standing
+from tasks.publish.code_version import code_version
+from tasks.stopping import STOP
+
+POLL_S = 0.5
+"""How often a shard that asks looks whether its flow lives."""
+_GONE = "the flow of this shard was stopped or is gone; replies under way are stored, and the same command goes on from here"
+
+_busy = threading.Lock()  # held while a shard is worked on: a worker process has one at a time
+_leaving = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """By what a shard that spends money knows that its flow lives: a row of the ledger, under the run's id."""
+
+    ledger_url: str
+    run_id: str
+
+
+@dataclass(frozen=True)
+class AtWorker:
+    """A task's function as a worker calls it: by its name, since a worker has the same code.
+
+    `code` is the flow's code version where a worker might have another, `api_url` its Prefect server, which may keep the keys.
+    Raises InputError where the code is another, StoppedError where the flow has ended; other errors leave with clean texts.
+    """
+
+    module: str
+    name: str
+    secret_names: tuple[str, ...]
+    line: Line | None = None
+    code: str | None = None
+    api_url: str | None = None
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """Do the shard's work."""
+        with _busy:
+            keep_clean(self.secret_names)
+            keep_prefect_quiet()
+            fetch_keys(self.secret_names, self.api_url)
+            if self.code not in (None, code_version()):
+                raise InputError(
+                    "a worker of the Dask cluster runs other code of Salon than the flow; bring both to one version, "
+                    "start the workers again, then run the same command"
+                )
+            with redaction.redacted_errors(), following(self.line):
+                return self._function()(*values, **named)
+
+    def _function(self) -> Callable[..., Any]:
+        found = getattr(import_module(self.module), self.name)
+        function: Callable[..., Any] = found.fn if isinstance(found, Task) else found
+        return function
+
+
+def called(function: AtWorker, call: Mapping[str, Any]) -> Any:
+    """What a pool is given: its own submit has names for arguments that a shard's could collide with."""
+    return function(**call)
+
+
+def keep_clean(secret_names: tuple[str, ...]) -> None:
+    """Before anything is said in a worker: no secret in it. Once is enough."""
+    redaction.install()
+    redaction.watch(secret_names)
+
+
+def begin_process(secret_names: tuple[str, ...]) -> None:
+    """For a process of a pool of our own: SIGTERM, or the end of the flow's process, lets it finish its shard and leave.
+
+    Replies under way are stored first. Ctrl-C is the flow's, which then stops its shards.
+    """
+    keep_clean(secret_names)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _leave())
+    threading.Thread(target=_await_parent, name="salon-parent", daemon=True).start()
+    threading.Thread(target=_await_leaving, name="salon-leaving", daemon=True).start()
+
+
+@contextmanager
+def following(line: Line | None) -> Iterator[None]:
+    """Set STOP when the flow behind `line` ends; raises StoppedError then, after the block has stored what was under way."""
+    if line is None:
+        yield
+        return
+    over, lost = threading.Event(), threading.Event()
+    with Ledger(line.ledger_url) as ledger:
+        if not is_standing(ledger, line.run_id):
+            raise StoppedError(_GONE)
+        watching = threading.Thread(target=_watch, args=(ledger, line, over, lost), name="salon-line", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watching.join()
+            if lost.is_set() and not _leaving.is_set():
+                STOP.clear()  # for the next shard, of another run
+    if lost.is_set() or _leaving.is_set():
+        raise StoppedError(_GONE)
+
+
+def _watch(ledger: Ledger, line: Line, over: threading.Event, lost: threading.Event) -> None:
+    while not over.wait(POLL_S):
+        with suppress(StoreError):  # a ledger that is away for a moment says nothing about the flow
+            if not is_standing(ledger, line.run_id):
+                lost.set()
+                STOP.set()
+                return
+
+
+def _leave() -> None:
+    STOP.set()
+    _leaving.set()
+
+
+def _await_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        _leave()
+
+
+def _await_leaving() -> None:
+    _leaving.wait()
+    with _busy:
+        os._exit(0)

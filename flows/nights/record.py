@@ -1,0 +1,60 @@
+"""What is noted of each night: which checkpoints it was about, which publication it is. Nights are run in nightly.py.
+
+A note is a small file of the lake beside the publications, `nights/<benchmark>/<run date>.json`. A publication holds more than
+the night's own checkpoints, and a backfill makes publications too: the note tells the series which is which.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+from schemas.errors import CorruptLakeError
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.object_store.cache_folder import pull, push
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What a nightly run is to be about: the newest checkpoint of each model, and the anchors it asks."""
+
+    checkpoints: Mapping[str, str]  # model -> checkpoint
+    anchor_set: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NightNote:
+    """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do."""
+
+    publication_id: str
+    checkpoints: Mapping[str, str]
+    anchor_set: str | None
+    is_whole: bool
+
+
+def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:
+    """Note a night, in place of an earlier note of the same date."""
+    note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole)
+    content = json.dumps(asdict(note), sort_keys=True, indent=1).encode()
+    target = _folder(lake_root, benchmark) / f"{run_date.isoformat()}.json"
+    write_bytes(content, target, lake_root / "staging")
+    push(lake_root, target)
+
+
+def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
+    """Every noted night of a benchmark by its date (ISO), oldest first. Raises CorruptLakeError."""
+    folder = _folder(lake_root, benchmark)
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    return {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+
+
+def _read(path: Path) -> NightNote:
+    try:
+        return NightNote(**json.loads(path.read_bytes()))
+    except (ValueError, TypeError) as error:
+        raise CorruptLakeError(f"{path} is not the note of a night ({error}); delete it and run that night again") from error
+
+
+def _folder(lake_root: Path, benchmark: str) -> Path:
+    return lake_root / "nights" / benchmark

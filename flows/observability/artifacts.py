@@ -1,0 +1,140 @@
+"""What a run shows on its page in the Prefect UI: progress, leaderboard, summary, report, trend. Publishing is in tasks."""
+
+import logging
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+import polars as pl
+from prefect.artifacts import (
+    create_link_artifact,
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
+
+from flows.observability.events import emit_after_run
+from flows.observability.trend_images import trend_markdown
+from flows.run.context import OpenedRun
+from schemas.tables import DRIFT
+from tasks.publish.exports import escape_markdown
+from tasks.publish.folders import REPORT
+from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+
+if TYPE_CHECKING:
+    from flows.run.pipeline import RunSummary
+
+log = logging.getLogger("salon.artifacts")
+
+_OPENS = re.compile(r"\]\(|\]:|[<`]|://|\S@\S|\bwww\.", re.IGNORECASE)
+"""What begins a link, a picture or a tag in Markdown; the names that models have go without."""
+
+
+class ProgressArtifact:
+    """Keeps the artifact `salon-progress-NAME` at the share of the judge's questions that are answered."""
+
+    def __init__(self, benchmark: str) -> None:
+        self._key = f"salon-progress-{_dashed(benchmark)}"
+        self._id: UUID | None = None
+        self._is_away = False
+
+    def __call__(self, stage: str, share: float) -> None:
+        """Create the artifact, or move it on. A server that cannot be reached costs one wait, and the run nothing else."""
+        if self._is_away:
+            return
+        try:
+            self._move(stage, share)
+        except httpx.TransportError as error:
+            self._is_away = True
+            log.warning("the Prefect server does not answer (%s): the run goes on, unseen there", error)
+
+    def _move(self, stage: str, share: float) -> None:
+        if self._id is None:
+            created = create_progress_artifact(progress=100 * share, key=self._key, description=f"{stage}: share done")
+            self._id = cast("UUID", created)
+        else:
+            update_progress_artifact(artifact_id=self._id, progress=100 * share)
+
+
+def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
+    """Create the run's artifacts, each under a key of the benchmark's own, and send its events.
+
+    `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
+    publication only, since a drawing takes 0.1 s).
+    """
+    name = _dashed(run.benchmark.name)
+    title = f"{run.benchmark.name}, {run.run_date}"
+    rows = [_shown(row) for row in leaderboard_rows(cells)]
+    create_table_artifact(rows, key=f"salon-leaderboard-{name}", description=f"Leaderboard of {title}")
+    text = _summary(run, summary)
+    create_markdown_artifact(text, key=f"salon-summary-{name}", description="What the run read, asked and published")
+    page = page_address(summary.published.folder)
+    if page is not None:
+        create_link_artifact(page, link_text=f"Report of {title}", key=f"salon-report-{name}", description="The report page")
+    if summary.published.is_new:
+        images = trend_markdown(cells, _drift(summary.published.folder.parent))
+        if images:
+            create_markdown_artifact(images, key=f"salon-trend-{name}", description=f"Trend of {title}")
+    emit_after_run(run, summary, cells, is_backfill=is_backfill)
+
+
+def page_address(folder: Path) -> str | None:
+    """Where a browser finds a publication's report: below SALON_PUBLISH_URL, if set, else as a file; None where it has none."""
+    page = folder / REPORT
+    if not page.is_file():
+        return None
+    served = os.environ.get("SALON_PUBLISH_URL")
+    return f"{served.rstrip('/')}/{quote(folder.parent.name)}/{folder.name}/{REPORT}" if served else page.as_uri()
+
+
+def _shown(row: LeaderboardRow) -> dict[str, object]:
+    """A leaderboard row as the UI's table shows it: what one reads first stands first."""
+    first = (
+        "rubric_id",
+        "dimension",
+        "model",
+        "checkpoint",
+        "score",
+        "n_prompts",
+        "n_images",
+        "coverage",
+        "failures",
+        "judge_model",
+    )
+    values = {name: _inert(value) if isinstance(value, str) else value for name, value in asdict(row).items()}
+    return {name: values[name] for name in (*first, "estimate", "ci_low", "ci_high", "status", "reason", "n_failed", "cell_id")}
+
+
+def _inert(text: str) -> str:
+    """A name with a link, picture or tag in it, escaped: Prefect's first UI reads cells as Markdown, its second shows them."""
+    return escape_markdown(text) if _OPENS.search(text) else text
+
+
+def _drift(home: Path) -> pl.DataFrame | None:
+    path = home / f"{DRIFT.name}.parquet"
+    return pl.read_parquet(path) if path.is_file() else None
+
+
+def _dashed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _summary(run: OpenedRun, summary: "RunSummary") -> str:
+    published = summary.published
+    current = "current" if published.is_current else "not current"
+    lines = [
+        f"# {escape_markdown(run.benchmark.name)}, {run.run_date}",
+        "",
+        f"- samples: {summary.dataset.n_samples}, of them usable {summary.dataset.n_ok}",
+        f"- requests: {summary.n_requests}, cached {summary.asked.n_cached}, sent {summary.asked.n_asked}",
+        f"- cells: {summary.n_cells}, of them blocked {summary.n_blocked}",
+        f"- publication: `{published.publication_id}` ({summary.outcome}; {current})",
+        f"- folder: `{published.folder}`",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,89 @@
+"""Sending a run's events to Prefect. What is worth one is alerting.py, who is told infra/automations/. See docs/alerts.md."""
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from prefect.events import emit_event
+
+from flows.nights.drift import nightly_publications
+from flows.observability import alerting
+from flows.observability.alerting import Alert
+from schemas.benchmark import Benchmark
+from schemas.tables import COMPARISONS, DRIFT
+from tasks.publish.folders import LAYOUT
+
+if TYPE_CHECKING:
+    from flows.run.context import OpenedRun
+    from flows.run.pipeline import RunSummary
+    from tasks.publish.publication import Published
+
+
+def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
+    """Send what the run's publication gives occasion for; the names of what was sent."""
+    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill)
+    return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
+
+
+def alerts_after_run(run: "OpenedRun", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[Alert]:
+    """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
+
+    One that was there before, is not the current one, or is a backfill's, gives none but for blocked cells.
+    """
+    lake_root, name = run.lake.root, run.benchmark.name
+    alerts: list[Alert] = []
+    if published.is_new and published.is_current and not is_backfill:
+        compared = published.folder / f"{COMPARISONS.name}.parquet"
+        drift = lake_root / "publish" / LAYOUT / name / f"{DRIFT.name}.parquet"
+        alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
+        alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift.is_file() else []
+        alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
+    if published.is_new:
+        alerts += alerting.blocked_cells(cells)
+    return alerts
+
+
+def _said(summary: "RunSummary") -> Alert:
+    published = summary.published
+    payload = {
+        "says": f"publication {published.publication_id[:16]}: {summary.outcome}", "publication": published.publication_id,
+        "folder": str(published.folder), "outcome": summary.outcome, "is_current": published.is_current,
+        "n_cells": summary.n_cells, "n_blocked": summary.n_blocked,
+    }  # fmt: skip
+    return Alert(alerting.PUBLISHED, payload)
+
+
+def emit_blocked(run: "OpenedRun", error: Exception) -> list[str]:
+    """Send that a blocking data check failed and nothing was published."""
+    return send(run.benchmark.name, run.run_date, [Alert(alerting.BLOCKED, {"says": str(error), "n_all": None, "rows": []})])
+
+
+def emit_budget_reached(run: "OpenedRun", *, limit_usd: float, spent_usd: float, n_not_asked: int) -> list[str]:
+    """Send that the run stopped asking because the next question could have cost more than is left of its budget."""
+    says = f"the budget of {limit_usd:.2f} USD is reached: {spent_usd:.2f} USD spent, {n_not_asked} questions not asked"
+    payload = {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked}
+    return send(run.benchmark.name, run.run_date, [Alert(alerting.BUDGET_REACHED, payload)])
+
+
+def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list[date]:
+    """The nights due between the last one published and `run_date`; none where the benchmark file states no schedule."""
+    if "schedule" not in benchmark.nightly.model_fields_set:
+        return []
+    nights = [date.fromisoformat(publication.run_date) for publication in nightly_publications(lake_root, benchmark.name)]
+    return alerting.missed_nights(benchmark.nightly.schedule, benchmark.nightly.timezone, nights, run_date)
+
+
+def send(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> list[str]:
+    """Emit each alert about the resource `salon.benchmark.<name>`; Prefect adds the flow run itself. The names sent."""
+    resource = {
+        "prefect.resource.id": f"salon.benchmark.{benchmark}", "prefect.resource.name": benchmark,
+        "salon.run-date": run_date.isoformat(),
+    }  # fmt: skip
+    sent = []
+    for alert in alerts:
+        payload = dict(alert.payload) | {"benchmark": benchmark, "run_date": run_date.isoformat()}
+        if emit_event(alert.name, resource, payload=payload) is not None:
+            sent.append(alert.name)
+    return sent

@@ -1,0 +1,163 @@
+"""The forms that are text: the bracket line `[Label: n; Label: n]`, and a labelled line `Label: n`. JSON is json_form.py.
+
+Work on a text is done by re in one pass; Python sees each distinct piece once, so that a label repeated 100,000 times is cheap.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from rubrics.model import Dimension
+from rubrics.replies.found import Found
+from rubrics.replies.labels import keys_by_label, label_pattern, normal
+from rubrics.replies.numbers import BLANK, Value, read_number, scale_stated
+from schemas.statuses import ParseReason
+
+_N_DISTINCT_MAX = 2000
+_N_LABELS_MAX = 20_000
+_N_BRACKETS_MAX = 20_000
+_LINE_END = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+_FIRST_LINE = re.compile(rf"[^{_LINE_END}]*+")
+_FIRST_ENTRY = re.compile(rf"(?:[^{_LINE_END};\[\]]++|\[[^\[\]]*+\])*+")
+_ANY_LINE_END = re.compile(f"[{_LINE_END}]")
+_WORD_BEFORE = re.compile(r"(?<!\w)(\w{1,24}+)[ \t]{1,3}[*_`]{0,3}\Z")
+_LAST_WORDS = frozenset({"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the"})
+_OPEN_ENDS = "0123456789.,/+-–—~ \t"
+_GAP = BLANK + "*`"
+
+
+class _Patterns(NamedTuple):
+    label: re.Pattern[str]  # a label with its colon: (label, parenthesis or None)
+    form: re.Pattern[str]  # a bracket that opens with a label: (inside, closing bracket or "")
+
+
+class _Said(NamedTuple):
+    """A label and what stands behind it; `value` None: nothing does. `is_rival`: no answer, but it may contradict one."""
+
+    key: str
+    value: Value | None
+    is_rival: bool = False
+
+
+def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+    """The values in the bracket line; without brackets, those of the bare labels, if every dimension has one.
+
+    Beside a bracket line other labelled numbers count too: one that differs makes the dimension ambiguous.
+    """
+    if text.count("[") > _N_BRACKETS_MAX:
+        return Found(reason=ParseReason.MALFORMED)
+    form = _patterns(dimensions).form
+    forms = sorted(set(form.findall(text)))
+    if not forms:
+        return _read_bare(text, dimensions, is_cut=is_cut)
+    if any(not closing for _, closing in forms):
+        return Found(reason=ParseReason.TRUNCATED)
+    values: dict[str, list[Value]] = {}
+    for inside, _ in forms[:_N_DISTINCT_MAX]:
+        entries = list(_said(inside, dimensions, _FIRST_ENTRY))
+        is_unfilled = all(said.value is None for said in entries)
+        blank = ParseReason.TEMPLATE_ECHO if is_unfilled else ParseReason.WRONG_TYPE
+        for said in entries:
+            values.setdefault(said.key, []).append(blank if said.value is None else said.value)
+    beside = form.sub("\n", text)
+    for entry in (_FIRST_LINE, _FIRST_ENTRY):  # "4 (good; sharp)" on a line of its own, and "Label: 4; Label: 3" on one
+        for said in _said(beside, dimensions, entry):
+            if isinstance(said.value, Decimal):
+                values.setdefault(said.key, []).append(said.value)
+    return Found(values)
+
+
+def read_label(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+    """The values of the labelled lines. `is_cut`: the provider says the reply was stopped by its length."""
+    return _read_lines(text, dimensions, _FIRST_LINE, is_cut=is_cut)
+
+
+def _read_lines(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str], *, is_cut: bool) -> Found:
+    values: dict[str, list[Value]] = {}
+    everything = list(_said(text, dimensions, entry))
+    for said in everything:
+        if said.value is not None and not said.is_rival:
+            values.setdefault(said.key, []).append(said.value)
+    for said in everything:
+        if said.is_rival and said.key in values and isinstance(said.value, Decimal):
+            values[said.key].append(said.value)
+    if is_cut and (len(values) < len(dimensions) or _is_last_number_open(text, dimensions)):
+        return Found(reason=ParseReason.TRUNCATED)
+    if not values:
+        is_blank = any(said.value is None for said in everything)
+        return Found(reason=ParseReason.TRUNCATED if is_blank else ParseReason.NOT_FOUND)
+    return Found(values, _reasoning(text, dimensions))
+
+
+def _read_bare(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+    """Labels without their brackets. Words behind a label, as in a discussion of it, are no answer."""
+    found = _read_lines(text, dimensions, _FIRST_ENTRY, is_cut=is_cut)
+    if found.reason or found.has_number or len(found.values) == len(dimensions):
+        return found
+    return Found(reason=ParseReason.NOT_FOUND)
+
+
+def _said(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str]) -> Iterator[_Said]:
+    """What the text says behind its labels, each distinct piece once; `entry` is how far a value may reach."""
+    parts = _patterns(dimensions).label.split(text, _N_LABELS_MAX)
+    pieces = dict.fromkeys(zip(parts[0::3], parts[1::3], parts[2::3], parts[3::3], strict=False))
+    labels = keys_by_label(dimensions)
+    if len(pieces) > _N_DISTINCT_MAX or len(parts) > 3 * _N_LABELS_MAX:  # no reply, but a flood of answers
+        reason = ParseReason.AMBIGUOUS if len(pieces) > _N_DISTINCT_MAX else ParseReason.MALFORMED
+        yield from (_Said(dimension.key, reason) for dimension in dimensions)
+        return
+    for index, (before, label, parenthesis, after) in enumerate(pieces):
+        qualifier = _qualifier(before, label, dimensions, is_first=index == 0)
+        if qualifier and qualifier not in _LAST_WORDS:
+            continue
+        found = entry.match(after.lstrip(_GAP))
+        value = found[0].rstrip(_GAP + "|,/(") if found else ""
+        for dimension in labels.get(normal(label), ()):
+            says = scale_stated(parenthesis or "", dimension) or read_number(value, dimension, is_prose_allowed=True)
+            yield _Said(dimension.key, says if value else None, bool(qualifier))
+
+
+def _qualifier(before: str, label: str, dimensions: Iterable[Dimension], *, is_first: bool) -> str:
+    """The word that makes the label another one: in "Realism Score: 3" the number is not the score's; else "".
+
+    "... a black cat Score: 3" lacks but a full stop. On one line with an answer a word changes nothing: "Score: 4, realism
+    score: 3" must not be read as 4.
+    """
+    word = _WORD_BEFORE.search(before[-40:])
+    if word is None or (word[1].islower() and any(label in dimension.labels for dimension in dimensions)):
+        return ""
+    return word[1].lower() if is_first or _ANY_LINE_END.search(before) else ""
+
+
+def _is_last_number_open(text: str, dimensions: tuple[Dimension, ...]) -> bool:
+    """Whether the text ends in a labelled value that might have gone on: 4, 4.5, 4/10."""
+    after = _patterns(dimensions).label.split(text)[-1].lstrip(_GAP)
+    if _ANY_LINE_END.search(after) or ";" in after:
+        return False
+    says = [read_number(after, dimension, is_prose_allowed=True) for dimension in dimensions]
+    return after[-1:] in _OPEN_ENDS or not any(isinstance(value, Decimal) for value in says)
+
+
+def _reasoning(text: str, dimensions: tuple[Dimension, ...]) -> dict[str, str]:
+    """Where there is one dimension, what stands before its label is its note."""
+    if len(dimensions) != 1:
+        return {}
+    label = _patterns(dimensions).label.search(text)
+    note = text[: label.start()].strip(BLANK + "*_`#") if label else ""
+    return {dimensions[0].key: note} if note else {}
+
+
+@lru_cache(maxsize=256)
+def _patterns(dimensions: tuple[Dimension, ...]) -> _Patterns:
+    label = label_pattern(dimensions)
+    # split() gives back every group: the label and the scale said beside it, no other.
+    marks = r"[ \t*_`]{0,6}+(?:</[A-Za-z]{1,10}+>)?+"
+    scale = r"\([^()\n]{0,40}+\)"
+    end = r"[ \t*_`]{0,6}+[:：=]"
+    inside = r"((?:[^\[\]［］【】]++|\[[^\[\]]*+\])*+)"
+    return _Patterns(
+        label=re.compile(rf"({label}){marks}({scale})?{end}"),
+        form=re.compile(rf"[\[［【](?=[\s*_`]*+{label}{marks}(?:{scale})?{end}){inside}([\]］】]?)"),
+    )

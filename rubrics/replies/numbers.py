@@ -1,0 +1,216 @@
+"""One value's text -> the one number it says, or why it says none. Where the value stands in a reply is not known here."""
+
+import re
+from decimal import Context, Decimal, Inexact, InvalidOperation
+
+from rubrics.model import Dimension
+from schemas.statuses import ParseReason
+
+_DIGITS = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
+_SPAN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)\s*+(?:[-–—−~]|to\b|and\b|through\b)\s*+([0-9]++(?:\.[0-9]++)?+)", re.IGNORECASE)
+_LIST = re.compile(r"[0-9\s|/,;]++")
+_OF_SCALE = re.compile(r"[^0-9]*(?:/|\bof)\s*+([0-9]++)")
+_WORD = re.compile(r"[a-z]++")
+_PLACEHOLDERS = re.compile(
+    r"(?:scores?|your|number|numeric|integer|int|float|decimal|value|rating|digit|insert|here|nn?|xx?|an?|the|from|between|to|and"
+    r"|points?|out|of|on|scale|whole|tbd)"
+)
+
+
+def is_placeholder(text: str, dimension: Dimension, *, is_enclosed: bool) -> bool:
+    """Whether an undecorated value is no value: nothing, dots, the whole scale, or words that stand for a number.
+
+    `is_enclosed`: brackets stood around it, so that any words inside are taken for a placeholder's.
+    """
+    if not text.strip(".…#"):
+        return True
+    if text[0] in "+-−" or len(text) > 200:
+        return False
+    span = _SPAN.search(text)
+    if span and is_number(span[1], dimension.minimum) and is_number(span[2], dimension.maximum):
+        beside = text[: span.start()] + " " + text[span.end() :]
+        return not _DIGITS.search(beside) and _are_placeholders(beside)
+    if not _DIGITS.search(text):
+        words = _WORD.findall(text.lower())
+        return bool(words) and (_are_placeholders(text) or (is_enclosed and text.isascii()))
+    scale = _OF_SCALE.fullmatch(text)
+    if scale and is_number(scale[1], dimension.maximum):
+        return _are_placeholders(text)
+    return _is_whole_list(text, dimension)
+
+
+def is_number(text: str, number: float) -> bool:
+    """Whether ASCII digits say exactly this number."""
+    return len(text) < 20 and float(text) == number
+
+
+def _are_placeholders(text: str) -> bool:
+    return all(_PLACEHOLDERS.fullmatch(word) for word in _WORD.findall(text.lower())) and text.isascii()
+
+
+def _is_whole_list(text: str, dimension: Dimension) -> bool:
+    """0, 1, 2, 3, 4: every whole number of the scale."""
+    if not _LIST.fullmatch(text):
+        return False
+    numbers = _DIGITS.findall(text)
+    scale = range(int(dimension.minimum), int(dimension.maximum) + 1) if dimension.maximum - dimension.minimum < 101 else range(0)
+    return len(numbers) > 2 and [int(n) for n in numbers if len(n) < 20] == list(scale)
+
+
+Value = Decimal | ParseReason
+
+ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+WHITE_SPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+BLANK = WHITE_SPACE + ZERO_WIDTH
+"""What is nothing: white space, and what has no width."""
+
+_LENGTH_USUAL = 200
+_MARKS = BLANK + "*_`\"'“”‘’„«»$"
+_BRACKETS = {"<": ">", "[": "]", "(": ")", "{": "}", "〈": "〉", "【": "】", "（": "）"}
+
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}+\s?/?>")  # of HTML, or <score>: unfilled, nothing is left of it
+
+# ASCII digits alone: Python's \d and int() also take other scripts' digits, which the prompts never use.
+_NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
+_GLUED = re.compile(r"[.,'’_:]?[0-9]|\.\.?[0-9]|,\.|\s*[½¼¾⅓⅔⅛]")
+_OUT_OF = re.compile(
+    r"\s*+\(?\s*+(?:/|／|⁄|out\s++of|of)\s*+(?:an?\s++)?(?:possible\s++|maximum\s++)?([0-9]++(?:\.[0-9]++)?+)(?![0-9a-z])",
+    re.IGNORECASE,
+)
+_ON_SCALE = re.compile(
+    r"\s*+[,(]?\s*+(?:(?:on\s++)?(?:an?\s++|the\s++)?scale\s*+(?:of|from|:)?|\(|on\s++(?:an?\s++|the\s++)(?=[0-9]))"
+    r"\s*+([0-9]++)\s*+(?:[-–—−~]|to)\s*+([0-9]++)(?:\s*+scale)?+\s*+\)?", re.IGNORECASE,
+)  # fmt: skip
+_OTHER_UNIT = re.compile(r"\s*+(?:%|％|‰|per\s?cent\b|stars?\b|[★☆⭐])", re.IGNORECASE)
+_STARS = re.compile(r"\s*+(?:stars?\b|[★⭐])", re.IGNORECASE)
+_POINTS = re.compile(r"\s*+(?:points?|pts?)\b\.?", re.IGNORECASE)
+_SECOND = re.compile(
+    r"\s*+(?:[-–—−~〜～±|/&,;]|\+/-|\+-|\.{2,3}|…|to\b|or\b|and\b|vs\b|→|->|=>)\s*+[+\-−–]?\.?([0-9]++(?:\.[0-9]++)?+)",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"\s*+(?:[+±~?]|[-–−]\s*+\Z)|\s++(?:to|or|and|minus|plus|ish|versus|vs|times)\b"
+    r"|\W{0,6}(?:or|maybe|perhaps|actually|correction|rather|wait)\b", re.IGNORECASE,
+)  # fmt: skip
+_ABOUT = re.compile(
+    r"(?:[~≈<>≤≥]|about|around|approx\w{0,8}|roughly|between|from|at\s++(?:least|most)|(?:more|less|higher|lower)\s++than|over|under|up\s++to"
+    r"|nearly|almost|maybe|either|circa|probably|perhaps)[.\s]*+[0-9]", re.IGNORECASE,
+)  # fmt: skip
+# Words after a number, in the forms that are prose: a pause, or a word that opens a reason.
+_PROSE = re.compile(r"\s*+(?:[.,;:!(\[|*_`\"'“”‘’—✅✓✔]|[-–]\s|(?<=\s)(?:because|since|as|due|for|given)\b)", re.IGNORECASE)
+_NEXT_LABEL = re.compile(r"[\s.,;|*_)\]]*+[A-Z][A-Za-z]{2,20}(?:\s[A-Za-z]{1,20})?[*_]*+\s*+[:：]")
+_NO_VALUE = frozenset(
+    {"na", "n/a", "none", "null", "nil", "nan", "unknown", "undefined", "true", "false", "inf", "infinity", "-infinity"}
+)
+
+
+def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> Value:
+    """The one number a value's text says, or the reason it says none; the scale it states must be the dimension's.
+
+    With `is_prose_allowed` words may follow the number, as long as no other digit stands among them.
+    """
+    if "<" in text:
+        text = _TAG.sub("", text)
+    text, is_enclosed = _undecorated(text if len(text) < _LENGTH_USUAL else " ".join(text.split()))
+    if text.lower() in _NO_VALUE:
+        return ParseReason.WRONG_TYPE
+    if is_placeholder(text, dimension, is_enclosed=is_enclosed):
+        return ParseReason.TEMPLATE_ECHO
+    found = _NUMBER.match(text)
+    if found is None:
+        return ParseReason.AMBIGUOUS if _ABOUT.match(text) else ParseReason.WRONG_TYPE
+    problem = _after(text[found.end() :], dimension, is_prose_allowed=is_prose_allowed)
+    return problem or literal(found[0])
+
+
+def literal(text: str) -> Value:
+    """An ASCII number literal as an exact Decimal; one whose exponent no computer holds is out of range."""
+    try:
+        return Decimal(text.replace("−", "-").replace("–", "-"))
+    except InvalidOperation:
+        return ParseReason.OUT_OF_RANGE
+
+
+def on_scale(value: Decimal, dimension: Dimension) -> Value:
+    """The value, or why it is not on the dimension's scale. Decimal throughout: 10.00000000000000000001 is above 10."""
+    if not value.is_finite():
+        return ParseReason.WRONG_TYPE
+    if dimension.step == 1 and value != value.to_integral_value():
+        return ParseReason.NON_INTEGER
+    if not Decimal(str(dimension.minimum)) <= value <= Decimal(str(dimension.maximum)):
+        return ParseReason.OUT_OF_RANGE
+    if dimension.step not in (None, 1) and not _is_on_step(value, dimension):
+        return ParseReason.NON_INTEGER
+    return value
+
+
+def as_score(value: Decimal) -> float:
+    """Whole numbers as int, so that 4 and 4.0 print alike; the rest as the nearest float."""
+    whole = value.to_integral_value()
+    return int(whole) if whole == value else float(value)
+
+
+def scale_stated(text: str, dimension: Dimension) -> ParseReason | None:
+    """A scale said beside a number ("1-10", "out of 100"): SCALE_MISMATCH where its end is not the dimension's."""
+    numbers = _DIGITS.findall(text)
+    return ParseReason.SCALE_MISMATCH if numbers and not is_number(numbers[-1], dimension.maximum) else None
+
+
+def _undecorated(text: str) -> tuple[str, bool]:
+    """Less white space, quotes, bold and brackets around it; whether brackets of any kind were there."""
+    is_enclosed = False
+    for _ in range(4):
+        text = text.strip(_MARKS)
+        if len(text) < 2 or _BRACKETS.get(text[0]) != text[-1]:
+            break
+        text, is_enclosed = text[1:-1], True
+    return text.rstrip(_MARKS + ".,;!") if text[-1:] in (".", ",", ";", "!") and any(
+        c in "0123456789" for c in text
+    ) else text, is_enclosed
+
+
+def _after(rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
+    """What stands behind the number: nothing, the same scale, or a reason not to take it."""
+    if not rest:
+        return None
+    if _GLUED.match(rest):
+        return ParseReason.MALFORMED
+    rest = rest.lstrip("*_`")  # **4**/5
+    n_read = _scale_length(rest, dimension)
+    if n_read is None:
+        return ParseReason.SCALE_MISMATCH
+    rest = rest[n_read:]
+    unit = _POINTS.match(rest) or (n_read and _STARS.match(rest))
+    if unit:
+        rest = rest[unit.end() :]
+    if _OTHER_UNIT.match(rest):
+        return ParseReason.SCALE_MISMATCH
+    return _words_after(rest, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + ".,;!)") else None
+
+
+def _scale_length(rest: str, dimension: Dimension) -> int | None:
+    """How many characters state the dimension's own scale ("/5", "out of 5", "(1-5)"); None where they state another."""
+    if scale := _OUT_OF.match(rest):
+        return scale.end() if is_number(scale[1], dimension.maximum) else None
+    if scale := _ON_SCALE.match(rest):
+        is_same = is_number(scale[1], dimension.minimum) and is_number(scale[2], dimension.maximum)
+        return scale.end() if is_same else None
+    return 0
+
+
+def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
+    if rest[0].isalnum():
+        return ParseReason.WRONG_TYPE
+    if _SECOND.match(rest) or _HEDGE.match(rest):
+        return ParseReason.AMBIGUOUS
+    if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(map(str.isdigit, rest)))):
+        return None
+    return ParseReason.AMBIGUOUS if any(map(str.isdigit, rest)) else ParseReason.WRONG_TYPE
+
+
+def _is_on_step(value: Decimal, dimension: Dimension) -> bool:
+    context = Context(prec=60, traps=[])
+    rest = context.remainder(context.subtract(value, Decimal(str(dimension.minimum))), Decimal(str(dimension.step)))
+    return rest == 0 and not context.flags[Inexact]

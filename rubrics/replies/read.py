@@ -1,0 +1,108 @@
+"""Reply text -> the scores it says, or the one reason it says none. The policy, an example for each reason: docs/replies.md.
+
+The forms are read in json_form.py and line_forms.py; here stand the order of the questions and what the context says.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from rubrics.model import Dimension, ReplyFormat, Rubric
+from rubrics.replies.found import Found, settle
+from rubrics.replies.json_form import read_json
+from rubrics.replies.line_forms import read_bracket, read_label
+from rubrics.replies.numbers import BLANK
+from rubrics.replies.refusals import declined
+from rubrics.rules import violations
+from schemas.records import ParsedScore, ReadScores, Unreadable
+from schemas.statuses import ParseReason
+
+N_BYTES_MAX = 1_048_576
+_N_NOTE_CHARACTERS_MAX = 4000
+_READERS = {ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label}
+# Providers behind one API say the same in several words.
+_FILTERED = frozenset(
+    {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
+)
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length"})
+_WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
+_THINKING = re.compile(rf"[{BLANK}]*+<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+# Some models' opening tag is part of their prompt. Alone at a line's end: a text may speak of the tag.
+_THOUGHT_UNOPENED = re.compile(r"</think(?:ing)?>[ \t\r]*+(?:\n|\Z)", re.IGNORECASE)
+
+
+def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
+    """What one reply says under a rubric: a number for every dimension, or the reason there is none. Never raises.
+
+    `context` may hold finish_reason, refusal, category and the facts of rubrics.rules.
+    """
+    context = _mapping(context)
+    finish = context.get("finish_reason")
+    finish = finish.strip().lower() if isinstance(finish, str) else ""
+    if finish in _FILTERED or _is_said(context.get("refusal")):
+        return Unreadable(ParseReason.REFUSAL)
+    category = context.get("category")
+    variant = rubric.variant(category if isinstance(category, str) else None)
+    reason = _unread(text, is_cut=finish in _CUT)
+    if reason or variant is None or not isinstance(text, str):
+        return Unreadable(reason or ParseReason.NOT_FOUND)
+    read = _read(rubric.reply_format, text, variant.dimensions, is_cut=finish in _CUT)
+    if isinstance(read, ReadScores) and rubric.rules:
+        return ReadScores(read.scores, read.notes, violations(rubric, read.scores, context))
+    return read
+
+
+def _mapping(context: object) -> Mapping[str, Any]:
+    return context if isinstance(context, Mapping) else {}
+
+
+def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
+    """What is known before reading: the reply is empty, or too long, or no text."""
+    if text is None or (isinstance(text, str) and not text[:1].strip(BLANK) and not text.strip(BLANK)):
+        return ParseReason.TRUNCATED if is_cut else ParseReason.EMPTY
+    if not isinstance(text, str) or len(text) > N_BYTES_MAX:
+        return ParseReason.MALFORMED
+    if len(text) * 4 > N_BYTES_MAX and len(text.encode("utf-8", "surrogatepass")) > N_BYTES_MAX:
+        return ParseReason.MALFORMED
+    return None
+
+
+def _read(form: ReplyFormat, text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> ParsedScore:
+    thoughts, answer = _thoughts(text)
+    if answer is None:
+        return Unreadable(ParseReason.TRUNCATED)
+    found = _READERS[form](answer, dimensions, is_cut=is_cut)
+    settled = settle(found, dimensions)
+    if isinstance(settled, ParseReason):
+        is_answerless = settled in _WITHOUT_ANSWER and not found.has_number
+        return Unreadable((declined(answer) if is_answerless else None) or settled)
+    if thoughts and _is_contradicted(settled, _READERS[form](thoughts, dimensions, is_cut=False)):
+        return Unreadable(ParseReason.AMBIGUOUS)
+    return ReadScores(settled, {key: _storable(note) for key, note in found.notes.items()})
+
+
+def _thoughts(text: str) -> tuple[str, str | None]:
+    """(what a reasoning model thought aloud, its answer); the answer is None where the thinking never ended."""
+    is_opened = _THINKING.match(text) is not None
+    end = (_THOUGHT if is_opened else _THOUGHT_UNOPENED).search(text) if "</" in text else None
+    if end:
+        return text[: end.start()], text[end.end() :]
+    return "", None if is_opened else text
+
+
+def _is_contradicted(scores: Mapping[str, float], thoughts: Found) -> bool:
+    """Whether the thinking says another number for a dimension, in the form asked for."""
+    said = ((key, value) for key, values in thoughts.values.items() for value in values)
+    return any(isinstance(value, Decimal) and value != Decimal(str(scores[key])) for key, value in said)
+
+
+def _is_said(refusal: object) -> bool:
+    """A refusal field that is neither null, false nor blank."""
+    return bool(refusal.strip(BLANK)) if isinstance(refusal, str) else bool(refusal)
+
+
+def _storable(note: str) -> str:
+    """A note as Parquet can hold it: no lone surrogates, not the whole of a long reply."""
+    return note[:_N_NOTE_CHARACTERS_MAX].encode("utf-8", "replace").decode("utf-8")

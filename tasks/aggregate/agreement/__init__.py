@@ -1,0 +1,1 @@
+"""Judge against people: figures, intervals, means corrected by ratings."""

@@ -1,0 +1,165 @@
+"""Intervals of agreement: whole prompts drawn with replacement, every figure taken anew. The figures are metrics.py.
+
+Nothing is copied: a replicate is how often each prompt was drawn, and every figure is taken from sums over prompts (or,
+for ranks, over samples) weighted by those counts. That is exactly the figure of the sample with its copies written out, except
+that a sample and its own copy are no pair. Sums run in one order without BLAS where they are not of whole numbers, so that
+threads change no published byte.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.statuses import AgreementMetric
+from tasks.aggregate.agreement.metrics import MAX_PAIRWISE_ITEMS, Floats, sign_blocks, within_squares
+from tasks.stopping import check_not_stopped
+
+N_REPLICATES = 1_000
+MIN_PROMPTS = 10
+"""Under this many prompts a bootstrap over them says little: no interval is given."""
+MAX_UNDEFINED = 0.05  # share of replicates in which a figure may be undefined
+_BLOCK_CELLS = 2_000_000
+_MAX_PAIRWISE_PROMPTS = 3_000
+
+Counts = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=16)
+def draws(prompts: tuple[str, ...]) -> Counts:
+    """How often each prompt is in each replicate, shape (replicates, prompts). The seed is the sha256 of the sorted prompts."""
+    seed = int.from_bytes(hashlib.sha256("\n".join(sorted(prompts)).encode()).digest()[:8])
+    n = len(prompts)
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=N_REPLICATES)
+
+
+def ends(replicates: Floats | None, level: float) -> tuple[float, float] | None:
+    """The percentile interval; None where there are no replicates, or the figure is undefined in too many of them."""
+    if replicates is None:
+        return None
+    defined = replicates[np.isfinite(replicates)]
+    if len(defined) < (1 - MAX_UNDEFINED) * len(replicates):
+        return None
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
+    """The metric of every replicate, shape (replicates,); NaN where undefined. None where there are too many pairs.
+
+    `clusters` numbers each sample's prompt from 0, in ascending order; `counts` is draws().
+    """
+    match metric:
+        case AgreementMetric.SPEARMAN:
+            return _spearman(x, y, clusters, counts)
+        case AgreementMetric.KRIPPENDORFF_ALPHA:
+            return alpha_replicates(np.column_stack([x, y]), clusters, counts)
+        case AgreementMetric.KENDALL_TAU_B | AgreementMetric.PAIRWISE_ACCURACY:
+            return _of_pairs(metric, x, y, clusters, counts)
+        case _:
+            return _of_moments(metric, x, y, clusters, counts)
+
+
+def alpha_replicates(values: Floats, clusters: Counts, counts: Counts) -> Floats:
+    """Krippendorff's ordinal alpha of every replicate; `values` of shape (samples, raters), NaN: missing."""
+    is_used = np.sum(~np.isnan(values), axis=1) >= 2
+    values, clusters = values[is_used], clusters[is_used]
+    is_there = ~np.isnan(values)
+    owner = np.nonzero(is_there)[0]
+    flat = values[is_there]
+    found = []
+    for some in _blocks(counts, max(values.size, 1)):
+        weights = some[:, clusters].astype(np.float64)
+        ranks, n = _midranks(flat, weights[:, owner])
+        centred = ranks - (n[:, None] + 1) / 2
+        expected = np.sum(weights[:, owner] * centred**2, axis=1) * 2 * n / np.maximum(n - 1, 1)
+        laid_out = np.full((len(some), *values.shape), np.nan)
+        laid_out[:, is_there] = centred
+        found.append(_ratio(expected - np.sum(weights * within_squares(laid_out), axis=1), expected))
+    return np.concatenate(found)
+
+
+def _spearman(x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
+    found = []
+    for some in _blocks(counts, len(x)):
+        weights = some[:, clusters].astype(np.float64)
+        (rank_x, n), (rank_y, _) = _midranks(x, weights), _midranks(y, weights)
+        dx, dy = rank_x - (n[:, None] + 1) / 2, rank_y - (n[:, None] + 1) / 2
+        below = np.sqrt(np.sum(weights * dx**2, axis=1) * np.sum(weights * dy**2, axis=1))
+        found.append(_ratio(np.sum(weights * dx * dy, axis=1), below))
+    return np.concatenate(found)
+
+
+def _of_moments(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
+    """Pearson, quadratic kappa and bias: ratios of sums, which are first taken over each prompt's samples."""
+    shift = float(np.mean(np.concatenate([x, y])))
+    a, b = x - shift, y - shift
+    columns = np.stack([np.ones_like(a), a, b, a * a, b * b, a * b])
+    per_prompt = np.stack([np.bincount(clusters, weights=column, minlength=counts.shape[1]) for column in columns])
+    n, sum_a, sum_b, sum_aa, sum_bb, sum_ab = np.einsum("rp,kp->kr", counts.astype(np.float64), per_prompt)
+    n = np.maximum(n, 1)
+    mean_a, mean_b = sum_a / n, sum_b / n
+    var_a, var_b = np.maximum(sum_aa / n - mean_a**2, 0), np.maximum(sum_bb / n - mean_b**2, 0)
+    if metric is AgreementMetric.BIAS:
+        return np.asarray(mean_a - mean_b)
+    if metric is AgreementMetric.PEARSON:
+        below = np.sqrt(var_a * var_b)
+        return _ratio(sum_ab / n - mean_a * mean_b, np.where(below > 1e-12 * (a.var() + b.var()), below, 0.0))
+    expected = var_a + var_b + (mean_a - mean_b) ** 2
+    return _ratio(expected - (sum_aa + sum_bb - 2 * sum_ab) / n, expected)
+
+
+def _of_pairs(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
+    """Kendall's tau-b and pairwise accuracy: quadratic forms in the counts of prompts, in whole numbers."""
+    if len(x) > MAX_PAIRWISE_ITEMS or counts.shape[1] > _MAX_PAIRWISE_PROMPTS:
+        return None
+    weights = counts.astype(np.float64)
+    # Whole numbers below 2**53: exact, whatever the order in which BLAS adds them up.
+    sums = [np.sum((weights @ form) * weights, axis=1) for form in _pair_forms(metric, x, y, clusters, counts.shape[1])]
+    if metric is AgreementMetric.KENDALL_TAU_B:
+        return _ratio(sums[0], np.sqrt(sums[1] * sums[2]))
+    n_each = np.bincount(clusters, minlength=counts.shape[1]).astype(np.float64)
+    n, n_copies = np.sum(weights * n_each, axis=1), np.sum(weights**2 * n_each, axis=1)
+    return _ratio(sums[0] - n_copies, n**2 - n_copies)
+
+
+def _pair_forms(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, n_prompts: int) -> list[Floats]:
+    """Sums over the ordered pairs of samples of every two prompts, each of shape (prompts, prompts)."""
+    order = np.argsort(clusters, kind="stable")
+    x, y, clusters = x[order], y[order], clusters[order]
+    starts = np.flatnonzero(np.diff(clusters, prepend=-1))
+    is_tau = metric is AgreementMetric.KENDALL_TAU_B
+    forms = [np.zeros((n_prompts, n_prompts)) for _ in range(3 if is_tau else 1)]
+    for rows, signs_x, signs_y in sign_blocks(x, y):
+        pieces = [signs_x * signs_y, np.abs(signs_x), np.abs(signs_y)] if is_tau else [signs_x == signs_y]
+        mine = np.flatnonzero(np.diff(clusters[rows], prepend=-1))  # a prompt stands once in the rows summed by it
+        for form, piece in zip(forms, pieces, strict=True):
+            summed = np.add.reduceat(np.add.reduceat(piece, mine, axis=0, dtype=np.int32), starts, axis=1)
+            form[np.ix_(clusters[rows][mine], clusters[starts])] += summed
+    return forms
+
+
+def _midranks(values: Floats, weights: npt.NDArray[np.float64] | Counts) -> tuple[Floats, Floats]:
+    """Midranks of values that stand `weights` times each, shape (replicates, n), and each replicate's number of values."""
+    order = np.argsort(values, kind="stable")
+    sorted_values = values[order]
+    starts = np.flatnonzero(np.diff(sorted_values, prepend=np.nan) != 0)
+    group = np.empty(len(values), dtype=np.int64)
+    group[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
+    sums = np.add.reduceat(weights[:, order].astype(np.float64), starts, axis=1)
+    middle = np.cumsum(sums, axis=1) - sums / 2 + 0.5
+    return middle[:, group], np.sum(sums, axis=1)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    found: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+    return found
+
+
+def _blocks(counts: Counts, n_items: int) -> Iterator[Counts]:
+    size = max(1, _BLOCK_CELLS // n_items)
+    for start in range(0, len(counts), size):
+        check_not_stopped()
+        yield counts[start : start + size]

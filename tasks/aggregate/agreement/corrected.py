@@ -1,0 +1,131 @@
+"""The `corrected` table: beside a judge's mean, people's mean of what they rated, and the judge's mean corrected by it.
+
+All three are unweighted means of prompt aggregates (the mean over a prompt's samples), on the rubric's scale, so that they
+estimate the same thing. How a mean is corrected is ppi.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+import numpy as np
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import Against, AgreementReason, CellStatus, Estimator
+from schemas.tables import CORRECTED, conform
+from tasks.aggregate.agreement.agreement import Row, published, rated_dimensions
+from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.agreement.pairs import Assessment, Rated, people
+from tasks.aggregate.agreement.ppi import MIN_LABELLED, mean_of_prompts, powered_mean
+from tasks.aggregate.agreement.scopes import Scope, scopes
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, Interval, interval
+
+CI_METHOD = "wilson_t_prompts"
+
+
+def corrected(
+    judgements: pl.LazyFrame | pl.DataFrame,
+    scores: pl.LazyFrame | pl.DataFrame,
+    ratings: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    *,
+    benchmark: str,
+    dataset_id: str,
+    run_id: str,
+    run_date: date,
+) -> pl.DataFrame:
+    """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
+    whole = {"benchmark": benchmark, "dataset_id": dataset_id, "run_id": run_id, "run_date": run_date, "ci_level": LEVEL}
+    rows: list[Row] = []
+    for rubric, dimensions in rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics):
+        named = whole | {"rubric_id": rubric.id, "rubric_version": rubric.version}
+        rows += [named | row for rated in dimensions if rated.raters for row in _dimension_rows(rated)]
+    schema = pl.DataFrame(CORRECTED.schema().empty_table()).schema
+    frame = pl.DataFrame(rows, schema=schema).sort(CORRECTED.key)
+    return pl.DataFrame(conform(frame, CORRECTED))
+
+
+def _dimension_rows(rated: Rated) -> Iterator[Row]:
+    labels = people(rated, Against.RATERS_MEAN)
+    for scope in scopes(rated.items, ~np.isnan(labels.values)):
+        yield _row(rated, None, scope, Estimator.LABELS, *_labels(labels, scope))
+    for judge in rated.judges:
+        is_known = ~np.isnan(judge.values) | ~np.isnan(labels.values)
+        for scope in scopes(rated.items, is_known):
+            by_judge, by_people = (_prompt_means(one, scope) for one in (judge.values, labels.values))
+            for estimator in (Estimator.JUDGE, Estimator.PREDICTION_POWERED):
+                made = _made(estimator, labels, by_judge, by_people, _categories(rated, scope))
+                yield _row(rated, judge.name, scope, estimator, *made)
+
+
+Made = tuple[ClusteredMean | None, float | None, AgreementReason | None, int, int]
+"""The mean, lambda, why there is none, prompts used, prompts labelled."""
+
+
+def _labels(labels: Assessment, scope: Scope) -> Made:
+    means = _prompt_means(labels.values, scope)
+    there = means[~np.isnan(means)]
+    if not len(there):
+        return None, None, AgreementReason.NO_RATINGS, 0, 0
+    if not labels.has_scale:
+        return None, None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there)
+    return mean_of_prompts(there), None, None, len(there), len(there)
+
+
+def _made(estimator: Estimator, labels: Assessment, judged: Floats, labelled: Floats, categories: Counts) -> Made:
+    has_score, has_label = ~np.isnan(judged), ~np.isnan(labelled)
+    both, rest = has_score & has_label, has_score & ~has_label
+    n_used, n_labelled = int(has_score.sum()), int(both.sum())
+    if not n_used:
+        return None, None, AgreementReason.NO_SCORES, 0, int(has_label.sum())
+    if estimator is Estimator.JUDGE:
+        return mean_of_prompts(judged[has_score]), None, None, n_used, n_labelled
+    if not labels.has_scale:
+        return None, None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled
+    if not rest.any():
+        return None, None, AgreementReason.ALL_LABELLED, n_used, n_labelled
+    powered = powered_mean(labelled[both], judged[both], judged[rest], categories[both])
+    if powered is None:
+        is_few = n_labelled < MIN_LABELLED or int(rest.sum()) < 2
+        return None, None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled
+    return powered.clustered(), powered.tuning, None, n_used, n_labelled
+
+
+def _prompt_means(values: Floats, scope: Scope) -> Floats:
+    """Each prompt's mean over its samples that have a number, NaN where none has; shape (prompts of the scope,)."""
+    mine = values[scope.rows]
+    is_there = ~np.isnan(mine)
+    n = np.bincount(scope.clusters[is_there], minlength=len(scope.prompts))
+    sums = np.bincount(scope.clusters[is_there], weights=mine[is_there], minlength=len(scope.prompts))
+    return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
+
+
+def _categories(rated: Rated, scope: Scope) -> Counts:
+    """Each prompt's category as a number; of a prompt in several, the last in the order of samples. Shape (prompts,)."""
+    numbers = rated.items["category"].rank("dense").fill_null(0).to_numpy()[scope.rows]
+    found = np.zeros(len(scope.prompts), dtype=np.int64)
+    found[scope.clusters] = numbers
+    return found
+
+
+def _row(
+    rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, mean: ClusteredMean | None, tuning: float | None,
+    reason: AgreementReason | None, n_prompts: int, n_labelled: int,
+) -> Row:  # fmt: skip
+    if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
+        mean, reason = None, AgreementReason.OFF_SCALE
+    ends = interval(mean, rated.low, rated.high) if mean else None
+    found = ends if isinstance(ends, Interval) else None
+    status = CellStatus.NULL if mean is None else CellStatus.OK if found else CellStatus.NO_INTERVAL
+    why = reason or (ends if mean and not found else None)
+    se = mean.se if mean else None
+    return {
+        "judge_model": judge, "dimension": rated.dimension, "model": scope.model, "checkpoint": scope.checkpoint,
+        "category": scope.category, "estimator": estimator.value, "estimate": published(mean.mean) if mean else None,
+        "se": None if se is None else published(se), "ci_low": published(found.low) if found else None,
+        "ci_high": published(found.high) if found else None, "ci_method": CI_METHOD if found else None,
+        "df": mean.df if mean else None, "scale_low": rated.low, "scale_high": rated.high,
+        "power_tuning": None if tuning is None else published(tuning), "n_prompts": n_prompts,
+        "n_prompts_labelled": n_labelled, "n_raters": len(rated.raters), "status": status.value,
+        "reason": str(why) if why else None,
+    }  # fmt: skip

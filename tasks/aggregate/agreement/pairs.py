@@ -1,0 +1,163 @@
+"""Who is held against whom: judges, metrics and raters of one dimension, sample by sample. The figures are agreement.py.
+
+Everything that can be is put on the rubric's scale: a judge's scores stand there already, people's ratings by the linear
+map between the scale they declare and the rubric's. What declares no scale keeps its numbers and is compared by ranks alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import Against, Assessor, JudgementStatus, RatingStatus, ScoreStatus
+from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.scales import scale
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The numbers one judge, metric or person gave in a dimension: for each sample of `Rated.items` one, NaN where none.
+
+    `step` is the distance of two labels on the rubric's scale, None where any number can be; `has_scale` says whether the
+    numbers stand on the rubric's scale.
+    """
+
+    kind: Assessor
+    name: str
+    values: Floats
+    step: float | None
+    has_scale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One dimension of one rubric: its samples, sorted, and everybody's numbers for them."""
+
+    rubric: Rubric
+    dimension: str
+    low: float
+    high: float
+    items: pl.DataFrame  # sample_id, prompt_id, category, model, checkpoint
+    judges: tuple[Assessment, ...]
+    metrics: tuple[Assessment, ...]
+    raters: tuple[Assessment, ...]
+
+    def raters_values(self, without: str | None = None) -> Floats:
+        """Shape (samples, raters): the persons' numbers, less one person's."""
+        columns = [rater.values for rater in self.raters if rater.name != without]
+        return np.column_stack(columns) if columns else np.empty((self.items.height, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A subject and what it is held against, over the same samples."""
+
+    subject: Assessment
+    against: str
+    other: Assessment
+    n_raters: int
+
+
+def pairs(rated: Rated) -> Iterator[Pair]:
+    """Judges and metrics against the raters' mean and each rater; each rater against each other and against the rest's mean.
+
+    Where there is one rater, he is his own mean and keeps his labels: the pair names him.
+    """
+    raters, n = rated.raters, len(rated.raters)
+    for subject in (*rated.judges, *rated.metrics):
+        if n != 1:
+            yield Pair(subject, Against.RATERS_MEAN.value, people(rated, Against.RATERS_MEAN), n)
+        for rater in raters:
+            yield Pair(subject, rater.name, rater, 1)
+    for place, rater in enumerate(raters):
+        for other in raters[place + 1 :]:
+            yield Pair(rater, other.name, other, 2)
+        if n > 2:
+            yield Pair(rater, Against.OTHER_RATERS_MEAN.value, people(rated, Against.OTHER_RATERS_MEAN, without=rater.name), n)
+
+
+def people(rated: Rated, name: Against, without: str | None = None) -> Assessment:
+    """The mean of the raters, less one, as an assessment of its own; a mean is no label."""
+    has_scale = all(rater.has_scale for rater in rated.raters)
+    return Assessment(Assessor.RATERS, name.value, mean_of_raters(rated.raters_values(without)), None, has_scale)
+
+
+def mean_of_raters(values: Floats) -> Floats:
+    """The mean over those who rated the sample, NaN where nobody did; shape (samples, raters) in, (samples,) out."""
+    n_each = np.sum(~np.isnan(values), axis=1)
+    return np.where(n_each > 0, np.nansum(values, axis=1) / np.maximum(n_each, 1), np.nan)
+
+
+def rated_dimension(
+    items: pl.DataFrame, scores: pl.DataFrame, ratings: pl.DataFrame, rubric: Rubric, dimension: str, judges: list[str]
+) -> Rated:
+    """Put one dimension's numbers side by side. `items` as items_of(), `scores` as judge_values(), `ratings` the usable ones."""
+    low, high = scale(rubric, None, dimension)
+    step = next(one.step for one in rubric.dimensions if one.key == dimension)
+    mine = ratings.filter(pl.col("dimension") == dimension)
+    found = {kind: _of_kind(items, mine.filter(pl.col("kind") == kind.value), kind, (low, high)) for kind in _RATING_KINDS}
+    asked = scores.filter(pl.col("dimension") == dimension)
+    judged = tuple(
+        Assessment(
+            Assessor.JUDGE, name, _column(items, asked.filter(pl.col("judge_model") == name), "score"), step, has_scale=True
+        )
+        for name in judges
+    )
+    return Rated(rubric, dimension, low, high, items, judged, found[Assessor.METRIC], found[Assessor.RATER])
+
+
+_RATING_KINDS = (Assessor.METRIC, Assessor.RATER)
+
+
+def items_of(judgements: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
+    """The rubric's samples, once each, sorted: what they are and which prompt they belong to."""
+    mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "")
+    columns = ["sample_id", "prompt_id", "category", "model", "checkpoint"]
+    return mine.select(columns).unique("sample_id", keep="any").sort("sample_id").collect()
+
+
+def judge_values(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
+    """judge_model, sample_id, dimension, score: repeats averaged; only scores that count."""
+    mine = judgements.filter(
+        pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", pl.col("status") == JudgementStatus.PLANNED.value
+    )
+    counted = scores.filter(pl.col("rubric_id") == rubric.id, pl.col("status") == ScoreStatus.SCORED.value)
+    joined = mine.select("judge_model", "sample_id", "repeat", "request_key").join(
+        counted.select("request_key", "dimension", "score"), on="request_key"
+    )
+    ordered = joined.sort("judge_model", "sample_id", "dimension", "repeat").collect()
+    keys = ["judge_model", "sample_id", "dimension"]
+    return ordered.group_by(keys, maintain_order=True).agg(pl.col("score").mean())
+
+
+def usable(ratings: pl.DataFrame) -> pl.DataFrame:
+    """The ratings that are of a sample and a number on their scale."""
+    return ratings.filter(pl.col("status") == RatingStatus.OK.value)
+
+
+def _of_kind(items: pl.DataFrame, ratings: pl.DataFrame, kind: Assessor, ends: tuple[float, float]) -> tuple[Assessment, ...]:
+    names = ratings["rater"].unique().sort().to_list()
+    return tuple(_assessment(items, ratings.filter(pl.col("rater") == name), kind, name, ends) for name in names)
+
+
+def _assessment(items: pl.DataFrame, ratings: pl.DataFrame, kind: Assessor, name: str, ends: tuple[float, float]) -> Assessment:
+    """The numbers on the rubric's scale where every one of them declares a scale; else as they are."""
+    has_scale = ratings["scale_low"].null_count() == 0
+    steps = set[float | None]()
+    if has_scale:
+        width, theirs = ends[1] - ends[0], pl.col("scale_high") - pl.col("scale_low")
+        # First the product, then the quotient: labels of whole numbers then fall on labels of whole numbers exactly.
+        ratings = ratings.with_columns(
+            rating=ends[0] + (pl.col("rating") - pl.col("scale_low")) * width / theirs,
+            scale_step=pl.col("scale_step") * width / theirs,
+        )
+        steps = set(ratings["scale_step"].unique().to_list())
+    step = next(iter(steps)) if len(steps) == 1 else None
+    return Assessment(kind, name, _column(items, ratings, "rating"), step, has_scale)
+
+
+def _column(items: pl.DataFrame, numbers: pl.DataFrame, name: str) -> Floats:
+    by_sample: Mapping[str, float] = dict(numbers.select("sample_id", name).iter_rows())
+    return np.array([by_sample.get(sample, np.nan) for sample in items["sample_id"]], dtype=np.float64)

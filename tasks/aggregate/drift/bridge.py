@@ -1,0 +1,152 @@
+"""A replaced judge: the bridge fitted on samples that both judges scored, and the old series carried over it.
+
+Formulae, assumptions and sources stand in docs/nights.md.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schemas.statuses import CellStatus, ReliabilityReason
+from schemas.tables import BRIDGES, NIGHTS, conform
+from tasks.aggregate.drift.limits import Floats
+from tasks.aggregate.reliability.scores import JUDGED, UNIT, image_means
+
+MIN_PROMPTS = 10  # in all: with fewer a jackknife says little about its own error
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """new = old + offset + (slope - 1)(old - centre_old)."""
+
+    centre_old: float
+    offset: float
+    offset_se: float
+    slope: float
+    slope_se: float
+    offset_slope_cov: float
+
+
+def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bool = False) -> pl.DataFrame:
+    """The BRIDGES table from scored() of the common set: one row per rubric and dimension that both judges have."""
+    means = image_means(rows)
+    on = [name for name in [*JUDGED, *UNIT] if name != "judge_model"]
+    old, new = (means.filter(pl.col("judge_model") == judge).drop("judge_model") for judge in (judge_old, judge_new))
+    common = old.join(new, on=on, suffix="_new").sort(on)
+    key = ["rubric_id", "rubric_version", "dimension"]
+    found = []
+    for one in common.partition_by(key, maintain_order=True):
+        fitted = _fitted(one, has_slope=has_slope)
+        figures = asdict(fitted) if isinstance(fitted, Bridge) else {}
+        named = {name: one[name][0] for name in key} | {"judge_old": judge_old, "judge_new": judge_new}
+        is_fitted = isinstance(fitted, Bridge)
+        found.append(
+            named | dict.fromkeys(Bridge.__slots__) | figures
+            | {"bridge_kind": "line" if has_slope else "offset", "n_prompts": one["prompt_id"].n_unique(), "n_images": one.height}
+            | {"status": (CellStatus.OK if is_fitted else CellStatus.NULL).value, "reason": None if is_fitted else str(fitted)}
+        )  # fmt: skip
+    schema = pl.DataFrame(BRIDGES.schema().empty_table()).schema
+    return pl.DataFrame(conform(pl.DataFrame(found, schema=schema), BRIDGES))
+
+
+def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
+    """The NIGHTS of the old judge carried to the new one's scale and put before the new one's own, as one series.
+
+    `se` and `anchor_se` hold the bridge's error too; `bridge_se` and `anchor_bridge_se` hold it alone. Where both judges scored
+    a night, the new one's row stays. Dimensions without a bridge keep their own series under the old judge. Bridges of several
+    pairs of judges are crossed in their order, so that a third judge goes on with what the first one began.
+    """
+    for pair in bridge.partition_by("judge_old", "judge_new", maintain_order=True):
+        nights = _crossed(nights, pair)
+    return nights
+
+
+def _crossed(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
+    """The same for the bridge of one pair of judges."""
+    ready = bridge.filter(pl.col("status") == CellStatus.OK.value)
+    on = ["rubric_id", "rubric_version", "dimension", "judge_model"]
+    crossing = nights.join(ready.drop("reason", "status").rename({"judge_old": "judge_model"}), on=on, how="inner")
+    moved = crossing.with_columns(
+        judge_model="judge_new",
+        **_carried("estimate", "se", "bridge_se"),
+        **_carried("anchor_estimate", "anchor_se", "anchor_bridge_se"),
+    ).select(NIGHTS.columns)
+    kept = nights.join(ready.rename({"judge_old": "judge_model"}), on=on, how="anti").select(NIGHTS.columns)
+    whole = pl.concat([kept, moved.join(kept, on=NIGHTS.key, how="anti")]).sort(NIGHTS.key)
+    return pl.DataFrame(conform(whole, NIGHTS))
+
+
+def _carried(value: str, se: str, bridge_se: str) -> dict[str, pl.Expr]:
+    off = pl.col(value) - pl.col("centre_old")
+    own = pl.col("offset_se") ** 2 + off**2 * pl.col("slope_se") ** 2 + 2 * off * pl.col("offset_slope_cov")
+    error = (own.clip(lower_bound=0) + (pl.col("slope") * pl.col(bridge_se)) ** 2).sqrt()
+    return {
+        value: pl.col(value) + pl.col("offset") + (pl.col("slope") - 1) * off,
+        se: ((pl.col("slope") * pl.col(se)) ** 2 + own.clip(lower_bound=0)).sqrt(),
+        bridge_se: pl.when(pl.col(value).is_null()).then(0.0).otherwise(error),
+    }
+
+
+def _fitted(common: pl.DataFrame, *, has_slope: bool) -> Bridge | ReliabilityReason:
+    """Fit on all prompts, and its error by leaving out one prompt at a time, category by category (the categories are fixed)."""
+    per_prompt, strata = _prompt_sums(common)
+    n_prompts = np.bincount(strata)
+    if n_prompts.min() < 2 or len(strata) < MIN_PROMPTS:
+        return ReliabilityReason.TOO_FEW_PROMPTS
+    totals = np.stack([per_prompt[strata == stratum].sum(axis=0) for stratum in range(len(n_prompts))])
+    whole = _line(totals[None], has_slope=has_slope)[0]
+    left_out = np.repeat(totals[None], len(strata), axis=0)
+    left_out[np.arange(len(strata)), strata] -= per_prompt
+    centre = whole[0]
+    figures = np.column_stack(_at(_line(left_out, has_slope=has_slope), centre))
+    if not np.isfinite(figures).all() or not np.isfinite(whole).all() or whole[2] <= 0:
+        return ReliabilityReason.NO_VARIATION
+    covariance = np.zeros((2, 2))
+    for stratum, n in enumerate(n_prompts):
+        off = figures[strata == stratum] - figures[strata == stratum].mean(axis=0)
+        covariance += (n - 1) / n * (off.T @ off)
+    return Bridge(
+        float(centre), float(whole[1]), float(np.sqrt(covariance[0, 0])), float(whole[2]),
+        float(np.sqrt(covariance[1, 1])), float(covariance[0, 1]),
+    )  # fmt: skip
+
+
+def _prompt_sums(common: pl.DataFrame) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Per prompt: n, sums of old, new, their squares and product, n times the shift; and each prompt's category."""
+    old, new = common["score"].to_numpy(), common["score_new"].to_numpy()
+    shift = float(old.mean())  # sums of squares of small numbers keep their digits
+    old, new = old - shift, new - shift
+    prompt = common.select(pl.struct("category", "prompt_id").rank("dense") - 1).to_series().to_numpy().astype(np.int64)
+    category = common.select(pl.col("category").rank("dense") - 1).to_series().to_numpy().astype(np.int64)
+    columns = [np.ones_like(old), old, new, old**2, new**2, old * new]
+    sums = [np.bincount(prompt, weights=column) for column in columns]
+    strata = np.zeros(len(sums[0]), dtype=np.int64)
+    strata[prompt] = category
+    return np.column_stack([*sums, sums[0] * shift]), strata
+
+
+def _line(totals: Floats, *, has_slope: bool) -> Floats:
+    """(centre_old, offset, slope) of each fit, shape (fits, 3), from sums of shape (fits, categories, 7).
+
+    Centre and offset are means over categories. The slope is the ratio of the pooled standard deviations within categories
+    (the geometric-mean line, or linear equating), 0 where the two judges do not go together.
+    """
+    n, old, new, old2, new2, product, shifts = np.moveaxis(totals, -1, 0)
+    mean_old, mean_new = old / n, new / n
+    centre = (mean_old + shifts / n).mean(axis=-1)
+    offset = (mean_new - mean_old).mean(axis=-1)
+    if not has_slope:
+        return np.column_stack([centre, offset, np.ones_like(offset)])
+    spread_old = (old2 - n * mean_old**2).sum(axis=-1)
+    spread_new = (new2 - n * mean_new**2).sum(axis=-1)
+    together = (product - n * mean_old * mean_new).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(together > 0, np.sqrt(spread_new / spread_old), 0.0)
+    return np.column_stack([centre, offset, slope])
+
+
+def _at(fits: Floats, centre: float) -> tuple[Floats, Floats]:
+    """Offsets of the fits at one common centre, and their slopes."""
+    return fits[:, 1] + (fits[:, 2] - 1) * (centre - fits[:, 0]), fits[:, 2]

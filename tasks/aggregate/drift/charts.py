@@ -1,0 +1,169 @@
+"""The charts of every series joined to its nights, and what each may spend on false alarms. One chart is limits.py."""
+
+from collections.abc import Collection
+
+import polars as pl
+
+from schemas.statuses import DriftReason, DriftVerdict
+from tasks.aggregate.drift.limits import SPREAD_FLOOR, chart, shared_alpha
+
+_RUBRIC = ["benchmark", "rubric_id", "rubric_version", "judge_model", "dimension", "category"]
+SERIES = [*_RUBRIC, "model", "n_judgements"]
+"""What a series is. A dataset of another size is another series: its nights cannot be held against the old ones."""
+ANCHORS = [*_RUBRIC, "anchor_set"]
+OVERALL = "overall_score"
+_FIGURES = ("n_seen", "mean", "sd", "deviation", "deviation_se")
+
+
+def with_charts(rows: pl.DataFrame, n_baseline: int) -> pl.DataFrame:
+    """The rows joined with three charts: the model's (no prefix), the anchors' (`anchor_`), their difference (`apart_`)."""
+    seen = rows.filter("is_seen")
+    asked = rows.filter(pl.col("anchor_estimate").is_not_null())
+    anchors = asked.unique([*ANCHORS, "run_date"], maintain_order=True)
+    both = seen.filter(pl.col("anchor_estimate").is_not_null()).with_columns(
+        apart=pl.col("estimate") - pl.col("anchor_estimate"), apart_bridge=pl.col("bridge_se") - pl.col("anchor_bridge_se")
+    )
+    own = _charts(seen, SERIES, "estimate", "bridge_se", n_baseline)
+    frozen = _charts(anchors, ANCHORS, "anchor_estimate", "anchor_bridge_se", n_baseline)
+    apart = _charts(both, [*SERIES, "anchor_set"], "apart", "apart_bridge", n_baseline)
+    return (
+        rows.join(own, on=[*SERIES, "run_date"], how="left", maintain_order="left")
+        .join(_prefixed(frozen, ANCHORS, "anchor_"), on=[*ANCHORS, "run_date"], how="left", maintain_order="left")
+        .join(
+            _prefixed(apart, [*SERIES, "anchor_set"], "apart_"),
+            on=[*SERIES, "anchor_set", "run_date"],
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(pl.col("n_seen").forward_fill().over(SERIES, order_by="run_date").fill_null(0))
+    )
+
+
+def _charts(frame: pl.DataFrame, key: list[str], value: str, bridge: str, n_baseline: int) -> pl.DataFrame:
+    """One chart for each series of the frame: key, run_date, n_seen (of the baseline), mean, sd, deviation, deviation_se."""
+    names = pl.DataFrame(schema={name: frame.schema[name] for name in [*key, "run_date"]})
+    found = [names.with_columns(pl.lit(None, pl.Int64 if name == "n_seen" else pl.Float64).alias(name) for name in _FIGURES)]
+    for one in frame.sort([*key, "run_date"]).partition_by(key, maintain_order=True):
+        drawn = chart(one[value].to_numpy(), one[bridge].to_numpy(), n_baseline, SPREAD_FLOOR * one["scale_width"][0])
+        lacking = pl.lit(None, pl.Float64)
+        in_baseline = pl.int_range(pl.len()) < n_baseline - 1
+        found.append(
+            one.select(
+                *key,
+                "run_date",
+                n_seen=(pl.int_range(pl.len(), dtype=pl.Int64) + 1).clip(upper_bound=n_baseline),
+                mean=pl.when(~in_baseline).then(drawn.mean) if drawn else lacking,
+                sd=pl.when(~in_baseline).then(drawn.sd) if drawn else lacking,
+                deviation=pl.Series(drawn.deviation).fill_nan(None) if drawn else lacking,
+                deviation_se=pl.Series(drawn.se).fill_nan(None) if drawn else lacking,
+            )
+        )
+    return pl.concat(found)
+
+
+def with_alpha(rows: pl.DataFrame, headline: Collection[str], n_baseline: int) -> pl.DataFrame:
+    """What each series and each set of anchors may spend on false alarms, by the family under watch on the very night.
+
+    Without `headline` it is each rubric's overall score, or its only dimension: what a leaderboard shows of it.
+    """
+    alone = pl.col("dimension").n_unique().over("benchmark", "run_date", "rubric_id", "rubric_version") == 1
+    named = pl.col("dimension").is_in(sorted(headline))
+    rows = rows.with_columns(is_headline=named if headline else (pl.col("dimension") == OVERALL) | alone)
+    night = ["benchmark", "run_date"]
+    watched = rows.group_by(night).agg(
+        n_headline=(pl.col("deviation").is_not_null() & pl.col("is_headline")).sum(),
+        n_models=(pl.col("deviation").is_not_null() & ~pl.col("is_headline")).sum(),
+        n_anchors=pl.struct(ANCHORS).filter(pl.col("anchor_deviation").is_not_null()).n_unique(),
+    )  # fmt: skip
+    shared = [
+        {
+            "benchmark": benchmark,
+            "run_date": run_date,
+            "n_family": n_headline + n_models + n_anchors,
+            "alpha_headline": _spend(n_headline, n_models + n_anchors, n_baseline, is_headline=True),
+            "alpha_other": _spend(n_headline, n_models + n_anchors, n_baseline, is_headline=False),
+        }
+        for benchmark, run_date, n_headline, n_models, n_anchors in watched.iter_rows()
+    ]
+    types = {name: rows.schema[name] for name in night} | {
+        "n_family": pl.Int64,
+        "alpha_headline": pl.Float64,
+        "alpha_other": pl.Float64,
+    }
+    spent = pl.DataFrame(shared, schema=types)
+    return rows.join(spent, on=night, how="left", maintain_order="left").with_columns(
+        alpha=pl.when("is_headline").then("alpha_headline").otherwise("alpha_other")
+    )
+
+
+def _spend(n_headline: int, n_other: int, n_baseline: int, *, is_headline: bool) -> float | None:
+    if not n_headline + n_other:
+        return None
+    return shared_alpha(n_headline, n_other, is_headline=is_headline, n_baseline=n_baseline)
+
+
+def _prefixed(charts: pl.DataFrame, key: list[str], prefix: str) -> pl.DataFrame:
+    return charts.rename({name: f"{prefix}{name}" for name in _FIGURES}).select(
+        *key, "run_date", *(f"{prefix}{name}" for name in _FIGURES)
+    )
+
+
+ATTRIBUTION_ALPHA = 0.01
+"""Level of the two tests that share out the blame: of the anchors, and of model less anchors. They raise no alarm."""
+
+
+def verdicts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with `is_alarm`, `verdict` and `reason`.
+
+    Needed: `is_out` and `is_anchor_out` (null where there are no limits), `anchor_p`, `difference_p`, `anchor_estimate`, and
+    `unseen`: why the model's series has no observation or no limits this night, null where it has both.
+    """
+    alarm = pl.col("is_out").fill_null(value=False) | pl.col("is_anchor_out").fill_null(value=False)
+    blamed = rows.with_columns(is_alarm=alarm, verdict=pl.when(alarm).then(_blame()).otherwise(_calm()))
+    return blamed.with_columns(reason=_reason())
+
+
+def _blame() -> pl.Expr:
+    """Who is blamed for an alarm. Anchors alone beyond their limits is a judge, unless the model moved the other way."""
+    anchors_moved = pl.col("anchor_p") < ATTRIBUTION_ALPHA
+    moved_apart = pl.col("difference_p") < ATTRIBUTION_ALPHA
+    only_anchors = ~pl.col("is_out").fill_null(value=False)
+    return (
+        pl.when(pl.col("anchor_p").is_null())
+        .then(_word(DriftVerdict.UNKNOWN))
+        .when(only_anchors & moved_apart.fill_null(value=False))
+        .then(_word(DriftVerdict.BOTH))
+        .when(only_anchors)
+        .then(_word(DriftVerdict.JUDGE))
+        .when(pl.col("difference_p").is_null())
+        .then(_word(DriftVerdict.UNKNOWN))
+        .when(anchors_moved & moved_apart)
+        .then(_word(DriftVerdict.BOTH))
+        .when(anchors_moved)
+        .then(_word(DriftVerdict.JUDGE))
+        .when(moved_apart)
+        .then(_word(DriftVerdict.MODEL))
+        .otherwise(_word(DriftVerdict.UNKNOWN))
+    )
+
+
+def _calm() -> pl.Expr:
+    return pl.when(pl.col("unseen").is_null()).then(_word(DriftVerdict.QUIET)).otherwise(_word(DriftVerdict.UNKNOWN))
+
+
+def _reason() -> pl.Expr:
+    """Why the verdict is unknown; beside a judge's verdict, why the model's own series is not seen."""
+    out = pl.col("is_out").fill_null(value=False) & (pl.col("verdict") == DriftVerdict.UNKNOWN.value)
+    return (
+        pl.when(~out)
+        .then("unseen")
+        .when(pl.col("anchor_estimate").is_null())
+        .then(_word(DriftReason.NO_ANCHOR))
+        .when(pl.col("anchor_p").is_null() | pl.col("difference_p").is_null())
+        .then(_word(DriftReason.ANCHOR_BASELINE_INCOMPLETE))
+        .otherwise(_word(DriftReason.CANNOT_SEPARATE))
+    )
+
+
+def _word(word: DriftVerdict | DriftReason) -> pl.Expr:
+    return pl.lit(word.value)

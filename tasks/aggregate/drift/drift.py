@@ -1,0 +1,143 @@
+"""The drift table: limits, alarms, verdicts and dates for every night of every series. No row looks at a later night.
+
+The pieces: series.py makes the series, limits.py the limits, charts.py the blame, and the most likely dates stand below.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from schemas.errors import InputError
+from schemas.statuses import DriftReason, DriftVerdict
+from schemas.tables import DRIFT, NIGHTS, conform
+from tasks.aggregate.drift.charts import ANCHORS, SERIES, verdicts, with_alpha, with_charts
+from tasks.aggregate.drift.limits import N_BASELINE, Floats, p_value, quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`index` is the first night after the step; `shift` the mean after it less the mean before."""
+
+    index: int
+    shift: float
+    shift_se: float
+
+
+def change(values: Floats, n_baseline: int, sd: float) -> Change:
+    """The step that makes the nights most likely, behind the baseline, for normal nights of one variance.
+
+    Both means unknown: Hinkley, Biometrika 57 (1970); as a follow-up to control charts Samuel, Pignatiello & Calvin, Quality
+    Engineering 10 (1998). Of equally likely nights the first. `values` holds more than `n_baseline` nights.
+    """
+    sums = np.cumsum(values - values[:n_baseline].mean())
+    before = np.arange(n_baseline, len(values))
+    after = len(values) - before
+    mean_before = sums[before - 1] / before
+    mean_after = (sums[-1] - sums[before - 1]) / after
+    weight = before * after / len(values)
+    best = int(np.argmax(weight * (mean_after - mean_before) ** 2))
+    shift = float(mean_after[best] - mean_before[best])
+    return Change(int(before[best]), shift, sd * float(1 / np.sqrt(weight[best])))
+
+
+_KEY_TYPES: dict[str, pl.DataType] = {name: pl.Date() if name == "run_date" else pl.String() for name in NIGHTS.key}
+LEAST_BASELINE = 8  # nights: with fewer the quantiles are so wide that nothing would ever be found
+
+
+def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Collection[str] = ()) -> pl.DataFrame:
+    """The DRIFT table of a NIGHTS table. `headline` names dimensions whose series share most of the false alarms allowed.
+
+    Without it those are each rubric's overall score, or its only dimension. The first `n_baseline` observed nights of each
+    series are its baseline. Raises InputError where it is too short, ValueError where a series has two rows for one night.
+    """
+    if n_baseline < LEAST_BASELINE:
+        raise InputError(f"a baseline of {n_baseline} nights cannot carry limits; give {LEAST_BASELINE} or more")
+    rows = _sorted(nights)
+    found = with_charts(rows, n_baseline)
+    limited = _with_limits(with_alpha(found, headline, n_baseline), n_baseline - 1)
+    judged = verdicts(limited.with_columns(unseen=_unseen()))
+    dated = _with_dates(judged, n_baseline)
+    return pl.DataFrame(conform(dated.sort(DRIFT.key), DRIFT))
+
+
+def _sorted(nights: pl.DataFrame) -> pl.DataFrame:
+    rows = pl.DataFrame(conform(nights, NIGHTS)).sort(NIGHTS.key)
+    if rows.select(pl.struct(NIGHTS.key).is_duplicated().any()).item():
+        twice = rows.filter(pl.struct(NIGHTS.key).is_duplicated()).row(0, named=True)
+        raise ValueError(f"the night {twice['run_date']} of {twice['model']} {twice['dimension']} stands twice in the series")
+    return rows.with_columns(is_seen=_is_seen())
+
+
+def _is_seen() -> pl.Expr:
+    """Whether the night is a new observation: cached replies to the pictures of the night before say nothing new."""
+    same = pl.all_horizontal(
+        pl.col(name).eq_missing(pl.col(name).forward_fill().shift().over(SERIES, order_by="run_date"))
+        for name in ("checkpoint", "estimate", "se")
+    )
+    return pl.col("estimate").is_not_null() & ~same
+
+
+def _with_limits(rows: pl.DataFrame, df: int) -> pl.DataFrame:
+    """Limits, p values and who is beyond them. Quantiles are few: one for each size a family has had."""
+    alphas = pl.concat([rows["alpha"], rows["alpha_other"]]).drop_nulls().unique().to_list()
+    wide = {alpha: quantile(alpha, df) for alpha in alphas}
+    own = pl.col("alpha").replace_strict(wide, default=None, return_dtype=pl.Float64) * pl.col("deviation_se")
+    theirs = pl.col("alpha_other").replace_strict(wide, default=None, return_dtype=pl.Float64) * pl.col("anchor_deviation_se")
+    return rows.with_columns(
+        ewma=pl.col("mean") + pl.col("deviation"),
+        limit_low=pl.col("mean") - own,
+        limit_high=pl.col("mean") + own,
+        anchor_ewma=pl.col("anchor_mean") + pl.col("anchor_deviation"),
+        anchor_limit_low=pl.col("anchor_mean") - theirs,
+        anchor_limit_high=pl.col("anchor_mean") + theirs,
+        is_out=pl.col("deviation").abs() > own,
+        is_anchor_out=pl.col("anchor_deviation").abs() > theirs,
+        anchor_p=p_value(rows["anchor_deviation"], rows["anchor_deviation_se"], df),
+        difference_p=p_value(rows["apart_deviation"], rows["apart_deviation_se"], df),
+        n_baseline="n_seen",
+        baseline_mean="mean",
+        baseline_sd="sd",
+        alpha=pl.when(pl.col("deviation").is_not_null()).then("alpha"),
+    )
+
+
+def _unseen() -> pl.Expr:
+    return (
+        pl.when(pl.col("estimate").is_null())
+        .then("reason")
+        .when(~pl.col("is_seen"))
+        .then(pl.lit(DriftReason.NOTHING_NEW.value))
+        .when(pl.col("deviation").is_null())
+        .then(pl.lit(DriftReason.BASELINE_INCOMPLETE.value))
+    )
+
+
+def _with_dates(rows: pl.DataFrame, n_baseline: int) -> pl.DataFrame:
+    """When what is blamed changed, and by how much, as far as the nights up to the alarm tell."""
+    types = _KEY_TYPES | {"changed_on": pl.Date(), "shift": pl.Float64(), "shift_se": pl.Float64()}
+    by_judge = pl.col("verdict") == DriftVerdict.JUDGE.value
+    own = _dates(rows.filter("is_seen"), SERIES, "estimate", "baseline_sd", n_baseline, blamed=~by_judge)
+    asked = rows.filter(pl.col("anchor_estimate").is_not_null()).sort("run_date", "model")
+    theirs = _dates(asked, ANCHORS, "anchor_estimate", "anchor_sd", n_baseline, blamed=by_judge)
+    return rows.join(pl.DataFrame(own + theirs, schema=types), on=NIGHTS.key, how="left", maintain_order="left")
+
+
+def _dates(
+    rows: pl.DataFrame, key: list[str], value: str, sd: str, n_baseline: int, *, blamed: pl.Expr
+) -> list[dict[str, object]]:
+    found = []
+    wanted = rows.filter((pl.col("is_alarm") & blamed).any().over(key))
+    for one in wanted.partition_by(key, maintain_order=True):
+        nights = one.unique("run_date", keep="first", maintain_order=True)
+        days, values = nights["run_date"].to_list(), nights[value].to_numpy()
+        for alarm in one.filter(pl.col("is_alarm") & blamed).iter_rows(named=True):
+            n_nights = bisect_right(days, alarm["run_date"])
+            step = change(values[:n_nights], n_baseline, alarm[sd])
+            found.append(
+                {name: alarm[name] for name in NIGHTS.key}
+                | {"changed_on": days[step.index], "shift": step.shift, "shift_se": step.shift_se}
+            )
+    return found

@@ -1,0 +1,116 @@
+"""The series of nights: published cells and the anchors' cells, night after night, as the table drift.py looks at.
+
+Which publications a lake holds is tasks/publish; limits and verdicts are drift.py.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import CellReason, DriftReason, Estimand, Total
+from schemas.tables import BENCHMARK_LONG, NIGHTS, conform
+from tasks.aggregate.figures import MEAN
+from tasks.aggregate.tables import cells
+
+ANCHORS = "__anchors__"
+"""What stands for model and checkpoint of the anchors' cells: the frozen set may hold several."""
+
+_JUDGED = ["benchmark", "run_date", "rubric_id", "rubric_version", "judge_model", "dimension", "category"]
+_NEEDED = [
+    *_JUDGED, "model", "checkpoint", "metric", "estimand", "dataset_id", "estimate", "se", "n_judgements", "scale_low",
+    "scale_high", "reason",
+]  # fmt: skip
+_NEVER = [CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value]
+
+
+def anchor_cells(
+    judgements: pl.LazyFrame | pl.DataFrame,
+    scores: pl.LazyFrame | pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    *,
+    benchmark: str,
+    run_date: date,
+    min_coverage: float,
+) -> pl.DataFrame:
+    """Cells (benchmark_long) of the anchors asked on `run_date`: the judgements whose occasion is that date.
+
+    `dataset_id` is the anchor set: sha256 over its sorted sample ids, rubric by rubric and judge by judge, so that a set
+    frozen anew is a series of its own. Empty where the night has no anchors, or none under the rubrics given.
+    """
+    tonight = judgements.lazy().filter(
+        pl.col("occasion") == run_date.isoformat(), pl.col("rubric_id").is_in(sorted(rubrics))
+    ).collect()  # fmt: skip
+    found = [pl.DataFrame(BENCHMARK_LONG.schema().empty_table())]
+    for asked in tonight.sort("rubric_id", "judge_model").partition_by("rubric_id", "judge_model", maintain_order=True):
+        named = asked.with_columns(occasion=pl.lit(""), model=pl.lit(ANCHORS), checkpoint=pl.lit(ANCHORS))
+        replies = scores.lazy().join(asked.lazy().select("request_key"), on="request_key", how="semi")
+        mine = {name: rubrics[name] for name in asked["rubric_id"].unique()}
+        found.append(
+            cells(
+                named, replies, mine, run_id=_set_id(asked), dataset_id=_set_id(asked),
+                benchmark=benchmark, run_date=run_date, min_coverage=min_coverage,
+            )
+        )  # fmt: skip
+    return pl.concat(found)
+
+
+def night_series(
+    nights: Sequence[pl.DataFrame], anchors: Sequence[pl.DataFrame] = (), category: str = Total.MACRO.value
+) -> pl.DataFrame:
+    """The NIGHTS table from the cells of each night and the anchors' cells of each night (both benchmark_long).
+
+    One row per night × rubric × judge × model × dimension. Of two frames of one night, the later in the list counts. A night with
+    several checkpoints of a model is a row without estimate (`several_checkpoints`): hand over the night's own checkpoint alone.
+    Dimensions that have no total are in no series; give a `category` for theirs.
+    """
+    own = _latest(nights, category).filter(pl.col("model") != ANCHORS)
+    rows = own.sort("checkpoint").group_by([*_JUDGED, "model"], maintain_order=True).agg(
+        pl.len().alias("n"),
+        pl.col("checkpoint").first(),
+        *(pl.col(name).first() for name in ("estimate", "se", "reason")),
+        pl.col("n_judgements").max(),
+        (pl.col("scale_high") - pl.col("scale_low")).first().alias("scale_width"),
+    )  # fmt: skip
+    several = pl.col("n") > 1
+    known = rows.with_columns(
+        *(pl.when(~several).then(name).alias(name) for name in ("checkpoint", "estimate", "se")),
+        reason=pl.when(several)
+        .then(pl.lit(DriftReason.SEVERAL_CHECKPOINTS.value))
+        .when(pl.col("estimate").is_null())
+        .then("reason"),
+        measured_by="judge_model",
+        bridge_se=0.0,
+        anchor_bridge_se=0.0,
+    )
+    asked = _latest(anchors, category).filter(pl.col("estimate").is_not_null())
+    frozen = asked.select(*_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se")
+    joined = known.join(frozen, on=_JUDGED, how="left").sort(NIGHTS.key)
+    return pl.DataFrame(conform(joined, NIGHTS))
+
+
+def series_cells(cells: pl.DataFrame, category: str = Total.MACRO.value) -> pl.DataFrame:
+    """Of a night's cells (benchmark_long) the rows and columns that series of `category` are made of."""
+    return cells.select(_NEEDED).filter(  # publications of an older schema lack columns that were added since
+        pl.col("category") == category,
+        pl.col("metric") == MEAN,
+        pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value,
+        ~pl.col("reason").is_in(_NEVER).fill_null(value=False),
+    )
+
+
+def _latest(frames: Sequence[pl.DataFrame], category: str) -> pl.DataFrame:
+    """The means of `category` of every night, one frame for a night and benchmark: the last in the list."""
+    empty = pl.DataFrame(BENCHMARK_LONG.schema().empty_table()).select(_NEEDED)
+    placed = pl.concat(
+        frame.select(_NEEDED).with_columns(place=pl.lit(place, pl.Int64)) for place, frame in enumerate([empty, *frames])
+    )
+    newest = placed.filter(pl.col("place") == pl.col("place").max().over("benchmark", "run_date"))
+    return series_cells(newest.drop("place"), category)
+
+
+def _set_id(asked: pl.DataFrame) -> str:
+    joined = "\n".join(asked["sample_id"].unique().sort())
+    return hashlib.sha256(joined.encode()).hexdigest()

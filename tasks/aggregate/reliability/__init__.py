@@ -1,0 +1,1 @@
+"""The judge's own noise: variance components, designs, juries."""

@@ -1,0 +1,154 @@
+"""The tables `reliability` and `designs`: how much of a score is the judge's own noise, and which scores would be worth buying.
+
+The variance components are components.py, the rows looked at scores.py; formulae: docs/nights.md.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from schemas.statuses import CellStatus, ReliabilityReason
+from schemas.tables import DESIGNS, JURY, RELIABILITY, Table, conform
+from tasks.aggregate.drift.limits import quantile
+from tasks.aggregate.reliability.components import (
+    Components,
+    Counts,
+    Floats,
+    components,
+    leave_one_out,
+    prompt_sums,
+    stratum_sums,
+)
+from tasks.aggregate.reliability.designs import Design, designs_of
+from tasks.aggregate.reliability.jury import jury
+from tasks.aggregate.reliability.scores import JUDGED, scored
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One judge's scores of one checkpoint in one dimension, reduced to sums per prompt; `strata` is each prompt's category."""
+
+    per_prompt: Floats
+    strata: Counts
+    n_images: int
+    n_scores: int
+    n_repeats: float  # harmonic mean over images
+
+
+def reliability(rows: pl.DataFrame) -> pl.DataFrame:
+    """The RELIABILITY table from scored() rows: one row per judge, checkpoint and dimension."""
+    found = []
+    for named, judged in _judged(rows):
+        figures, reason = _figures(judged)
+        is_ok = reason in (None, ReliabilityReason.ONE_IMAGE_PER_PROMPT)
+        counts = {"n_prompts": len(judged.strata), "n_images": judged.n_images, "n_scores": judged.n_scores}
+        status = {"status": (CellStatus.OK if is_ok else CellStatus.NULL).value, "reason": reason.value if reason else None}
+        found.append(named | counts | {"n_repeats_mean": judged.n_repeats} | figures | status)
+    return _table(found, RELIABILITY)
+
+
+def designs(rows: pl.DataFrame) -> pl.DataFrame:
+    """The DESIGNS table from scored() rows: predicted standard errors of the macro mean, at hand and for what could be bought.
+
+    Designs of the same cost, and of twice the cost in each direction. Without repeats the judge's noise is part of the images',
+    and no design with repeats is listed. Empty for dimensions whose components are unknown.
+    """
+    found = []
+    for named, judged in _judged(rows):
+        whole = _components(judged)
+        within = float(whole.image_and_judge[0])
+        if math.isnan(float(whole.prompt[0])) or math.isnan(within):
+            continue
+        judge = float(whole.judge[0])
+        n_prompts = np.bincount(judged.strata)
+        at_hand = Design(len(judged.strata), max(1, round(judged.n_images / len(judged.strata))), max(1, round(judged.n_repeats)))
+        image = within if math.isnan(judge) else float(whole.image[0])
+        parts = (max(0.0, float(whole.prompt[0])), max(0.0, image), None if math.isnan(judge) else max(0.0, judge))
+        found += [named | row for row in designs_of(at_hand, parts, n_prompts)]
+    return _table(found, DESIGNS)
+
+
+def _judged(rows: pl.DataFrame) -> Iterator[tuple[dict[str, object], Judged]]:
+    for one in rows.sort([*JUDGED, "category", "prompt_id", "sample_id", "repeat"]).partition_by(JUDGED, maintain_order=True):
+        number = one.select(
+            category=pl.col("category").rank("dense") - 1,
+            prompt=pl.struct("category", "prompt_id").rank("dense") - 1,
+            image=pl.struct("category", "prompt_id", "sample_id").rank("dense") - 1,
+        )
+        category, prompt, image = (number[name].to_numpy().astype(np.int64) for name in ("category", "prompt", "image"))
+        strata = np.zeros(int(prompt.max()) + 1, dtype=np.int64)
+        strata[prompt] = category
+        n_repeats = np.bincount(image)
+        yield (
+            {name: one[name][0] for name in JUDGED},
+            Judged(
+                prompt_sums(one["score"].to_numpy(), image, prompt), strata, len(n_repeats), one.height,
+                float(len(n_repeats) / np.sum(1 / n_repeats)),
+            ),
+        )  # fmt: skip
+
+
+def _components(judged: Judged) -> Components:
+    parts = [stratum_sums(judged.per_prompt[judged.strata == stratum]) for stratum in range(int(judged.strata.max()) + 1)]
+    return components(np.stack([total for total, _ in parts])[None], np.stack([prompts for _, prompts in parts])[None])
+
+
+def _figures(judged: Judged) -> tuple[dict[str, object], ReliabilityReason | None]:
+    """Variances, ICC with its interval, reliability; and what cannot be told, or why nothing can."""
+    n_strata = int(judged.strata.max()) + 1
+    if len(judged.strata) <= n_strata:
+        return {}, ReliabilityReason.TOO_FEW_PROMPTS
+    whole = _components(judged)
+    raw = {
+        "var_prompt": whole.prompt[0], "var_image": whole.image[0], "var_judge": whole.judge[0],
+        "var_image_judge": whole.image_and_judge[0],
+    }  # fmt: skip
+    shown = {name: None if math.isnan(value) else max(0.0, float(value)) for name, value in raw.items()}
+    figures: dict[str, object] = {**shown, "n_truncated": sum(float(value) < 0 for value in raw.values())}
+    judge, between = float(whole.judge[0]), max(0.0, float(whole.between_images[0]))
+    if math.isnan(judge):
+        return figures, ReliabilityReason.NO_REPEATS
+    if judge + between == 0:
+        return figures, ReliabilityReason.NO_VARIATION
+    figures |= {"icc": between / (between + judge), "reliability": between / (between + judge / judged.n_repeats)}
+    low, high = _interval(judged, judge, float(whole.between_images[0]))
+    one_each = math.isnan(float(whole.image[0]))
+    return figures | {"icc_low": low, "icc_high": high}, ReliabilityReason.ONE_IMAGE_PER_PROMPT if one_each else None
+
+
+def _interval(judged: Judged, judge: float, between: float) -> tuple[float | None, float | None]:
+    """Jackknife over prompts of the logarithm of F = 1 + n between / judge, within categories; none where F is no number."""
+    n = judged.n_repeats
+    left = components(*leave_one_out(judged.per_prompt, judged.strata))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(1 + n * left.between_images / left.judge)
+    whole = 1 + n * between / judge if judge > 0 else math.inf
+    if not np.isfinite(logs).all() or not math.isfinite(whole) or whole <= 0:
+        return None, None
+    sizes = np.bincount(judged.strata)
+    variance = math.fsum(
+        float((size - 1) / size * ((logs[judged.strata == stratum] - logs[judged.strata == stratum].mean()) ** 2).sum())
+        for stratum, size in enumerate(sizes)
+    )
+    half = quantile(1 - LEVEL, len(judged.strata) - len(sizes)) * math.sqrt(variance)
+    ends = [math.exp(math.log(whole) + sign * half) - 1 for sign in (-1, 1)]
+    low, high = (max(0.0, end / (end + n)) for end in ends)
+    return low, high
+
+
+def _table(found: list[dict[str, object]], table: Table) -> pl.DataFrame:
+    schema = pl.DataFrame(table.schema().empty_table()).schema
+    filled = [dict.fromkeys(schema) | {"n_truncated": 0} | row for row in found]
+    rows = [{name: row[name] for name in schema} for row in filled]
+    return pl.DataFrame(conform(pl.DataFrame(rows, schema=schema).sort(table.key), table))
+
+
+def judge_tables(judgements: pl.LazyFrame, scores: pl.LazyFrame) -> dict[Table, pl.DataFrame]:
+    """How much of a score is the judge's noise, how far several judges agree, and which scores would be worth buying."""
+    rows = scored(judgements, scores)
+    return {RELIABILITY: reliability(rows), DESIGNS: designs(rows), JURY: jury(rows)}

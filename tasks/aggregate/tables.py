@@ -1,0 +1,165 @@
+"""From judgements, scores and replies to the tables a run publishes. What a row says is in the file named after its table."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.benchmark import Statistics
+from schemas.errors import RubricError
+from schemas.statuses import Estimand, Total
+from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table, conform
+from tasks.aggregate.clusters import failure_counts, prompt_sums
+from tasks.aggregate.comparisons import comparison_rows, corrected
+from tasks.aggregate.distributions import distribution_rows
+from tasks.aggregate.figures import MEAN, Metric, cell_id, cell_rows
+from tasks.aggregate.health import health_rows
+from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
+from tasks.aggregate.tallies import Tally, known_categories, tallies
+from tasks.aggregate.wide import wide_rows
+from tasks.stopping import check_not_stopped
+
+Row = dict[str, object]
+SORTED_BY = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What every row of a publication shares, and how its figures are made."""
+
+    benchmark: str
+    dataset_id: str
+    run_id: str
+    run_date: date
+    min_coverage: float
+    statistics: Statistics = field(default_factory=Statistics)
+    baseline: str | None = None
+
+    @property
+    def named(self) -> Row:
+        """The columns that name the run."""
+        return {
+            "benchmark": self.benchmark, "dataset_id": self.dataset_id, "run_id": self.run_id, "run_date": self.run_date,
+            "coverage_floor": self.min_coverage,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """One dimension of one rubric: its cells' tallies of the scores, and their published rows."""
+
+    key: str
+    outcomes: Outcomes
+    expected: frozenset[str]
+    tallied: list[tuple[dict[str, str], Tally]]
+    rows: list[Row]
+
+
+def aggregated(
+    judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run
+) -> dict[Table, pl.DataFrame]:
+    """Every table of one run, each sorted. Raises RubricError where a judgement's rubric is not given."""
+    rows: dict[Table, list[Row]] = {t: [] for t in (BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH)}
+    for rubric in _rubrics_of(judgements, rubrics):
+        judged = judgements_of(judgements, rubric)
+        read = scores_of(judged, judgements, scores, rubric)
+        named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
+        compared: list[Row] = []
+        for dimension in _dimensions(judged, read, rubric, run):
+            rows[BENCHMARK_LONG] += dimension.rows
+            rows[DISTRIBUTIONS] += [
+                named | row
+                for row in distribution_rows(
+                    judged, dimension.outcomes, rubric, dimension.key, dimension.rows, dimension.expected
+                )
+            ]
+            compared += [
+                named | row
+                for row in comparison_rows(
+                    judged, dimension.tallied, dimension.rows, dimension.expected, run.statistics, run.baseline
+                )
+            ]
+        rows[COMPARISONS] += corrected(compared, run.statistics)
+        rows[HEALTH] += [named | row for row in health_rows(judged, read, replies)]
+    rows[BENCHMARK_WIDE] = wide_rows(rows[BENCHMARK_LONG], rows[COMPARISONS])
+    return {table: _framed(table, found) for table, found in rows.items()}
+
+
+def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run) -> pl.DataFrame:
+    """benchmark_long alone."""
+    rows: list[Row] = []
+    for rubric in _rubrics_of(judgements, rubrics):
+        judged = judgements_of(judgements, rubric)
+        for dimension in _dimensions(judged, scores_of(judged, judgements, scores, rubric), rubric, run):
+            rows += dimension.rows
+    return _framed(BENCHMARK_LONG, rows)
+
+
+def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Run) -> Iterator[_Dimension]:
+    is_known = known_prompts(judged, rubric)
+    for key, outcomes in read.items():
+        check_not_stopped()
+        named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version, "dimension": key}
+        sums, failed = prompt_sums(judged, outcomes, is_known), failure_counts(judged, outcomes)
+        expected = known_categories(judged, sums)
+        tallied = list(tallies(judged, sums, failed))
+        has_categories = {name for _, tally in tallied for name in tally.categories} != {Total.UNNAMED.value}
+        rows: list[Row] = []
+        for metric in _metrics(rubric, key, run.statistics):
+            at_least = metric.at_least
+            if at_least is not None:
+                shares = prompt_sums(judged, outcomes, is_known, lambda values, k=at_least: (values >= k).astype(float))  # type: ignore[misc]
+                chosen = list(tallies(judged, shares, failed))
+            else:
+                chosen = tallied
+            for address, tally in chosen:
+                found = cell_rows(
+                    tally, rubric, key, expected=expected, has_categories=has_categories, floor=run.min_coverage, metric=metric
+                )
+                rows += [row | {"cell_id": cell_id(run.benchmark, row)} for row in (named | address | one for one in found)]
+        yield _Dimension(key, outcomes, expected, tallied, rows)
+
+
+def _metrics(rubric: Rubric, key: str, statistics: Statistics) -> list[Metric]:
+    """The mean; and the share of scores of k or more, where the benchmark file gives the dimension a k."""
+    k = statistics.at_least.get(f"{rubric.id}.{key}", statistics.at_least.get(key))
+    return [Metric()] if k is None else [Metric(), Metric(at_least=k)]
+
+
+def _rubrics_of(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> list[Rubric]:
+    used = judgements.select(pl.col("rubric_id").unique()).collect().to_series().sort().to_list()
+    for rubric_id in used:
+        if rubric_id not in rubrics:
+            raise RubricError(
+                f"rubric {rubric_id!r} has judgements and was not given; given: {', '.join(sorted(rubrics)) or 'none'}"
+            )
+    return [rubrics[rubric_id] for rubric_id in used]
+
+
+def _framed(table: Table, rows: list[Row]) -> pl.DataFrame:
+    schema = pl.DataFrame(table.schema().empty_table()).schema
+    order = SORTED_BY if table is BENCHMARK_LONG else list(table.key)
+    frame = pl.DataFrame([{name: row.get(name) for name in table.columns} for row in rows], schema=schema).sort(order)
+    return pl.DataFrame(conform(frame, table))
+
+
+__all__ = ["cell_id", "cells"]
+
+
+def cells(
+    judgements: pl.LazyFrame | pl.DataFrame,
+    scores: pl.LazyFrame | pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    *,
+    benchmark: str,
+    dataset_id: str,
+    run_id: str,
+    run_date: date,
+    min_coverage: float,
+) -> pl.DataFrame:
+    """The means of one run, sorted. Raises RubricError where a judgement's rubric is not given."""
+    run = Run(benchmark, dataset_id, run_id, run_date, min_coverage)
+    table = long_table(judgements.lazy(), scores.lazy(), rubrics, run)
+    return table.filter(pl.col("metric") == MEAN, pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE)

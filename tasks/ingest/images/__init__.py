@@ -1,0 +1,1 @@
+"""Pictures opened, checked and prepared within bounds; the one place that decodes."""

@@ -1,0 +1,224 @@
+"""The client of a provider's Batch API: files and batches, one call at a time. Their order: state_machine.py.
+
+Beside provider/client.py the only file that knows the `openai` package;
+the address, the key and its removal from texts are that file's.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
+
+from schemas.benchmark import Judge
+from schemas.errors import StoreError
+from schemas.statuses import ReplyStatus
+from tasks.judge.batch.backoff import CallFailedError
+from tasks.judge.batch.provider_batch import TOKEN_NAME, Seen, mapping, read_seen, text
+from tasks.judge.provider.client import (
+    CONNECT_TIMEOUT_S,
+    DEFAULT_BASE_URL,
+    api_key,
+    cap_size,
+    cleaned,
+    endpoint,
+    no_response,
+    secrets,
+    without_key,
+)
+from tasks.judge.provider.responses import Answer, one_line, read_answer
+from tasks.lake.atomic_files import store_error
+
+ASKED_PATH = "/v1/chat/completions"
+CALL_DEADLINE_S = 60.0
+READ_TIMEOUT_S = 60.0
+LEAST_BYTES_PER_S = 100_000
+"""A file has the time it takes at this speed, and CALL_DEADLINE_S on top."""
+MAX_RESULT_BYTES = 2 * 2**30
+"""Of a file of results, no more is read."""
+MAX_PAGES = 100
+
+_HEADERS = {"accept-encoding": "identity"}
+_TEXTS = ("detail", "text", "finish_reason", "refusal_text", "answered_model", "logprobs_json")
+
+
+class BatchClient:
+    """Calls for one judge. They raise CallFailedError, and StoreError where a download finds no room.
+
+    Made without a key where one is needed, it raises MissingKeyError.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.endpoint = endpoint(judge)
+        self._key = api_key(judge)
+        self._secrets = secrets(judge)
+        timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_replies]})
+        base_url = judge.base_url or DEFAULT_BASE_URL
+        self._openai = AsyncOpenAI(api_key=self._key or "none", base_url=base_url, http_client=transport, max_retries=0)
+        self._files = self._openai.files.with_raw_response
+        self._batches = self._openai.batches.with_raw_response
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._openai.close()
+
+    def clean(self, answer: Answer) -> Answer:
+        """The answer with the key taken out, should a provider repeat it."""
+        if not self._secrets:
+            return answer
+        texts: dict[str, Any] = {name: getattr(answer, name) for name in _TEXTS}
+        without: dict[str, Any] = {name: said and without_key(said, self._secrets) for name, said in texts.items()}
+        return replace(answer, **without)
+
+    def clean_bytes(self, content: bytes) -> bytes:
+        """The same of what no answer was made of yet."""
+        return cleaned(content, self._secrets)
+
+    async def is_offered(self) -> bool:
+        """Whether the endpoint has a Batch API. A cheap look: where it cannot be told, no."""
+        try:
+            content = await self._json(partial(self._get, "/batches", {"limit": 1}))
+        except CallFailedError:
+            return False
+        return isinstance(content.get("data"), list)
+
+    async def upload(self, path: Path, name: str, n_bytes: int) -> str:
+        """Send a file for a batch, piece by piece from the disk; returns its id."""
+        with path.open("rb") as file:
+            named = (name, file, "application/jsonl")
+            send = partial(self._files.create, file=named, purpose="batch", extra_headers=_HEADERS)
+            stored = await self._json(send, _transfer_s(n_bytes))
+        file_id = text(stored.get("id"))
+        if file_id is None:
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the file was taken, and the reply names no id"))
+        return file_id
+
+    async def find_file(self, name: str, n_bytes: int) -> str | None:
+        """The id of the whole file of this name; None where the provider has none."""
+        async for row in self._listed("/files", {"purpose": "batch", "limit": 1000}):
+            if row.get("filename") == name and row.get("bytes") == n_bytes:
+                return text(row.get("id"))
+        return None
+
+    async def create(self, file_id: str, token: str) -> Seen:
+        """Create a batch of an uploaded file. It is asked for once: see `CallFailedError.may_have_worked`."""
+        asked = {"endpoint": ASKED_PATH, "completion_window": "24h", "metadata": {TOKEN_NAME: token}}
+        create: Callable[..., Awaitable[Any]] = self._batches.create
+        return self._seen(await self._json(partial(create, input_file_id=file_id, extra_headers=_HEADERS, **asked)))
+
+    async def find(self, token: str, since_s: int) -> list[Seen]:
+        """The batches created with this token, oldest first. The newest are listed first, so that `since_s` ends the search."""
+        found = []
+        async for row in self._listed("/batches", {"limit": 100}):
+            if mapping(row.get("metadata")).get(TOKEN_NAME) == token:
+                found.append(self._seen(row))
+            created_s = row.get("created_at")
+            if isinstance(created_s, int) and created_s < since_s:
+                break
+        return sorted(found, key=lambda seen: seen.created_s)
+
+    async def look(self, provider_id: str) -> Seen:
+        """The batch as it is now."""
+        seen = self._seen(await self._json(partial(self._batches.retrieve, provider_id, extra_headers=_HEADERS)))
+        if seen.provider_id != provider_id:
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"asked for batch {provider_id}, got {seen.provider_id}"))
+        return seen
+
+    async def cancel(self, provider_id: str) -> None:
+        """Ask the provider to stop working on a batch."""
+        await self._json(partial(self._batches.cancel, provider_id, extra_headers=_HEADERS))
+
+    async def download(self, file_id: str, path: Path) -> None:
+        """Write a file of results to `path` as it comes; of a larger one, its first MAX_RESULT_BYTES."""
+        started, n_bytes = time.monotonic(), 0
+        contents = self._openai.files.with_streaming_response
+        async with self._mapped(_transfer_s(MAX_RESULT_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
+            with store_error(f"writing {path}"):
+                file = path.open("wb")
+            with file:
+                async for piece in response.iter_bytes():
+                    with store_error(f"writing {path}"):
+                        file.write(piece[: MAX_RESULT_BYTES - n_bytes])
+                    n_bytes += len(piece)
+                    if n_bytes >= MAX_RESULT_BYTES:
+                        return
+                    if time.monotonic() - started > _transfer_s(n_bytes):
+                        raise TimeoutError
+
+    async def _listed(self, path: str, query: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
+        """The rows of a list, page by page."""
+        after: str | None = None
+        for _ in range(MAX_PAGES):
+            content = await self._json(partial(self._get, path, {**query, "after": after} if after else query))
+            data = content.get("data")
+            rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+            for row in rows:
+                yield row
+            last = text(rows[-1].get("id")) if rows else None
+            if not content.get("has_more") or last is None or last == after:
+                return
+            after = last
+
+    async def _get(self, path: str, query: Mapping[str, object]) -> httpx2.Response:
+        return await self._openai.get(path, cast_to=httpx2.Response, options={"headers": _HEADERS, "params": query})
+
+    async def _json(self, call: Callable[[], Awaitable[Any]], deadline_s: float = CALL_DEADLINE_S) -> dict[str, Any]:
+        """The JSON object that is the reply to a call."""
+        async with self._mapped(deadline_s):
+            body: bytes = (await call()).content
+        try:
+            content = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            content = None
+        if not isinstance(content, dict):
+            start = self.clean_bytes(body)[:80].decode("utf-8", "replace")
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is not a JSON object: {start!r}"))
+        return content
+
+    @asynccontextmanager
+    async def _mapped(self, deadline_s: float) -> AsyncIterator[None]:
+        """Whatever the libraries raise as CallFailedError; the deadline is for the whole block."""
+        try:
+            async with asyncio.timeout(deadline_s):
+                yield
+        except StoreError:
+            raise
+        except APIStatusError as error:
+            response = error.response
+            answer = read_answer(response.status_code, response.headers, self.clean_bytes(response.content))
+            raise self._failed(answer, response.status_code) from None
+        except TimeoutError:
+            raise self._failed(Answer(ReplyStatus.TIMED_OUT, f"no whole reply within {deadline_s:.0f} s")) from None
+        except APIConnectionError as error:
+            raise self._failed(no_response(error)) from None
+        except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed call
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")) from None
+
+    def _failed(self, answer: Answer, status_code: int | None = None) -> CallFailedError:
+        said = one_line(without_key(answer.detail or "no reason given", self._secrets))
+        return CallFailedError(replace(answer, detail=said), status_code)
+
+    def _seen(self, content: Mapping[str, Any]) -> Seen:
+        seen = read_seen(content)
+        if seen is None:
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the reply is not a batch: it has no id or no status"))
+        return replace(seen, problem=one_line(without_key(seen.problem, self._secrets)))
+
+
+async def _cap_replies(response: httpx2.Response) -> None:
+    """Cap every reply but the files of results, which go to the disk."""
+    if not (response.is_success and response.request.url.path.endswith("/content")):
+        await cap_size(response)
+
+
+def _transfer_s(n_bytes: int) -> float:
+    return CALL_DEADLINE_S + n_bytes / LEAST_BYTES_PER_S

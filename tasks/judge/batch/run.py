@@ -1,0 +1,304 @@
+"""A judge asked through its provider's Batch API: what a flow calls. See docs/batch.md."""
+
+import asyncio
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge, Limits
+from schemas.errors import ProviderError
+from schemas.records import JudgeReply, PlannedPart
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.judge.batch.api import BatchClient
+from tasks.judge.batch.asks import PlannedAsks
+from tasks.judge.batch.backoff import AUTO_AT_LEAST, BatchRules, CallFailedError, Patience
+from tasks.judge.batch.collect import Collector, CostOf
+from tasks.judge.batch.results import LostHoldError, Results
+from tasks.judge.batch.state import Batch, BatchState, hold, keys_of, lines_of, open_batches, settle
+from tasks.judge.batch.state_machine import Steps
+from tasks.judge.batch.submit import Reserve, Sender
+from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.outcome import Outcome, outage
+from tasks.judge.provider.payload import check_parameters
+from tasks.judge.retries import ENDPOINT_FAILURES
+from tasks.lake.reading import Lake
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
+
+OnProgress = Callable[[str], None]
+_SLOWER = 1.5
+_WORDS = {
+    BatchState.INTENDED: "its file is on its way",
+    BatchState.UPLOADED: "its file is uploaded",
+    BatchState.CREATING: "waiting to see whether the provider has it",
+}
+
+
+@dataclass(slots=True)
+class Rounds:
+    """A judge's rounds. `tokens`: the batches met so far, in the order they are counted in."""
+
+    ledger: Ledger
+    asks: PlannedAsks
+    claims: Claims
+    sender: Sender
+    steps: Steps
+    collector: Collector
+    rules: BatchRules
+    on_progress: OnProgress | None = None
+    tokens: list[str] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sender.on_step = self._meet
+
+    async def run(self) -> None:
+        """Ask until nothing is left that asking again would mend; without `is_asking`, only collect what is at the provider."""
+        n_fruitless, before = 0, None
+        await self._register()
+        while True:
+            await self.drive()
+            if self.collector.changed is not None:
+                raise self.collector.changed
+            missing = self.missing()
+            now = (len(missing), self.collector.n_final)
+            if before is not None:
+                n_fruitless = 0 if now[0] < before[0] or now[1] > before[1] or self._halve() else n_fruitless + 1
+            if not missing or not self.steps.is_asking or n_fruitless >= self.rules.n_fruitless:
+                break
+            n_sent = await self.sender.send(missing)
+            before = now if n_sent else None
+            if not n_sent and not self.sender.n_elsewhere:
+                break
+            if not n_sent:
+                await asyncio.sleep(self.rules.poll_s)
+        self._raise_outage(is_fruitless=n_fruitless > 0)
+
+    def missing(self) -> set[str]:
+        """The requests that are to be asked: without a reply, or with a re-ask that is owed, and not left out."""
+        known = self.ledger.known(self.asks.part_of)
+        due = self.ledger.reasks_due(known)
+        return {
+            key
+            for key in self.asks.part_of
+            if (key not in known or key in due)
+            and key not in self.sender.left_out
+            and not self.collector.is_used_up(key, int(key in due))
+        }
+
+    async def drive(self) -> None:
+        """Do the next step of every open batch with requests of ours, until there is none; those others hold are waited for."""
+        n_idle, batches = 0, await self.open_batches()
+        while batches:
+            before = dict(self.told)
+            await self._step_all(batches)
+            after = await self.open_batches()
+            if _states(after) == _states(batches):
+                n_idle = 0 if self.told != before else n_idle + 1
+                wait_s = min(self.rules.poll_s * _SLOWER**n_idle, self.rules.poll_at_most_s)
+                await asyncio.sleep(wait_s * random.uniform(0.8, 1.2))  # noqa: S311 - so that processes do not look all at once
+                after = await self.open_batches()
+            batches = after
+
+    async def _step_all(self, batches: Sequence[Batch]) -> None:
+        if self.claims.is_lost:
+            self.claims.is_lost = False
+            await self._register()
+        self.tokens += [batch.token for batch in batches if batch.token not in self.tokens]
+        for batch in batches:
+            held = await self.ledger.alone(partial(hold, token=batch.token, holder_id=self.claims.owner_id))
+            self._tell(held or batch, is_ours=held is not None)
+            if held is not None:
+                with suppress(LostHoldError):
+                    await self.steps.step(held)
+                self._tell(held, is_ours=True)
+
+    async def open_batches(self) -> list[Batch]:
+        """The batches with lines of ours that are not settled."""
+        found = []
+        for batch in await self.ledger.alone(partial(open_batches, judge_model=self.collector.judge_model)):
+            keys = await self.ledger.alone(partial(keys_of, token=batch.token))
+            if any(key in self.asks.part_of for key in keys):
+                found.append(batch)
+        return found
+
+    async def _register(self) -> None:
+        """Become an owner of claims, so that others see that this process lives."""
+        await self.claims.take(sorted(self.asks.part_of)[:1])
+
+    def _halve(self) -> bool:
+        """After batches that were too much at once, smaller ones; whether there are such."""
+        if not self.steps.results.over_capacity:
+            return False
+        max_lines = max(1, min(self.steps.results.over_capacity) // 2)
+        is_smaller = max_lines < self.sender.rules.max_lines
+        self.sender.rules = replace(self.sender.rules, max_lines=min(max_lines, self.sender.rules.max_lines))
+        self.steps.results.over_capacity.clear()
+        return is_smaller
+
+    def _meet(self, batch: Batch) -> None:
+        """A new batch, at a step before its creation."""
+        if batch.token not in self.tokens:
+            self.tokens.append(batch.token)
+        self._tell(batch, is_ours=True)
+
+    def _tell(self, batch: Batch, *, is_ours: bool) -> None:
+        seen = self.steps.results.seen.get(batch.token)
+        what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else _WORDS.get(batch.state, "at the provider")
+        what = what if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
+        text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
+        if self.told.get(batch.token) != text:
+            self.told[batch.token] = text
+            if self.on_progress is not None:
+                self.on_progress(text)
+
+    def _raise_outage(self, *, is_fruitless: bool) -> None:
+        """Raise where the batches, or the endpoint, are what fails."""
+        judge, client = self.steps.client.judge, self.steps.client
+        if is_fruitless and self.steps.results.problem is not None:
+            raise ProviderError(
+                f"judge {judge.model} at {client.endpoint}: {self.steps.results.problem}. Replies already stored are kept; "
+                'mend it and run the same command again, or set mode = "online"'
+            )
+        failure, ended = self.collector.last_failure, self.collector.ended
+        if failure is not None and ended and set(ended.values()) <= ENDPOINT_FAILURES:
+            raise outage(judge, client.endpoint, failure.status, failure.detail)
+
+
+def _states(batches: Sequence[Batch]) -> list[tuple[str, BatchState]]:
+    return [(batch.token, batch.state) for batch in batches]
+
+
+STOP_POLL_S = 0.1
+RULES = BatchRules()
+
+
+def is_by_batch(judge: Judge, n_to_ask: int, *, at_least: int = AUTO_AT_LEAST) -> bool:
+    """Whether this many requests go through the Batch API: as the judge's mode says, and for auto as the endpoint does.
+
+    For auto there must be `at_least` so many, and the endpoint is asked whether it offers one. Raises MissingKeyError.
+    """
+    if judge.mode != "auto":
+        return judge.mode == "batch"
+    return n_to_ask >= at_least and asyncio.run(_is_offered(judge))
+
+
+def is_under_way(judge_model: str, ledger_url: str) -> bool:
+    """Whether requests to this judge are with a Batch API, whoever handed them over."""
+    with Ledger(ledger_url) as ledger:
+        return bool(ledger.read(partial(open_batches, judge_model=judge_model)))
+
+
+def judge_by_batch(
+    lake: Lake,
+    dataset_id: str,
+    parts: Sequence[PlannedPart],
+    plan_id: str,
+    rubrics: Mapping[str, Rubric],
+    judge: Judge,
+    limits: Limits,
+    ledger_url: str,
+    *,
+    cost_of: CostOf | None = None,
+    reserve: Reserve | None = None,
+    on_reply: Callable[[JudgeReply], None] | None = None,
+    on_progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
+    rules: BatchRules = RULES,
+    is_asking: bool = True,
+) -> Outcome:
+    """Ask what the ledger lacks of these parts' requests, all of one judge; without `is_asking`, only fetch what is under way.
+
+    `stop` leaves batches at the provider (`Outcome.n_in_flight`); the same call again collects them. `on_reply` and `on_progress`
+    are called in the calling thread. Raises MissingKeyError, InputError, ProviderError, StoreError.
+    """
+    check_parameters(judge.parameters)
+    with Ledger(ledger_url) as ledger:
+        asks = PlannedAsks(lake, dataset_id, plan_id, parts, rubrics)
+        n_in_flight, n_done = _n_in_flight(ledger, asks, judge.model), len(_done(ledger, asks))
+        if not n_in_flight and not (is_asking and n_done < len(asks.part_of)):
+            return Outcome(n_requests=len(asks.part_of), n_cached=n_done)
+
+        async def work() -> Outcome:
+            client = BatchClient(judge)
+            answering, most = AnsweringModel(ledger, plan_id, judge), limits.attempts_per_request
+            collector = Collector(ledger, asks, judge.model, answering, most, client.clean, client.clean_bytes, cost_of, on_reply)
+            folder, claims, patience = lake.root / "staging", Claims(ledger), Patience(rules)
+            results = Results(ledger, client, collector, patience, folder)
+            steps = Steps(ledger, client, results, rules, patience, is_asking)
+            sender = Sender(ledger, asks, claims, steps, folder, rules, reserve)
+            rounds = Rounds(ledger, asks, claims, sender, steps, collector, rules, on_progress)
+            is_stopped = await _until_stopped(rounds, stop)
+            return _outcome(ledger, rounds, judge.model, is_stopped=is_stopped)
+
+        return asyncio.run(work())
+
+
+async def _until_stopped(rounds: Rounds, stop: threading.Event | None) -> bool:
+    """Run the rounds; True where `stop` ended them. What is durable by then is all that is needed to go on."""
+    client, beside = rounds.steps.client, asyncio.create_task(rounds.claims.renew())
+    work = asyncio.create_task(rounds.run())
+    try:
+        while not work.done() and not (stop is not None and stop.is_set()):
+            await asyncio.wait({work}, timeout=STOP_POLL_S)
+        is_stopped = not work.done()
+        if is_stopped:
+            work.cancel()
+            await asyncio.wait({work})
+        if not work.cancelled():
+            work.result()
+    except CallFailedError as error:
+        raise outage(client.judge, client.endpoint, error.answer.status, error.answer.detail) from error
+    else:
+        return is_stopped
+    finally:
+        beside.cancel()
+        await rounds.collector.finish()
+        await rounds.claims.release()
+        await client.close()
+
+
+async def _is_offered(judge: Judge) -> bool:
+    client = BatchClient(judge)
+    try:
+        return await client.is_offered()
+    finally:
+        await client.close()
+
+
+def _done(ledger: Ledger, asks: PlannedAsks) -> set[str]:
+    """The requests that need nothing more."""
+    known = ledger.known(asks.part_of)
+    return known - ledger.reasks_due(known)
+
+
+def _n_in_flight(ledger: Ledger, asks: PlannedAsks, judge_model: str) -> int:
+    """Requests of ours that are in a batch and have no reply yet. Lines whose reply a killed run stored are let go."""
+    n_in_flight = 0
+    for batch in ledger.read(partial(open_batches, judge_model=judge_model)):
+        lines = ledger.read(partial(lines_of, token=batch.token))
+        ours = [line for line in lines if line.request_key in asks.part_of]
+        stored = [line.request_key for line in ours if line.is_stored]
+        n_in_flight += len(ours) - len(stored)
+        if stored:
+            ledger.alone_now(partial(settle, token=batch.token, keys=stored))
+    return n_in_flight
+
+
+def _outcome(ledger: Ledger, rounds: Rounds, judge_model: str, *, is_stopped: bool) -> Outcome:
+    """The counts of a run. What other processes bought meanwhile counts as cached."""
+    outcome, ended, done = rounds.collector.outcome, rounds.collector.ended, _done(ledger, rounds.asks)
+    outcome.n_requests = len(rounds.asks.part_of)
+    outcome.n_asked = rounds.sender.n_sent
+    outcome.n_by_status = Counter(status.value for status in ended.values())
+    outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(rounds.sender.left_out))
+    outcome.n_answered = outcome.n_by_status[ReplyStatus.ANSWERED.value]
+    outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())
+    outcome.n_in_flight = _n_in_flight(ledger, rounds.asks, judge_model)
+    outcome.is_stopped = is_stopped
+    return outcome

@@ -1,0 +1,230 @@
+"""Short transactions on the tables of batches, each run by `Ledger.alone` or in a read. No network, no files.
+
+Whoever does a batch's next step holds it; a holder that is gone is replaced.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.engine import Connection
+
+from schemas.statuses import ReplyStatus
+from tasks.ledger.process_identity import Process, is_dead
+from tasks.ledger.tables import ATTEMPTS, CLAIMS, METADATA, OWNERS, REPLIES, now_us
+
+
+class BatchState(StrEnum):
+    """How far a batch has come; each is durable before the step behind it begins."""
+
+    INTENDED = "intended"  # its file may be on its way to the provider
+    UPLOADED = "uploaded"  # the provider has the file
+    CREATING = "creating"  # the provider may have the batch
+    LIVE = "live"  # the provider has the batch
+    ENDED = "ended"  # every line is settled
+
+
+BATCHES = Table(
+    "batches",
+    METADATA,
+    Column("token", String(32), primary_key=True),  # names the file and the batch at the provider
+    Column("endpoint", String, nullable=False),
+    Column("api_key_env", String, nullable=False),
+    Column("judge_model", String, nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("n_lines", Integer, nullable=False),
+    Column("n_bytes", BigInteger, nullable=False),
+    Column("file_id", String),
+    Column("provider_id", String),
+    Column("holder_id", String(32)),  # of OWNERS: the process that does the next step
+    Column("intended_at_us", BigInteger, nullable=False),
+    Column("create_sent_at_us", BigInteger),
+    Column("ended_at_us", BigInteger),
+    Column("detail", LargeBinary),  # what the provider said last of the batch as a whole
+)
+
+BATCH_LINES = Table(
+    "batch_lines",
+    METADATA,
+    Column("token", String(32), primary_key=True),
+    Column("request_key", String(64), primary_key=True),
+    Column("ask_index", Integer, nullable=False),
+    Column("attempt_id", String(32), nullable=False),
+    Index("batch_lines_by_request", "request_key"),
+    sqlite_with_rowid=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A row of `batches`, less when it ended and why. Moments are microseconds since 1970 UTC."""
+
+    token: str
+    endpoint: str
+    api_key_env: str
+    judge_model: str
+    state: BatchState
+    n_lines: int
+    n_bytes: int
+    file_id: str | None = None
+    provider_id: str | None = None
+    holder_id: str | None = None
+    intended_at_us: int = 0
+    create_sent_at_us: int | None = None
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file at the provider."""
+        return f"salon-{self.token}.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a batch that is not settled. `n_attempts`: of this ask that were sent, this one included."""
+
+    request_key: str
+    ask_index: int
+    attempt_id: str
+    n_attempts: int
+    is_stored: bool  # its reply is in the ledger
+
+    @property
+    def custom_id(self) -> str:
+        """The line's name in the files."""
+        return custom_id(self.request_key, self.ask_index)
+
+
+def custom_id(request_key: str, ask_index: int) -> str:
+    """The name of an ask in the files of a batch."""
+    return f"{request_key}-{ask_index}"
+
+
+_NEVER_US = 2**62
+_KEYS_PER_STATEMENT = 500
+_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+_CLAIMED = (CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
+_COLUMNS = tuple(BATCHES.c[field.name] for field in fields(Batch))
+
+
+class ClaimsLostError(Exception):
+    """The process was thought dead, and others may be asking what it had claimed."""
+
+
+def declare(connection: Connection, batch: Batch, asks: Mapping[str, int]) -> None:
+    """Store a batch that is about to be uploaded, with an attempt for each line; its claims pass over from the holder.
+
+    `asks` gives the ask index by request key. Raises ClaimsLostError, which undoes it all, where a claim is the holder's no more.
+    """
+    moment_us = now_us(connection)
+    n_claimed = 0
+    for keys in _chunks(asks):
+        moved = update(CLAIMS).where(*_CLAIMED).values(owner_id=batch.token)
+        n_claimed += connection.execute(moved, {"keys": keys, "owner": batch.holder_id}).rowcount
+    if n_claimed < len(asks):
+        raise ClaimsLostError
+    owner = {"owner_id": batch.token, "host": None, "pid": 0, "process_started": "", "expires_at_us": _NEVER_US}
+    connection.execute(insert(OWNERS), [owner])
+    row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
+    connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
+    ids = {key: f"{moment_us * 1000:016x}{random.getrandbits(64):016x}" for key in asks}
+    attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
+    lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in asks.items()]
+    connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
+    connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
+
+
+def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
+    """The judge's batches with lines that are not settled, oldest first."""
+    found = select(*_COLUMNS).where(BATCHES.c.state != BatchState.ENDED.value, BATCHES.c.judge_model == judge_model)
+    return [_batch(row) for row in connection.execute(found.order_by(BATCHES.c.intended_at_us, BATCHES.c.token)).mappings()]
+
+
+def batch_of(connection: Connection, token: str) -> Batch | None:
+    """The batch as it stands now."""
+    row = connection.execute(select(*_COLUMNS).where(BATCHES.c.token == token)).mappings().first()
+    return None if row is None else _batch(row)
+
+
+def keys_of(connection: Connection, token: str) -> list[str]:
+    """The request keys of a batch's lines that are not settled."""
+    return list(connection.execute(select(BATCH_LINES.c.request_key).where(BATCH_LINES.c.token == token)).scalars())
+
+
+def lines_of(connection: Connection, token: str) -> list[Line]:
+    """The lines of a batch that are not settled."""
+    ask = (ATTEMPTS.c.request_key == BATCH_LINES.c.request_key) & (ATTEMPTS.c.ask_index == BATCH_LINES.c.ask_index)
+    # An attempt that ended as not_asked stood in a queue: nobody worked on it.
+    was_sent = ATTEMPTS.c.status.is_(None) | (ATTEMPTS.c.status != ReplyStatus.NOT_ASKED.value)
+    n_sent = select(func.count()).select_from(ATTEMPTS).where(ask, was_sent).scalar_subquery()
+    stored = (REPLIES.c.request_key == BATCH_LINES.c.request_key) & (REPLIES.c.ask_index == BATCH_LINES.c.ask_index)
+    line = (BATCH_LINES.c.request_key, BATCH_LINES.c.ask_index, BATCH_LINES.c.attempt_id)
+    found = select(*line, n_sent, REPLIES.c.status).outerjoin(REPLIES, stored).where(BATCH_LINES.c.token == token)
+    return [
+        Line(key, index, attempt_id, n, status is not None) for key, index, attempt_id, n, status in connection.execute(found)
+    ]
+
+
+def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
+    """Become the one that does the batch's next step; None where a living process is about it, or the batch has ended."""
+    holder = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+    joined = select(*_COLUMNS, *holder).outerjoin(OWNERS, OWNERS.c.owner_id == BATCHES.c.holder_id)
+    row = connection.execute(joined.where(BATCHES.c.token == token, BATCHES.c.state != BatchState.ENDED.value)).mappings().first()
+    if row is None:
+        return None
+    before, process = row["holder_id"], Process(row["host"], row["pid"], row["process_started"])
+    is_gone = row["expires_at_us"] is None or row["expires_at_us"] < now_us(connection) or is_dead(process)
+    if before not in (None, holder_id) and not is_gone:
+        return None
+    if before not in (None, holder_id):  # what it had claimed and not handed over is free
+        connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id == before))
+        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == before))
+    was = BATCHES.c.holder_id.is_(None) if before is None else BATCHES.c.holder_id == before
+    taken = update(BATCHES).where(BATCHES.c.token == token, was).values(holder_id=holder_id)
+    return _batch({**row, "holder_id": holder_id}) if connection.execute(taken).rowcount == 1 else None
+
+
+def change(connection: Connection, token: str, holder_id: str, values: Mapping[str, Any]) -> bool:
+    """Change a batch's row; False where another process holds it by now."""
+    held = (BATCHES.c.token == token, BATCHES.c.holder_id == holder_id)
+    return connection.execute(update(BATCHES).where(*held).values(**values)).rowcount == 1
+
+
+def settle(connection: Connection, token: str, keys: Collection[str]) -> None:
+    """Let go of lines whose attempts have ended. With its last line the batch ends."""
+    for chunk in _chunks(keys):
+        lines = delete(BATCH_LINES).where(BATCH_LINES.c.token == token, BATCH_LINES.c.request_key.in_(_KEYS))
+        connection.execute(lines, {"keys": chunk})
+        connection.execute(delete(CLAIMS).where(*_CLAIMED), {"keys": chunk, "owner": token})
+    if connection.execute(select(BATCH_LINES.c.token).where(BATCH_LINES.c.token == token).limit(1)).first() is None:
+        values = {"state": BatchState.ENDED.value, "ended_at_us": now_us(connection)}
+        connection.execute(update(BATCHES).where(BATCHES.c.token == token).values(**values))
+        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == token))
+
+
+def _batch(row: Mapping[Any, Any]) -> Batch:
+    return Batch(
+        **{field.name: row[field.name] for field in fields(Batch) if field.name != "state"}, state=BatchState(row["state"])
+    )
+
+
+def _chunks(keys: Iterable[str]) -> Iterable[list[str]]:
+    listed = sorted(keys)
+    return (listed[start : start + _KEYS_PER_STATEMENT] for start in range(0, len(listed), _KEYS_PER_STATEMENT))

@@ -1,0 +1,1 @@
+"""What asking costs: prices, tokens, the budget of a run, attempts, forecasts."""

@@ -1,0 +1,141 @@
+"""What a request will cost and what an answer did cost: tokens estimated, corrected by earlier replies, and at most billed.
+
+Prices are prices.py, pictures tokens.py, texts tokens.py, earlier replies observed_usage.py. Who may spend is budget.py.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+
+import orjson
+
+from schemas.benchmark import Judge
+from schemas.statuses import ReplyStatus
+from tasks.judge.budget.observed_usage import Observed
+from tasks.judge.budget.prices import price_of
+from tasks.judge.budget.tokens import image_tokens, n_text_tokens, n_text_tokens_most
+from tasks.judge.provider.responses import Answer
+
+TOKENS_PER_MESSAGE = 3
+"""And once more for the start of the answer: OpenAI's cookbook, "How to count tokens with tiktoken"."""
+TOKENS_PER_MESSAGE_MOST = 16
+_SIZE_UNKNOWN_PX = 2048
+
+MAY_BE_BILLED = frozenset({ReplyStatus.TIMED_OUT, ReplyStatus.UNREACHABLE, ReplyStatus.BAD_RESPONSE})
+"""Attempts that ended without an answer after they were sent: nobody knows whether they were billed, so the worst is assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Tokens and USD of one attempt: as expected, and at most. USD are None where no price, or no bound, is known."""
+
+    n_input_estimated: int  # before correction by earlier replies
+    n_input_bound: int  # the same
+    n_input_tokens: int
+    n_input_tokens_most: int
+    n_output_tokens: int
+    n_output_tokens_most: int | None  # None: neither the parameters nor the price data bound a reply
+    expected_usd: float | None
+    worst_usd: float | None
+
+
+class Costs:
+    """The costs of one rubric and judge. `added_text`: what each request holds beside its messages, such as a JSON schema.
+
+    `observed` is what the ledger knew at the start; `seen` grows with the replies counted here, and with it the bound.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        n_output_tokens_declared: int,
+        observed: Observed | None = None,
+        *,
+        added_text: str = "",
+        is_batch: bool = False,
+    ) -> None:
+        self.price = price_of(judge)
+        self.is_batch = is_batch
+        self.n_output_tokens_most = output_bound(judge)
+        self.seen = Observed()
+        known = observed or Observed()
+        self._input_ratio = known.input_ratio
+        self._bound_ratio = known.bound_ratio
+        self._cached_share = known.cached_share
+        expected = known.n_output_tokens(n_output_tokens_declared)
+        self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
+        self._n_added = n_text_tokens(added_text)
+        self._n_added_most = n_text_tokens_most([added_text])
+        self._image = self.price.image if self.price else None
+
+    def estimate(
+        self, messages_json: str, image_sha256: str | None = None, width_px: int | None = None, height_px: int | None = None
+    ) -> Estimate:
+        """The estimate of a planned request, from its canonical messages and the size of its picture."""
+        counted = messages_json if image_sha256 is None else messages_json.replace(image_sha256, "")
+        n_tokens, n_most, n_images = _message_tokens(counted)
+        if n_images:
+            size_px = (width_px or _SIZE_UNKNOWN_PX, height_px or _SIZE_UNKNOWN_PX)
+            n_image, n_image_most = image_tokens(self._image, *size_px)
+            n_tokens, n_most = n_tokens + n_images * n_image, n_most + n_images * n_image_most
+        estimated, bound = round(n_tokens + self._n_added), n_most + self._n_added_most
+        n_input, n_input_most = round(estimated * self._input_ratio), ceil(bound * self._bound_ratio)
+        n_output, n_output_most = self.n_output_tokens, self.n_output_tokens_most
+        expected_usd = worst_usd = None
+        if self.price is not None:
+            expected_usd = self.price.usd(n_input, n_input * self._cached_share, n_output, is_batch=self.is_batch)
+            if n_output_most is not None:
+                worst_usd = self.price.usd(n_input_most, 0, n_output_most, is_batch=self.is_batch)
+        return Estimate(estimated, bound, n_input, n_input_most, n_output, n_output_most, expected_usd, worst_usd)
+
+    def cost_usd(self, answer: Answer) -> float | None:
+        """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""
+        if self.price is None or answer.n_input_tokens is None or answer.n_output_tokens is None:
+            return None
+        n_cached = min(answer.n_cached_tokens or 0, answer.n_input_tokens)
+        return self.price.usd(answer.n_input_tokens, n_cached, answer.n_output_tokens, is_batch=self.is_batch)
+
+    def charged_usd(self, estimate: Estimate, answer: Answer) -> float:
+        """What the budget is charged: the reported cost, the worst case where it may have been billed unseen, else nothing."""
+        cost = self.cost_usd(answer)
+        if cost is not None:
+            return cost
+        is_completion = answer.status == ReplyStatus.ANSWERED or answer.finish_reason is not None
+        is_unknown = answer.status in MAY_BE_BILLED and answer.is_sent
+        return (estimate.worst_usd or 0.0) if is_completion or is_unknown else 0.0
+
+    def observe(self, estimate: Estimate, answer: Answer) -> None:
+        """Count what an answer reports; one above its bound raises the bound of all that follow."""
+        reported = (answer.n_input_tokens, answer.n_cached_tokens, answer.n_output_tokens)
+        self.seen.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
+        self._bound_ratio = max(self._bound_ratio, self.seen.bound_ratio)
+
+
+def output_bound(judge: Judge) -> int | None:
+    """The longest reply, in tokens: as the parameters say, else the model's own limit; None where neither is known."""
+    price = price_of(judge)
+    return stated_output_bound(judge) or (price.max_output_tokens if price else None)
+
+
+def stated_output_bound(judge: Judge) -> int | None:
+    """The longest reply the judge's parameters allow; None where they do not say. Limits of tokens a minute count it."""
+    said = [judge.parameters.get(name) for name in ("max_completion_tokens", "max_tokens")]
+    return max((value for value in said if isinstance(value, int) and not isinstance(value, bool)), default=None)
+
+
+@lru_cache(maxsize=512)
+def _message_tokens(messages_json: str) -> tuple[float, int, int]:
+    """(tokens, the most they can be, pictures) of messages. Many pictures share a prompt: the caller cuts their digests out."""
+    messages = orjson.loads(messages_json)
+    texts: list[str] = []
+    n_images = 0
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, str):
+            texts.append(content)
+        else:
+            texts += [part["text"] for part in content if part["type"] == "text"]
+            n_images += sum(part["type"] == "image" for part in content)
+    n_messages = len(messages)
+    n_tokens = sum(map(n_text_tokens, texts)) + TOKENS_PER_MESSAGE * (n_messages + 1)
+    return n_tokens, n_text_tokens_most(texts) + TOKENS_PER_MESSAGE_MOST * (n_messages + 1), n_images

@@ -1,0 +1,118 @@
+"""What a plan will cost under one rubric and judge: sums over its requests, part by part. The plan's whole is in flows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from schemas.benchmark import Judge
+from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.budget.observed_usage import Observed
+from tasks.judge.budget.prices import ModelPrice, price_of
+
+FORECAST_COLUMNS = ["request_key", "messages_json", "image_sha256"]
+"""The columns of `requests` a forecast reads."""
+SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
+"""The columns of `samples` it reads."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over the requests of one rubric and judge, before any correction."""
+
+    judge: Judge
+    n_output_declared: int
+    n_requests: int = 0
+    n_cached: int = 0
+    n_input: int = 0  # estimated tokens of what is to be asked
+    n_input_bound: int = 0
+    n_input_cached: int = 0  # of what is stored already
+    replied: Observed = field(default_factory=Observed)
+
+    def add(self, requests: pl.DataFrame, samples: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
+        """Count one part: its requests, the sizes of its pictures, the keys that have a reply, and (if wanted) those replies."""
+        costs = Costs(self.judge, self.n_output_declared)
+        sizes = {digest: (width, height) for digest, width, height in samples.select(SIZE_COLUMNS).iter_rows()}
+        cached: dict[str, Estimate] = {}
+        for key, messages_json, digest in requests.select(FORECAST_COLUMNS).iter_rows():
+            self.n_requests += 1
+            self.n_cached += key in known
+            if messages_json is None:
+                continue
+            estimate = costs.estimate(messages_json, digest, *sizes.get(digest, (None, None)))
+            if key in known:
+                self.n_input_cached += estimate.n_input_estimated
+                cached[key] = estimate
+            else:
+                self.n_input += estimate.n_input_estimated
+                self.n_input_bound += estimate.n_input_bound
+        if replies is not None:
+            self._add_replies(replies, cached)
+
+    def _add_replies(self, replies: pl.DataFrame, estimates: Mapping[str, Estimate]) -> None:
+        columns = ["request_key", "n_input_tokens", "n_cached_tokens", "n_output_tokens"]
+        for key, *reported in replies.select(columns).iter_rows():
+            estimate = estimates.get(key)
+            if estimate is not None:
+                self.replied.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Tokens and USD of what is still to be asked of one judge by one rubric; USD are None where no price is known."""
+
+    price: ModelPrice | None
+    observed: Observed
+    n_requests: int
+    n_cached: int
+    n_to_ask: int
+    n_input_tokens: int
+    n_output_tokens: int
+    n_limited_tokens: int  # what a limit of tokens a minute counts: the input, and the longest replies where they are stated
+    online_usd: float | None
+    batch_usd: float | None
+    worst_usd: float | None  # online, each request asked once; None also where nothing bounds a reply
+    saved_usd: float | None  # what the stored replies would cost online
+
+    def minutes(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> float | None:
+        """Minutes the asking takes at these limits, the slower one; None where none is known."""
+        by_requests = self.n_to_ask / requests_per_minute if requests_per_minute else None
+        by_tokens = self.n_limited_tokens / tokens_per_minute if tokens_per_minute else None
+        return max((minutes for minutes in (by_requests, by_tokens) if minutes is not None), default=None)
+
+
+def forecast(tally: Tally, stored: Observed | None) -> Forecast:
+    """The forecast from a part-by-part tally, corrected by what the ledger knows of this rubric and judge."""
+    observed = stored or tally.replied
+    judge, price = tally.judge, price_of(tally.judge)
+    n_to_ask = 0 if judge.recorded else tally.n_requests - tally.n_cached
+    bound, stated = output_bound(judge), stated_output_bound(judge)
+    n_output_each = observed.n_output_tokens(tally.n_output_declared)
+    n_output_each = min(n_output_each, bound or n_output_each)
+    n_input = tally.n_input * observed.input_ratio if n_to_ask else 0.0
+    n_output = n_to_ask * n_output_each
+
+    def usd(n_in: float, n_out: float, *, is_batch: bool = False) -> float | None:
+        return price.usd(n_in, n_in * observed.cached_share, n_out, is_batch=is_batch) if price else None
+
+    n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
+    return Forecast(
+        price=price,
+        observed=observed,
+        n_requests=tally.n_requests,
+        n_cached=tally.n_cached,
+        n_to_ask=n_to_ask,
+        n_input_tokens=round(n_input),
+        n_output_tokens=round(n_output),
+        n_limited_tokens=round(n_input + n_to_ask * (stated or n_output_each)),
+        online_usd=usd(n_input, n_output),
+        batch_usd=usd(n_input, n_output, is_batch=True),
+        worst_usd=price.usd(n_bound, 0, n_to_ask * bound) if price and bound is not None else None,
+        saved_usd=usd(tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
+    )
+
+
+def total_usd(values: Iterable[float | None]) -> float | None:
+    """The sum; None where one is not known."""
+    listed = list(values)
+    return None if any(value is None for value in listed) else sum(value for value in listed if value is not None)

@@ -1,1 +1,0 @@
-"""What asking costs: tokens, prices, a run's budget. What is asked is tasks/judge/plan.py."""

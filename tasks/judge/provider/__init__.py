@@ -1,0 +1,1 @@
+"""The provider: payload, client, responses. What is asked and when is decided above."""

@@ -1,0 +1,144 @@
+"""How many requests are in flight at once: up by a little while all goes well, down by a share when the provider is overrun.
+
+Requests a minute are limiter.py's; this is for what no header tells: a provider that slows down, or counts connections.
+"""
+
+import asyncio
+import math
+from collections import deque
+
+from schemas.statuses import ReplyStatus
+
+START = 16
+LEAST_ROUND = 8
+STEP = 8
+"""A good round adds one, or an eighth: at hundreds in flight, one a round would take an hour to make up for a single 429."""
+DOWN_ON_429 = 0.7
+DOWN_ON_LATENCY = 0.7
+SLOWER = 2.0
+"""A round whose median latency is so many times the usual one says that more in flight only wait for one another."""
+HELPED = 0.8
+"""With half as many in flight the median must fall to this share; else the provider is slow for reasons of its own."""
+LEAST_USUAL_S = 0.5
+"""Under this a latency is mostly our own machine's, and doubling it is nothing to react to."""
+TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIMED_OUT})
+"""Outcomes whose latency says how busy the provider is; errors come back at once."""
+
+
+class AdaptiveConcurrency:
+    """At most `maximum` in flight, and as many as the provider bears. For the callers of one event loop.
+
+    A round is as many replies as were allowed in flight when it began. A good one in which all places were taken doubles
+    what is allowed until the provider first objects, and adds a little from then on; a 429 and a slow round multiply it by
+    0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989. Latency as the signal: Brakmo and Peterson 1995.)
+    """
+
+    def __init__(self, maximum: int, start: int = START) -> None:
+        self.maximum = maximum
+        self.allowed = min(start, maximum)
+        self.n_in_flight = 0
+        self._waiting: deque[tuple[asyncio.Future[bool], asyncio.Event]] = deque()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._is_ramping = True
+        self._latencies_s: list[float] = []
+        self._usual_s = math.inf  # the lowest median of a round
+        self._slow_s, self._n_slow = math.inf, 0  # the median of the first of so many slow rounds in a row
+        self._n_round, self._peak = max(LEAST_ROUND, self.allowed), 0
+        # Replies to come of requests that were in flight at the last decrease, which say nothing new, or at the last growth:
+        # their latency belongs to neither round.
+        self._n_old = self._n_mixed = 0
+
+    async def acquire(self, stopping: asyncio.Event) -> bool:
+        """Wait for a place. False, and no place, where `stopping` was set first."""
+        if stopping.is_set():
+            return False
+        if self.n_in_flight < self.allowed and not self._waiting:
+            self._enter()
+            return True
+        may_go: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((may_go, stopping))
+        self._sweep_later()
+        try:
+            return await may_go
+        except asyncio.CancelledError:
+            if may_go.done() and not may_go.cancelled() and may_go.result():
+                self._leave()
+            raise
+
+    def release(self, latency_s: float | None, status: ReplyStatus) -> None:
+        """Give the place back and say how it went. `latency_s` None: nothing was sent, nothing is learned."""
+        if self._n_old > 0:
+            self._n_old -= 1
+        elif status == ReplyStatus.RATE_LIMITED:
+            self._decrease(DOWN_ON_429)
+        elif self._n_mixed > 0:
+            self._n_mixed -= 1
+        elif latency_s is not None and status in TELLING:
+            self._count(latency_s)
+        self._leave()
+
+    def _count(self, latency_s: float) -> None:
+        self._latencies_s.append(latency_s)
+        if len(self._latencies_s) < self._n_round:
+            return
+        median_s = sorted(self._latencies_s)[len(self._latencies_s) // 2]
+        if self._is_slow(median_s):
+            self._decrease(DOWN_ON_LATENCY)
+            return
+        if self._peak >= self.allowed:
+            more = self.allowed if self._is_ramping else max(1, self.allowed // STEP)
+            self.allowed = min(self.maximum, self.allowed + more)
+            self._n_mixed = self.n_in_flight - 1
+        self._begin_round()
+
+    def _is_slow(self, median_s: float) -> bool:
+        """Whether a round was slow because of what we have in flight. Learns what is usual."""
+        if self._n_slow == 2:
+            self._usual_s = median_s if median_s > self._slow_s * HELPED else self._usual_s
+            self._n_slow = 0
+        self._usual_s = min(self._usual_s, median_s)
+        if median_s <= SLOWER * max(self._usual_s, LEAST_USUAL_S):
+            self._n_slow = 0
+            return False
+        self._slow_s = median_s if self._n_slow == 0 else self._slow_s
+        self._n_slow += 1
+        return True
+
+    def _decrease(self, factor: float) -> None:
+        self.allowed = max(1, int(self.allowed * factor))
+        self._is_ramping = False
+        self._n_old = self.n_in_flight - 1
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._latencies_s.clear()
+        self._n_round, self._peak = max(LEAST_ROUND, self.allowed), self.n_in_flight
+
+    def _enter(self) -> None:
+        self.n_in_flight += 1
+        self._peak = max(self._peak, self.n_in_flight)
+
+    def _leave(self) -> None:
+        self.n_in_flight -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self.n_in_flight < self.allowed:
+            may_go, stopping = self._waiting.popleft()
+            if not may_go.done():
+                if not stopping.is_set():
+                    self._enter()
+                may_go.set_result(not stopping.is_set())
+
+    def _sweep_later(self) -> None:
+        if self._sweep is None:
+            self._sweep = asyncio.get_running_loop().call_later(0.1, self._let_go_of_stopped)
+
+    def _let_go_of_stopped(self) -> None:
+        self._sweep = None
+        for may_go, stopping in self._waiting:
+            if stopping.is_set() and not may_go.done():
+                may_go.set_result(False)
+        self._waiting = deque(waiter for waiter in self._waiting if not waiter[0].done())
+        if self._waiting:
+            self._sweep_later()

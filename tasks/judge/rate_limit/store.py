@@ -1,0 +1,157 @@
+"""The allowances in the ledger: one row a key, read, used and written back in one short transaction. Works out nothing itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlalchemy import BigInteger, Column, String, Table, select, update
+from sqlalchemy.engine import Connection, RowMapping
+
+from tasks.judge.rate_limit.gcra import (
+    HORIZON_US,
+    TENTATIVE_HORIZON_US,
+    TENTATIVE_PER_MINUTE,
+    YIELDING_HORIZON_US,
+    Limit,
+    Pace,
+    Slot,
+    grant,
+)
+from tasks.judge.rate_limit.headers import Heard
+from tasks.ledger.pipelining import later
+from tasks.ledger.tables import METADATA, insert_where_absent, now_us
+
+Clock: TypeAlias = Callable[[Connection], int]
+LONGEST_PAUSE_US = 300 * 1_000_000
+"""No pause is kept longer, whatever a provider asks for or a clock that was set back makes of it."""
+
+ALLOWANCES = Table(
+    "allowances",
+    METADATA,
+    Column("allowance_id", String(64), primary_key=True),
+    Column("paused_until_us", BigInteger, nullable=False),
+    Column("requests_per_minute", BigInteger),
+    Column("requests_burst", BigInteger),
+    Column("requests_heard_us", BigInteger),
+    Column("requests_used_until_us", BigInteger, nullable=False),
+    Column("tokens_per_minute", BigInteger),
+    Column("tokens_burst", BigInteger),
+    Column("tokens_heard_us", BigInteger),
+    Column("tokens_used_until_us", BigInteger, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a holder tells and asks for. `sizes`: tokens of those that wait; `ahead`: of those expected; `owed`: see settle."""
+
+    sizes: tuple[int, ...] = ()
+    ahead: tuple[int, ...] = ()
+    n_owed_tokens: int = 0
+    has_heard: bool = False
+    requests: Heard | None = None
+    tokens: Heard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a holder is told: the database's time, the pause, the limits, and the requests it may send.
+
+    `rates`: requests and tokens a minute it is paced at. `is_open`: there is no limit, nothing need be granted.
+    """
+
+    now_us: int
+    paused_until_us: int
+    limits: tuple[Limit, Limit]
+    rates: tuple[int | None, int | None]
+    is_open: bool
+    slots: tuple[Slot, ...]
+    next_us: int  # when asking again may bring more
+
+
+def exchange(
+    connection: Connection,
+    allowance_id: str,
+    given: tuple[int | None, int | None],
+    report: Report,
+    clock: Clock = now_us,
+    *,
+    gives_way: bool = False,
+) -> Lease:
+    """Take over what a holder heard and owes, and grant it what may be sent. To be run as the ledger's only writer.
+
+    One that gives way is granted only what nobody else waits for.
+    """
+    row = _row(connection, allowance_id)
+    now = clock(connection)
+    paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
+    limits = [_limit(row, "requests"), _limit(row, "tokens")]
+    if report.has_heard:
+        limits = [limit.after(heard, now) for limit, heard in zip(limits, (report.requests, report.tokens), strict=True)]
+    is_unheard = given[0] is None and limits[0].heard_us is None
+    requests = limits[0].pace(TENTATIVE_PER_MINUTE if is_unheard else given[0], now)
+    tokens = limits[1].pace(given[1], now)
+    if tokens is not None and report.n_owed_tokens:
+        tokens.settle(report.n_owed_tokens, now)
+    is_open = requests is None and tokens is None
+    slots: list[Slot] = []
+    next_us = paused_us
+    if not is_open and paused_us <= now:
+        horizon_us = TENTATIVE_HORIZON_US if is_unheard else HORIZON_US
+        horizon_us = min(horizon_us, YIELDING_HORIZON_US) if gives_way else horizon_us
+        slots, next_us = grant(requests, tokens, now, report.sizes, report.ahead, horizon_us)
+    _write(connection, allowance_id, row, limits, (requests, tokens))
+    rates = (requests.per_minute if requests else None, tokens.per_minute if tokens else None)
+    return Lease(now, paused_us, (limits[0], limits[1]), rates, is_open, tuple(slots), next_us)
+
+
+def look(connection: Connection, allowance_id: str, given: tuple[int | None, int | None], clock: Clock = now_us) -> Lease | None:
+    """What a key without limits is told, who need not be alone for it; None where a limit is known, or none was heard of yet."""
+    row = connection.execute(select(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id)).mappings().first()
+    if row is None:
+        return None
+    requests, tokens = _limit(row, "requests"), _limit(row, "tokens")
+    if requests.heard_us is None or any(rate is not None for rate in (*given, requests.per_minute, tokens.per_minute)):
+        return None
+    now = clock(connection)
+    paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
+    return Lease(now, paused_us, (requests, tokens), (None, None), is_open=True, slots=(), next_us=paused_us)
+
+
+def pause(connection: Connection, allowance_id: str, seconds: float, clock: Clock = now_us) -> None:
+    """Nobody sends before these seconds are over; a longer pause stays."""
+    row = _row(connection, allowance_id)
+    now = clock(connection)
+    until_us = now + min(int(seconds * 1_000_000), LONGEST_PAUSE_US)
+    if until_us > row["paused_until_us"] or row["paused_until_us"] > now + LONGEST_PAUSE_US:
+        is_it = ALLOWANCES.c.allowance_id == allowance_id
+        later(connection, update(ALLOWANCES).where(is_it).values(paused_until_us=until_us))
+
+
+def _row(connection: Connection, allowance_id: str) -> RowMapping:
+    """The key's row, made where there is none. Who reads it is alone: to lock it too would count as writing."""
+    found = select(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id)
+    row = connection.execute(found).mappings().first()
+    if row is None:
+        values = {"allowance_id": allowance_id, "paused_until_us": 0, "requests_used_until_us": 0, "tokens_used_until_us": 0}
+        connection.execute(insert_where_absent(connection.engine, ALLOWANCES), [values])
+        row = connection.execute(found).mappings().one()
+    return row
+
+
+def _limit(row: RowMapping, kind: str) -> Limit:
+    return Limit(row[f"{kind}_per_minute"], row[f"{kind}_burst"], row[f"{kind}_heard_us"], int(row[f"{kind}_used_until_us"]))
+
+
+def _write(
+    connection: Connection, allowance_id: str, row: RowMapping, limits: list[Limit], paces: tuple[Pace | None, Pace | None]
+) -> None:
+    """Write what changed; where nothing did, nothing is written and nothing synced."""
+    values: dict[str, int | None] = {}
+    for kind, limit, pace in zip(("requests", "tokens"), limits, paces, strict=True):
+        values[f"{kind}_per_minute"], values[f"{kind}_burst"] = limit.per_minute, limit.burst
+        values[f"{kind}_heard_us"] = limit.heard_us
+        values[f"{kind}_used_until_us"] = pace.used_until_us if pace else limit.used_until_us
+    changed = {name: value for name, value in values.items() if value != row[name]}
+    if changed:
+        later(connection, update(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id).values(**changed))

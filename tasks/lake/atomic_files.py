@@ -1,0 +1,133 @@
+"""Writing so that no reader meets a half: temp file, fsync, rename, fsync of the folder; and locks. What is written: reading.py.
+
+Neither Parquet library may write at a final name: on a full disk one leaves a broken file there, the other deletes the good one.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import StoreError
+
+IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
+IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
+"""After so many rows a page may end, and it ends at so many bytes; else a row group is one page of 10 MB readers hold whole."""
+LEFTOVER_AGE_S = 2 * 86_400.0
+
+
+def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
+    """Write a Parquet file so that `target` is never anything but absent, old or whole."""
+    write_tables([table], table.schema, target, staging)
+
+
+def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, target: Path, staging: Path) -> int:
+    """The same of tables as they come, each in row groups of its own and none kept in memory; the number of rows."""
+    n_rows, has_images = 0, "image" in schema.names and schema.field("image").type.get_field_index("bytes") >= 0
+    options: dict[str, Any] = {"compression": "zstd"}
+    if has_images:  # pictures are compressed already: zstd gives the same size at a third of the speed
+        plain = [name for name in schema.names if name != "image"]
+        options = {
+            "compression": dict.fromkeys(plain, "zstd") | {"image.bytes": "none", "image.path": "none"},
+            "use_dictionary": [*plain, "image.path"],
+            "write_batch_size": IMAGE_ROWS_PER_WRITE,
+            "data_page_size": IMAGE_PAGE_BYTES,
+        }
+    with _placed(target, staging) as temporary, pq.ParquetWriter(temporary, schema, **options) as writer:
+        for table in tables:
+            writer.write_table(table, IMAGE_ROWS_PER_GROUP if has_images else None)
+            n_rows += table.num_rows
+    return n_rows
+
+
+def write_bytes(content: bytes, target: Path, staging: Path) -> None:
+    """Write a small file so that `target` is never anything but absent, old or whole."""
+    with _placed(target, staging) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def locked(lake_root: Path, name: str) -> Iterator[None]:
+    """One process at a time in the block of this name; the lock dies with its holder."""
+    path = lake_root / "locks" / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make the folder's entries durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hexadecimal sha256 of a file, read in blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sweep(staging: Path) -> None:
+    """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder."""
+    oldest_s = time.time() - LEFTOVER_AGE_S
+    for path in staging.glob("*"):
+        with suppress(OSError):  # another run may sweep too
+            if path.stat().st_mtime < oldest_s:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def store_error(doing: str) -> Iterator[None]:
+    """Turn what the operating system raises while writing into a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{doing} failed: {error}; free space or mend the disk, then run the same command again"
+        raise StoreError(message) from error
+
+
+@contextmanager
+def _placed(target: Path, staging: Path) -> Iterator[Path]:
+    """A path to write to; what the block wrote there has its place when it ends."""
+    with store_error(f"writing {target}"):
+        staging.mkdir(parents=True, exist_ok=True)
+        temporary = staging / f"{uuid.uuid4().hex}.tmp"
+        try:
+            yield temporary
+            place(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def place(temporary: Path, target: Path) -> None:
+    """Rename a written file to its place, durably; on the same file system."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary.replace(target)
+    fsync_folder(target.parent)
+
+
+def place_folder(staged: Path, target: Path) -> None:
+    """Rename a folder of synced files to its place, durably; what stands there is replaced. For one process at a time."""
+    fsync_folder(staged)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = staged.with_name(f"{staged.name}.leftover")
+    if target.exists():
+        target.rename(aside)
+    staged.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
+    fsync_folder(target.parent)

@@ -1,0 +1,104 @@
+"""Partitions being written: parts are durable one by one, and become the lake's all at once. Reading them is reading.py."""
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from schemas.tables import Table, conform
+from tasks.lake.atomic_files import locked, place_folder, store_error, sweep, write_bytes, write_tables
+from tasks.lake.object_store.client import Bucket
+from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, names_staged, put_staged
+from tasks.lake.reading import Lake, part_name
+
+
+def stage(lake: Lake, table: Table) -> "Staging":
+    """A new place to write a partition's parts, before its key is known."""
+    sweep(lake.root / "staging")
+    return Staging(lake, table, f"{table.name}-{uuid.uuid4().hex}")
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Parts being written. Every part is durable when write_part returns; commit() makes them the partition at once.
+
+    In a lake on a bucket, that is where parts are durable: any machine may write them, and any commit them.
+    """
+
+    lake: Lake
+    table: Table
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine's parts are."""
+        return self.lake.root / "staging" / self.name
+
+    def write_part(self, index: int, frame: pl.DataFrame | pa.Table) -> int:
+        """Write part `index` (rows in the order given) and return its number of rows."""
+        return self.write_tables(index, [frame])
+
+    def write_tables(self, index: int, frames: Iterable[pl.DataFrame | pa.Table]) -> int:
+        """The same from its rows as they come, one frame in memory at a time."""
+        path = self.folder / part_name(index)
+        tables = (conform(frame, self.table) for frame in frames)
+        n_rows = write_tables(tables, self.table.schema(), path, self.folder / "unfinished")
+        if self.lake.bucket:
+            put_staged(self.lake.bucket, self.lake.root, path)
+        return n_rows
+
+    def part_paths(self) -> Iterator[Path]:
+        """The parts written so far, in order."""
+        if self.lake.bucket:
+            bring_staged(self.lake.bucket, self.lake.root, self.folder)
+        yield from sorted(self.folder.glob("part-*.parquet"))
+
+    def part_path(self, index: int) -> Path:
+        """The file of one part that was written. No other is fetched."""
+        if self.lake.bucket:
+            bring_staged(self.lake.bucket, self.lake.root, self.folder, only=part_name(index))
+        return self.folder / part_name(index)
+
+    def part_names(self) -> list[str]:
+        """The names of the parts written so far, in order. None is fetched."""
+        if self.lake.bucket:
+            return names_staged(self.lake.bucket, self.lake.root, self.folder)
+        return sorted(path.name for path in self.folder.glob("part-*.parquet"))
+
+    def commit(self, key: str) -> str:
+        """Move the parts to their partition and write its marker; where the partition is complete already, drop them."""
+        if self.lake.bucket:
+            return self._commit_to(self.lake.bucket, key)
+        lock = f"{self.table.name}-{key}"
+        with store_error(f"committing {self.table.name} {key[:12]}"), locked(self.lake.root, lock):
+            if self.lake.is_complete(self.table, key):
+                self.discard()
+                return key
+            self.folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
+            entries = [describe(path) for path in self.part_paths()]
+            place_folder(self.folder, self.lake.partition(self.table, key))
+            write_bytes(
+                json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
+            )
+        return key
+
+    def _commit_to(self, bucket: Bucket, key: str) -> str:
+        lake = self.lake
+        if not lake.is_complete(self.table, key):
+            marker = lake.marker(self.table, key)
+            content = commit_staged(bucket, lake.root, self.folder, lake.partition(self.table, key), marker)
+            lake.keep_marker(self.table, key, content, self.folder)
+        self.discard()
+        return key
+
+    def discard(self) -> None:
+        """Remove what was staged."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.lake.bucket:
+            self.lake.bucket.delete(one.path for one in self.lake.bucket.below(f"staging/{self.name}"))

@@ -1,0 +1,153 @@
+"""Claims: a request is bought by one process, however many run. Another one that wants it waits for the reply.
+
+A claim belongs to an owner (process_identity.py), lasts as long as the owner says that it lives, and needs no release: who
+wants a request whose owner is gone takes the claim over. A claim is taken before it is looked whether there is a reply, and goes
+only with its owner, after the reply is stored: what is claimed and has no reply has not been bought.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sqlalchemy import BindParameter, Update, bindparam, delete, func, insert, literal, select, union, union_all, update
+from sqlalchemy.engine import Connection
+
+from schemas.errors import StoreError
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.pipelining import later
+from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
+from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
+
+_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+_OWNER: BindParameter[str] = bindparam("owner")
+_ABOUT = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+_HOLDERS = union(
+    select(CLAIMS.c.owner_id, *_ABOUT)
+    .outerjoin(OWNERS, OWNERS.c.owner_id == CLAIMS.c.owner_id)
+    .where(CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id != _OWNER),
+    select(OWNERS.c.owner_id, *_ABOUT).where(OWNERS.c.owner_id == _OWNER),
+)
+"""Who holds claims of these keys, and the owner itself where it is known."""
+_HOLDING = select(CLAIMS.c.owner_id)
+_HELD, _REPLY, _ATTEMPTS = range(3)
+_FOUND = union_all(
+    select(CLAIMS.c.request_key, literal(_HELD), literal(0), literal(0)).where(
+        CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == _OWNER
+    ),
+    select(REPLIES.c.request_key, literal(_REPLY), REPLIES.c.ask_index, literal(0)).where(REPLIES.c.request_key.in_(_KEYS)),
+    select(ATTEMPTS.c.request_key, literal(_ATTEMPTS), ATTEMPTS.c.ask_index, func.count())
+    .where(ATTEMPTS.c.request_key.in_(_KEYS))
+    .group_by(ATTEMPTS.c.request_key, ATTEMPTS.c.ask_index),
+)
+"""(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of request keys: ours to ask (of them in `due` only the re-ask), done by others, or being asked by others."""
+
+    ours: frozenset[str]
+    due: frozenset[str]
+    done: frozenset[str]
+    elsewhere: frozenset[str]
+    n_attempts: dict[tuple[str, int], int]
+
+
+@dataclass(slots=True)
+class Claims:
+    """The claims of one owner. `is_lost` turns true when others must have thought it gone: then all are to be taken anew."""
+
+    ledger: Ledger
+    owner_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    is_lost: bool = False
+    _is_known: bool = False
+
+    async def take(self, keys: Collection[str]) -> Taken:
+        """Claim what can be claimed of these keys. Durable when it returns."""
+        was_known = self._is_known
+        taken, is_new = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
+        self._is_known = True
+        self.is_lost |= was_known and is_new
+        return taken
+
+    async def renew(self) -> None:
+        """Say every few seconds that the owner lives, until cancelled. A ledger that fails is asked again the next time."""
+        while True:
+            await asyncio.sleep(RENEW_EVERY_S)
+            with contextlib.suppress(StoreError):  # else others would take over what is still being asked
+                if self._is_known and not await self.ledger.alone(self._renew):
+                    self.is_lost, self._is_known = True, False
+
+    async def give_back(self, request_key: str) -> None:
+        """Let others try what was not got here: two runs that wait for what the other failed to get would wait for ever."""
+        await self.ledger.alone(partial(_give_back, owner_id=self.owner_id, request_key=request_key))
+
+    async def release(self) -> None:
+        """Give all claims back: what was not asked may be asked by others."""
+        if self._is_known:
+            await self.ledger.alone(lambda connection: _forget(connection, [self.owner_id]))
+            self._is_known = False
+
+    def _take(self, connection: Connection, keys: list[str]) -> tuple[Taken, bool]:
+        """What was taken; whether the owner was not there, as at its first time or when it was thought gone."""
+        moment_us = now_us(connection)
+        holders = connection.execute(_HOLDERS, {"keys": keys, "owner": self.owner_id}).all()
+        is_new = all(owner_id != self.owner_id for owner_id, *_ in holders)
+        if is_new:
+            process = this_process()
+            later(connection, delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
+            row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
+            later(connection, insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
+        else:
+            later(connection, self._prolonged(moment_us))
+        gone = [
+            owner_id
+            for owner_id, host, pid, started, expires_at_us in holders
+            if owner_id != self.owner_id
+            and (expires_at_us is None or expires_at_us < moment_us or is_dead(Process(host, pid, started)))
+        ]
+        if gone:
+            _forget(connection, gone)
+        rows = [{"request_key": key, "owner_id": self.owner_id} for key in keys]
+        later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
+        # Only now: a reply stored by an owner that let go since is seen.
+        return self._taken(keys, connection.execute(_FOUND, {"keys": keys, "owner": self.owner_id}).all()), is_new
+
+    def _taken(self, keys: Collection[str], found: Sequence[Any]) -> Taken:
+        held = {key for key, what, _, _ in found if what == _HELD}
+        replies = {(key, ask_index) for key, what, ask_index, _ in found if what == _REPLY}
+        n_attempts = {(key, ask_index): n for key, what, ask_index, n in found if what == _ATTEMPTS}
+        known = {key for key, _ in replies}
+        due = {key for key, ask_index in n_attempts if key in known and ask_index > 0 and (key, ask_index) not in replies}
+        done = known - due
+        ours = held - done
+        return Taken(
+            ours=frozenset(ours),
+            due=frozenset(due & ours),
+            done=frozenset(done),
+            elsewhere=frozenset(keys) - ours - done,
+            n_attempts={asked: n for asked, n in n_attempts.items() if asked[0] in ours},
+        )
+
+    def _renew(self, connection: Connection) -> bool:
+        return connection.execute(self._prolonged(now_us(connection))).rowcount == 1
+
+    def _prolonged(self, moment_us: int) -> Update:
+        return update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(expires_at_us=_expiry_us(moment_us))
+
+
+def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
+    later(connection, delete(CLAIMS).where(CLAIMS.c.request_key == request_key, CLAIMS.c.owner_id == owner_id))
+
+
+def _forget(connection: Connection, owner_ids: list[str]) -> None:
+    later(connection, delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
+    later(connection, delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
+
+
+def _expiry_us(moment_us: int) -> int:
+    return moment_us + int(EXPIRES_AFTER_S * 1e6)

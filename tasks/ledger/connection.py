@@ -1,0 +1,221 @@
+"""Opening a ledger: making it where there is none, carrying an earlier version forward, refusing what is not one.
+
+And saying what to do when that fails.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import create_engine, inspect, select, update
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from schemas.errors import InputError, StoreError
+from tasks.ledger.tables import (
+    EARLIER_VERSIONS,
+    LEDGER_META,
+    METADATA,
+    VERSION,
+    begin,
+    insert_where_absent,
+    is_passing,
+    make_durable,
+    state_row,
+    upsert,
+)
+
+_VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
+_AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
+"""Words of a server that is not there, or no longer."""
+
+
+def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
+    """An engine on a ledger of this version, made if need be. Raises StoreError where it cannot be used."""
+    folder = sqlite_folder(url)
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        # A server is told by `begin` where a transaction begins; what is only read needs none.
+        on_server = {} if folder is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
+        engine = create_engine(url, **on_server)
+    except (SQLAlchemyError, OSError, ImportError) as error:
+        raise explain(url, error) from error
+    try:
+        make_durable(engine, busy_timeout_ms)
+        _check_or_create(engine, url)
+    except BaseException as error:
+        engine.dispose()  # a ledger that cannot be used must not stay open either
+        if isinstance(error, SQLAlchemyError | OSError | ImportError):
+            raise explain(url, error) from error
+        raise
+    return engine
+
+
+def _network(url: URL) -> dict[str, Any]:
+    """A server's machine that vanishes is noticed within half a minute; libpq would wait for hours. The URL has the last word."""
+    if url.get_driver_name() not in ("psycopg", "psycopg2"):
+        return {}
+    seconds = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
+    return {name: value for name, value in (seconds | {"tcp_user_timeout": 30_000}).items() if name not in url.query}
+
+
+def parse_url(address: str) -> URL:
+    """The URL of a ledger, sqlite:///path or postgresql+driver://user@host/name. Raises InputError."""
+    try:
+        url = make_url(address)
+        url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise InputError(
+            f"ledger = {without_password(address)!r} is not a database URL that can be used; "
+            "write sqlite:///ledger.db or postgresql+psycopg://user@host/name"
+        ) from error
+    return url
+
+
+def sqlite_folder(url: URL) -> Path | None:
+    """The folder a SQLite file stands in; None for other databases."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).resolve().parent
+
+
+def without_password(address: str) -> str:
+    """A database URL as it may be shown."""
+    try:
+        return make_url(address).render_as_string(hide_password=True)
+    except ArgumentError:
+        return address.partition("://")[0] + "://…" if "://" in address else address[:40]
+
+
+def explain(url: URL, error: BaseException) -> StoreError:
+    """A driver's error as one sentence with what to do. Statements and their values stay out of it."""
+    if isinstance(error, StoreError):
+        return error
+    said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+    advice = "mend it, then run the same command again; what was stored is kept"
+    if "locked" in said or "busy" in said or "lock timeout" in said:
+        advice = "another process holds it; wait for that one or stop it, then run the same command again"
+    elif any(words in said for words in _AWAY):
+        advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
+    elif "full" in said or "No space" in said:
+        advice = "the disk is full; free space, then run the same command again: what was stored is kept"
+    elif "not a database" in said or "malformed" in said:
+        advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
+    elif "readonly" in said or "unable to open" in said or "Permission" in said:
+        advice = "check the folder and its permissions"
+    return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
+
+
+def _check_or_create(engine: Engine, url: URL) -> None:
+    """Make a new ledger's tables, carry an earlier version forward, refuse what is neither."""
+    version = _version(engine)
+    if version is None:
+        names = inspect(engine).get_table_names()
+        if LEDGER_META.name not in names:
+            if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
+                shown = url.render_as_string(hide_password=True)
+                raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
+            _create(engine)
+        version = _version(engine)
+    if version in EARLIER_VERSIONS:
+        version = _upgrade(engine)
+    if version != VERSION:
+        raise StoreError(
+            f"the ledger {url.render_as_string(hide_password=True)} has version {version}, and this Salon knows versions up to "
+            f"{VERSION}; use the Salon that wrote it, or a newer one"
+        )
+
+
+def _version(engine: Engine) -> str | None:
+    """The version of the ledger that is there; None where there is none. Asked without looking what tables there are."""
+    with engine.connect() as connection, suppress(OperationalError, ProgrammingError):
+        found: str | None = connection.execute(_VERSION).scalar()
+        return found
+    return None
+
+
+def _upgrade(engine: Engine) -> str | None:
+    """Carry the ledger forward in one transaction. Of processes that come at once the first does it; the version there is now."""
+    from tasks.ledger.migrations.upgrading import upgrade  # Alembic takes half a second to load, and is needed once
+
+    with engine.begin() as connection:
+        begin(connection, is_alone=True)
+        version: str | None = connection.execute(_VERSION).scalar()
+        if version in EARLIER_VERSIONS:
+            upgrade(connection, version)
+            connection.execute(update(LEDGER_META).where(LEDGER_META.c.name == "version").values(value=VERSION))
+            connection.execute(upsert(engine, LEDGER_META), state_row(secrets.token_hex(16)))
+            version = VERSION
+    return version
+
+
+def _create(engine: Engine) -> None:
+    """Make the tables in one transaction; two processes may do so at once."""
+    for is_last_try in (False, True):
+        try:
+            with engine.begin() as connection:
+                begin(connection, is_alone=True)
+                for table in METADATA.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in table.indexes:
+                        connection.execute(CreateIndex(index, if_not_exists=True))
+                connection.execute(insert_where_absent(engine, LEDGER_META), [{"name": "version", "value": VERSION}])
+        except (IntegrityError, OperationalError, ProgrammingError):
+            if is_last_try:
+                raise
+        else:
+            return
+
+
+_Found = TypeVar("_Found")
+
+AWAY_PATIENCE_S = 60.0
+"""A server that restarts is back by then; a machine that is set up anew is not."""
+LEAST_WAIT_S = 0.05
+MOST_WAIT_S = 2.0
+
+
+@dataclass(slots=True)
+class Patience:
+    """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
+
+    seconds: float
+    n_waits: int = 0
+    _since_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the first try."""
+        return time.monotonic() - self._since_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further try is to be made."""
+        return self.waited_s >= self.seconds
+
+    def wait(self) -> None:
+        """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
+        if self.n_waits:
+            most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
+            time.sleep(most_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
+        self.n_waits += 1
+
+
+def patiently(function: Callable[[], _Found], seconds: float) -> _Found:
+    """What a function returns that may be called again, tried until the server is back. Raises its last error."""
+    patience = Patience(seconds)
+    while True:
+        try:
+            return function()
+        except (SQLAlchemyError, StoreError) as error:
+            cause = error.__cause__ if isinstance(error, StoreError) else error
+            if cause is None or not is_passing(cause) or patience.is_over:
+                raise
+        patience.wait()

@@ -1,0 +1,104 @@
+"""Which planned request a recorded row answers, by whatever the row says about its sample."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.statuses import JudgementStatus
+from schemas.tables import JUDGEMENTS, SAMPLES
+from tasks.lake.reading import Lake
+
+IDENTIFIERS = ("request_key", "sample_id", "item_id", "image", "prompt")
+"""What can name a sample, the surest first: the first one a row has is looked up, all others it has must agree."""
+NARROWING = ("model", "checkpoint", "seed", "prompt", "rubric", "judge_model")
+
+
+class NoMatchError(Exception):
+    """A recorded row answers no planned request, or not one alone; the text says why."""
+
+
+@dataclass(slots=True)
+class PlannedRequests:
+    """The planned judgements of a plan, looked up by one identifier at a time; each index is made when first needed."""
+
+    columns: Mapping[str, Sequence[Any]]
+    _indices: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    _n_matched: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def match(self, row: Mapping[str, object]) -> str:
+        """The request key the row answers; the nth row for a sample answers its nth repeat. Raises NoMatchError."""
+        identifier = next((name for name in IDENTIFIERS if row.get(name) is not None), None)
+        if identifier is None:
+            raise NoMatchError(f"names no sample: it has none of {', '.join(IDENTIFIERS)}")
+        found = self._index(identifier).get(_text(row[identifier]), [])
+        if not found:
+            raise NoMatchError(f"{identifier} {_text(row[identifier])[:80]!r} is not in the plan")
+        for name in NARROWING:
+            value = row.get(name)
+            if value is not None and name != identifier:
+                found = [index for index in found if _text(self.columns[name][index]) == _text(value)]
+                if not found:
+                    raise NoMatchError(f"no planned sample with this {identifier} has {name} {_text(value)[:80]!r}")
+        return self._choose(found)
+
+    def _choose(self, found: list[int]) -> str:
+        by_question: dict[tuple[str, str], dict[int, str]] = {}
+        for index in found:
+            question = (self.columns["rubric"][index], self.columns["judge_model"][index])
+            by_question.setdefault(question, {})[self.columns["repeat"][index]] = self.columns["request_key"][index]
+        n_keys = len({self.columns["request_key"][index] for index in found})
+        repeats = next(iter(by_question.values()))
+        if len(by_question) > 1 or n_keys > len(repeats):
+            samples = len({self.columns["sample_id"][index] for index in found})
+            what = f"{samples} samples" if samples > 1 else f"{len(by_question)} rubrics or judges"
+            raise NoMatchError(f"matches {what}; map one more of {', '.join((*IDENTIFIERS, *NARROWING))}")
+        first = repeats[min(repeats)]
+        n_before = self._n_matched[(first, *next(iter(by_question)))]
+        self._n_matched[(first, *next(iter(by_question)))] += 1
+        ordered = sorted(repeats)
+        return repeats[ordered[min(n_before, len(ordered) - 1)]]
+
+    def _index(self, identifier: str) -> dict[str, list[int]]:
+        if identifier not in self._indices:
+            index: dict[str, list[int]] = {}
+            names = ("image", "source_key") if identifier == "image" else (identifier,)
+            for name in names:
+                for place, value in enumerate(self.columns[name]):
+                    if value is not None and place not in (held := index.setdefault(_text(value), []))[-1:]:
+                        held.append(place)
+            self._indices[identifier] = index
+        return self._indices[identifier]
+
+
+def planned_requests(lake: Lake, dataset_id: str, plan_id: str) -> PlannedRequests:
+    """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
+    # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
+    tables = [_read(path) for path in lake.parts_without_pictures(SAMPLES, dataset_id)]
+    samples = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables)))
+    samples = samples.with_columns(image=pl.col("image").struct.field("path"))
+    planned = (
+        lake.scan(JUDGEMENTS, plan_id)
+        .filter(pl.col("status") == JudgementStatus.PLANNED)
+        .select("sample_id", "judge_model", "repeat", "request_key", rubric="rubric_id")
+        .collect()
+    )
+    frame = planned.join(samples, on="sample_id", how="left", maintain_order="left")
+    return PlannedRequests({name: frame[name].to_list() for name in frame.columns})
+
+
+def _read(path: Path) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=_SAMPLE_COLUMNS)
+
+
+_SAMPLE_COLUMNS = ["sample_id", "source_key", "item_id", "model", "checkpoint", "seed", "prompt", "image.path"]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,253 @@
+"""The ledger: what was asked and what was bought, durable. Tables are in tables.py, group commit in group_commit.py.
+
+An attempt's row is durable before its request is sent. A final reply is durable before anyone is told of it, and the first
+one stored for (request_key, ask_index) stays. The first attempt of a re-ask is opened in the transaction that stores the
+unreadable reply, so that a killed run knows which re-asks it still owes.
+"""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import polars as pl
+from sqlalchemy import bindparam, insert, update
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.expression import Executable
+
+from schemas.errors import StoreError
+from schemas.records import JudgeReply
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.ledger import queries as reading
+from tasks.ledger.connection import AWAY_PATIENCE_S, explain, open_engine, parse_url, patiently, sqlite_folder
+from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
+from tasks.ledger.tables import ATTEMPTS, BUSY_TIMEOUT_MS, REPLIES, VERBATIM, insert_where_absent
+
+_Found = TypeVar("_Found")
+
+_REACHED: set[URL] = set()
+"""Ledgers that this process has opened."""
+
+_END = (
+    update(ATTEMPTS)
+    .where(ATTEMPTS.c.attempt_id == bindparam("id"))
+    .values(ended_at_us=bindparam("at"), status=bindparam("how"), detail=bindparam("why"))
+)
+
+
+class Ledger:
+    """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used.
+
+    A server that goes away is waited for, `patience_s` for each thing that is asked of it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        reserve_bytes: int = RESERVE_BYTES,
+        patience_s: float = AWAY_PATIENCE_S,
+    ) -> None:
+        self._busy_timeout_ms = busy_timeout_ms
+        self._patience_s = patience_s
+        self._reserve_bytes = reserve_bytes
+        self._url = parse_url(url)
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._writer: GroupCommit | None = None
+        self._in_turn: GroupCommit | None = None
+        self._insert: Executable = insert(REPLIES)
+        self._begin: Executable = insert(ATTEMPTS)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+    async def begin(self, request_key: str, ask_index: int, judge_model: str) -> str:
+        """Record an attempt; when this returns, its row is durable and the request may be sent."""
+        row = _attempt(request_key, ask_index, judge_model)
+        writer = self._open()
+        await writer.commit(Write(self._begin, [row], opens=True))
+        return str(row["attempt_id"])
+
+    async def fail(self, attempt_id: str, status: ReplyStatus, detail: str | None) -> None:
+        """Record that an attempt ended without a final reply."""
+        await self._open().commit(Write(_END, [_end(attempt_id, status, detail)]))
+
+    async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
+        """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
+        writer = self._open()
+        writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [row_of(reply)])]
+        reask = _attempt(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
+        if reask:
+            writes.append(Write(self._begin, [reask]))
+        await writer.commit(*writes)
+        return str(reask["attempt_id"]) if reask else None
+
+    def store(self, replies: Sequence[JudgeReply]) -> int:
+        """Store replies that were not asked for here. Returns how many were new; an earlier reply stays."""
+        return self.store_rows([row_of(reply) for reply in replies])
+
+    def store_rows(self, rows: Sequence[dict[str, Any]]) -> int:
+        """The same from rows of the ledger's own `replies` (see `row_of`)."""
+        if not rows:
+            return 0
+        writer = self._open()
+        keys = {row["request_key"] for row in rows}
+        n_before = self._read(reading.n_stored, keys)
+        writer.commit_now(Write(self._insert, rows))
+        return self._read(reading.n_stored, keys) - n_before
+
+    # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
+    async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
+        """Run a short function as the only writer of the ledger; when this returns, what it wrote is durable.
+
+        Not `is_lasting`: others see what it wrote, a crash of the server may undo it, a lost answer may repeat it, and the
+        ledger's state does not change for it. For what is true for a second.
+        """
+        return await self._for_functions().alone(function, is_lasting=is_lasting)
+
+    def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
+        """The same for callers without an event loop."""
+        return self._for_functions().alone_now(function)
+
+    async def look(self, function: Callable[[Connection], _Found]) -> _Found:
+        """What a function finds that writes nothing, without being alone; the event loop goes on meanwhile."""
+        return await asyncio.to_thread(self.read, function)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+    def read(self, function: Callable[[Connection], _Found]) -> _Found:
+        """What a function finds that writes nothing."""
+        return self._read(lambda connection, _: function(connection), ())
+
+    def state(self) -> str | None:
+        """A word that is another after every lasting write, in every copy of the ledger; None before the first."""
+        return self._read(reading.state, ())
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Those of the request keys that have a final reply."""
+        return set(self._read(reading.known, keys))
+
+    def replies(self, keys: Iterable[str]) -> pl.DataFrame:
+        """Every stored reply to these requests, in the columns of the lake's `replies`."""
+        return self._read(reading.replies, keys)
+
+    def reasks_due(self, keys: Iterable[str]) -> set[str]:
+        """Requests whose first reply could not be read and whose re-ask was opened and has no reply yet."""
+        return set(self._read(reading.reasks_due, keys))
+
+    def last_failures(self, keys: Iterable[str]) -> pl.DataFrame:
+        """(request_key, ask_index, status, error_detail, n_attempts) of the last attempt of every ask without a final reply."""
+        return self._read(reading.last_failures, keys)
+
+    def n_attempts(self, keys: Iterable[str]) -> dict[tuple[str, int], int]:
+        """Attempts recorded so far, by (request_key, ask_index)."""
+        return self._read(reading.n_attempts, keys)
+
+    def close(self) -> None:
+        """Write what is waiting and let go of the database. A later call opens it again."""
+        with self._lock:
+            for writer in (self._writer, self._in_turn):
+                if writer is not None:
+                    writer.close()
+            if self._engine is not None:
+                self._engine.dispose()
+            self._writer = self._in_turn = self._engine = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> GroupCommit:
+        with self._lock:
+            if self._writer is None:
+                self._engine = self._opened()
+                # Where the rows stand there already, they may be written again: a commit whose answer was lost.
+                self._insert = insert_where_absent(self._engine, REPLIES)
+                self._begin = insert_where_absent(self._engine, ATTEMPTS)
+                folder = sqlite_folder(self._url)
+                explained = partial(explain, self._url)
+                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._patience_s)
+                self._writer = make()
+                # On a server rows need not wait for their turn: only functions do. A file has one writer at a time anyway.
+                self._in_turn = self._writer if self._engine.dialect.name == "sqlite" else make()
+            return self._writer
+
+    def _for_functions(self) -> GroupCommit:
+        writer = self._open()
+        return self._in_turn or writer
+
+    def _opened(self) -> Engine:
+        """An engine. A wrong address is told at once; a server that this process has used before is waited for."""
+        patience_s = self._patience_s if self._url in _REACHED else 0.0
+        engine = patiently(lambda: open_engine(self._url, self._busy_timeout_ms), patience_s)
+        _REACHED.add(self._url)
+        return engine
+
+    def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
+        self._open()
+        engine, listed = self._engine, list(keys)
+        if engine is None:
+            raise StoreError("the ledger was closed while it was read; run the same command again")
+
+        def read() -> _Found:
+            with engine.connect() as connection:
+                return function(connection, listed)
+
+        try:
+            return patiently(read, self._patience_s)
+        except SQLAlchemyError as error:
+            raise explain(self._url, error) from error
+
+
+def row_of(reply: JudgeReply, received_at: datetime | None = None) -> dict[str, Any]:
+    """A reply as a row of the ledger's `replies`; `received_at` is now where it is not given."""
+    if reply.status not in FINAL_REPLY_STATUSES:
+        raise ValueError(f"a reply with status {reply.status} is not final and is not stored; end its attempt with fail()")
+    row = {
+        "request_key": reply.request_key, "ask_index": reply.ask_index, "status": reply.status.value,
+        "reply_text": reply.text, "finish_reason": reply.finish_reason, "refusal_text": reply.refusal_text,
+        "error_detail": reply.error_detail, "judge_model": reply.judge_model, "answered_model": reply.answered_model,
+        "n_input_tokens": reply.n_input_tokens, "n_cached_tokens": reply.n_cached_tokens,
+        "n_output_tokens": reply.n_output_tokens, "cost_usd": reply.cost_usd,
+        "latency_s": reply.latency_s, "n_attempts": reply.n_attempts, "origin": reply.origin.value,
+        "received_at_us": _now_us() if received_at is None else microseconds(received_at),
+        "logprobs_json": reply.logprobs_json,
+    }  # fmt: skip
+    for name in VERBATIM:
+        row[name] = _utf8(row[name])
+    return row
+
+
+def _utf8(text: object) -> bytes | None:
+    return None if text is None else str(text).encode("utf-8", "replace")
+
+
+def _attempt(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
+    return {
+        # Ordered by time, so that new rows are neighbours; random bits make it unique among processes.
+        "attempt_id": f"{time.time_ns():016x}{random.getrandbits(64):016x}",
+        "request_key": request_key,
+        "ask_index": ask_index,
+        "judge_model": judge_model,
+        "started_at_us": _now_us(),
+    }
+
+
+def _end(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
+    return {"id": attempt_id, "at": _now_us(), "how": status.value, "why": _utf8(detail)}
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 UTC, the ledger's form of a moment."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,0 +1,1 @@
+"""How a ledger goes from one version of its tables to the next."""

@@ -1,0 +1,173 @@
+"""What is asked with one set of texts, whoever made the picture: rendered once, remembered for a while. Rows are rows.py's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from rubrics.model import Rubric, Variant
+from rubrics.rendering import MissingColumns, NoPrompt, prompt_id, render, report_category
+from rubrics.rules import facts, is_null, mapped
+from rubrics.structured import response_format
+from schemas.benchmark import Judge
+from schemas.errors import InputError
+from schemas.identities import canonical_json
+from schemas.records import SAMPLE_TEXTS
+from schemas.statuses import JudgementStatus, SampleStatus
+from tasks.plan.request_key import KeyTemplate, canonical_messages, key_template
+
+IMAGE_STATUSES = frozenset({
+    SampleStatus.MISSING_FILE, SampleStatus.NOT_A_FILE, SampleStatus.OUTSIDE_ROOT, SampleStatus.REMOTE_REFUSED,
+    SampleStatus.EMPTY_FILE, SampleStatus.FILE_TOO_LARGE, SampleStatus.NOT_AN_IMAGE, SampleStatus.TOO_MANY_PIXELS,
+    SampleStatus.BROKEN_IMAGE,
+})  # fmt: skip
+"""Statuses that are about the picture alone: the rest of the row is good."""
+
+N_REMEMBERED = 10_000
+"""Questions held at once, some kilobytes each: prompts come again with each checkpoint, and memory must not grow with them."""
+
+Texts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked for one set of texts. `messages` holds DIGEST_SLOT where a picture goes; `templates` is one a repeat."""
+
+    status: JudgementStatus
+    reason: str | None = None
+    category: str | None = None  # the variant's
+    messages: bytes | None = None
+    n_images: int = 0
+    facts: bytes = b"{}"
+    parameters: bytes = b"{}"
+    templates: tuple[KeyTemplate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The independent unit a sample belongs to, and the category it is reported under."""
+
+    prompt_id: str
+    category: str | None
+
+
+@dataclass(slots=True)
+class Questions:
+    """One rubric, one judge, one occasion. Raises InputError where a schema is wanted and the rubric has none."""
+
+    rubric: Rubric
+    judge: Judge
+    occasion: str = ""
+    _asked: dict[tuple[Texts, bool], Question] = field(default_factory=dict)
+    _units: dict[Texts, Unit] = field(default_factory=dict)
+    _parameters: dict[str | None, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Parameters of every variant, so that what cannot be asked is said before anything is planned."""
+        for category, variant in self.rubric.variants.items():
+            self._parameters[category] = request_parameters(self.rubric, variant, self.judge)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether messages are sent at all."""
+        return bool(self.rubric.messages) and not self.judge.recorded
+
+    def of(self, status: str, texts: Texts, *, has_image: bool) -> Question:
+        """What is asked about a sample of this status with these texts (in the order of SAMPLE_TEXTS)."""
+        if status != SampleStatus.OK:
+            needs_image = self.is_asked and "image" in self.rubric.needs
+            if needs_image or status not in IMAGE_STATUSES:
+                lacking = self._question(texts, has_image=False)
+                if (
+                    status in IMAGE_STATUSES
+                    and lacking.status == JudgementStatus.MISSING_COLUMN
+                    and lacking.reason != "missing:image"
+                ):
+                    return lacking  # mending the picture would not be enough: name all that is missing
+                return Question(JudgementStatus.UNUSABLE_SAMPLE, str(status))
+            has_image = True  # a picture was there when the reply was given, though it cannot be opened here
+        return self._question(texts, has_image=has_image)
+
+    def shared_unit(self, texts: Texts) -> Unit | None:
+        """The unit of all samples with these texts; None where it depends on the picture too."""
+        found = self._units.get(texts)
+        if found is None and "image" not in self.rubric.unit:
+            values = dict(zip(SAMPLE_TEXTS, texts, strict=True))
+            if all(is_null(values.get(name)) for name in self.rubric.unit):
+                return None
+            _make_room(self._units)
+            found = self._units[texts] = self.unit(texts, None)
+        return found
+
+    def unit(self, texts: Texts, image_sha256: str | None) -> Unit:
+        """The unit of one sample."""
+        values = dict(zip(SAMPLE_TEXTS, texts, strict=True))
+        return Unit(prompt_id(self.rubric, values, image_sha256), report_category(self.rubric, values))
+
+    def _question(self, texts: Texts, *, has_image: bool) -> Question:
+        found = self._asked.get((texts, has_image))
+        if found is None:
+            _make_room(self._asked)
+            found = self._asked[texts, has_image] = self._ask(dict(zip(SAMPLE_TEXTS, texts, strict=True)), has_image)
+        return found
+
+    def _ask(self, values: dict[str, str | None], has_image: bool) -> Question:
+        try:
+            if self.rubric.messages and self.judge.recorded:
+                variant, rendered = _variant(self.rubric, values), None
+            else:
+                rendered = render(self.rubric, values, has_image or not self.is_asked)
+                variant = rendered.variant
+        except MissingColumns as error:
+            return Question(JudgementStatus.MISSING_COLUMN, "missing:" + ",".join(error.columns))
+        except NoPrompt:
+            return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
+        looked_at = canonical_json(facts(self.rubric, values, has_image))
+        messages, n_images = canonical_messages(rendered.messages) if rendered and self.is_asked else (None, 0)
+        parameters = self._parameters[variant.category]
+        shared = {
+            "model": self.judge.model, "parameters": orjson.Fragment(parameters), "rubric_id": self.rubric.id,
+            "rubric_version": self.rubric.version,
+        }  # fmt: skip
+        templates = tuple(
+            key_template(messages=messages, judge=shared, repeat=repeat, occasion=self.occasion, facts=looked_at)
+            for repeat in range(self.judge.repeats)
+        )
+        return Question(
+            JudgementStatus.PLANNED, None, variant.category, messages, n_images, looked_at, parameters, templates
+        )  # fmt: skip
+
+
+def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
+    """The parameters of a request as JSON with sorted keys; a schema in it keeps the prompt's order, in which it is answered.
+
+    Raises InputError where the judge is to be held to a schema and the rubric's reply is no JSON object.
+    """
+    if not judge.structured_output:
+        return canonical_json(judge.parameters)
+    structure = response_format(rubric, variant)
+    if structure is None:
+        raise InputError(
+            f"judge {judge.model} has structured_output = true, and rubric {rubric.id} asks for no JSON object "
+            f"(its replies are of the form {rubric.reply_format.value!r}); set structured_output = false for this judge, or "
+            "judge by this rubric in a benchmark file of its own"
+        )
+    if "response_format" in judge.parameters:
+        raise InputError(
+            f"judge {judge.model} has structured_output = true and a response_format among its parameters; remove one of them"
+        )
+    return canonical_json({**judge.parameters, "response_format": orjson.Fragment(orjson.dumps(structure))})
+
+
+def _variant(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
+    word = values.get(rubric.dispatch) if rubric.dispatch else None
+    variant = rubric.variant(mapped(rubric, rubric.dispatch, word) if rubric.dispatch and word is not None else word)
+    if variant is None:
+        raise NoPrompt(rubric, word)
+    return variant
+
+
+def _make_room(remembered: dict[Any, Any]) -> None:
+    if len(remembered) >= N_REMEMBERED:
+        remembered.clear()

@@ -1,0 +1,145 @@
+"""Which samples are asked what: samples into judgements and requests. What makes a plan whole is checks.py.
+
+A sample that ingest could not use is not asked. Two kinds of request need less of it, since nothing is sent: those of a
+rubric without messages need only the texts the rubric declares, and those of a judge whose replies are recorded elsewhere
+need only the category that chooses the prompt. For both, a picture that is missing or broken does no harm.
+
+Samples that share their texts are one question: it is rendered once, and the keys of its samples differ by a digest alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.benchmark import Judge
+from schemas.records import SAMPLE_TEXTS
+from schemas.tables import JUDGEMENTS, REQUESTS
+from tasks.plan.questions import IMAGE_STATUSES, Question, Questions
+from tasks.plan.request_key import filled
+
+__all__ = ["IMAGE_STATUSES", "PLAN_COLUMNS", "Planned", "Planner", "plan_part"]
+
+PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", *SAMPLE_TEXTS]
+"""The columns of `samples` a plan reads; pictures are not among them."""
+
+_HAS_IMAGE = "has_image"
+_OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String}
+_OF_REQUEST = {
+    "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
+    "facts_json": pl.Binary,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Samples planned under one rubric and judge.
+
+    `judgements` per JUDGEMENTS, every sample × repeat in order. `asked` has a row for each distinct request, in order of
+    appearance: request_key, raw (32 bytes), repeat, and `sample`, the row of the first sample that asks it.
+    """
+
+    rubric: Rubric
+    judge: Judge
+    occasion: str
+    judgements: pl.DataFrame
+    asked: pl.DataFrame
+    digests: list[str | None]
+    questions: list[Question]  # of each sample
+
+    def requests(self, asked: pl.DataFrame | None = None) -> pl.DataFrame:
+        """The REQUESTS rows of these rows of `asked` (default: all)."""
+        asked = self.asked if asked is None else asked
+        rows = [self._content(sample) for sample in asked["sample"].to_list()]
+        # JSON goes in as bytes: decoding it in Python and encoding it again costs more than all the rest
+        frame = asked.select("request_key", "repeat").hstack(_frame(rows, _OF_REQUEST)).with_columns(
+            pl.col("parameters_json", "messages_json", "facts_json").cast(pl.String),
+            rubric_id=pl.lit(self.rubric.id), rubric_version=pl.lit(self.rubric.version),
+            rubric_digest=pl.lit(self.rubric.digest), judge_model=pl.lit(self.judge.model), occasion=pl.lit(self.occasion),
+            n_output_tokens_expected=pl.lit(self.rubric.n_output_tokens_expected, dtype=pl.Int64),
+        )  # fmt: skip
+        return frame.select(REQUESTS.columns)
+
+    def _content(self, sample: int) -> tuple[Any, ...]:
+        question = self.questions[sample]
+        digest = self.digests[sample] if question.n_images else None
+        messages = question.messages if digest is None or question.messages is None else filled(question.messages, digest)
+        return question.category, digest, question.parameters, messages, question.facts
+
+
+@dataclass(slots=True)
+class Planner:
+    """One rubric, one judge, one occasion, samples piece by piece. Raises InputError where the judge cannot be asked so."""
+
+    rubric: Rubric
+    judge: Judge
+    occasion: str = ""
+    known: Questions | None = None
+
+    def plan(self, samples: pl.DataFrame) -> Planned:
+        """What these samples (PLAN_COLUMNS) are asked."""
+        if self.known is None:
+            self.known = Questions(self.rubric, self.judge, self.occasion)
+        known, n_repeats = self.known, self.judge.repeats
+        entries: list[tuple[str | None, ...]] = []
+        number = [0] * samples.height
+        raw: list[bytes | None] = [None] * (samples.height * n_repeats)
+        questions: list[Any] = [None] * samples.height
+        for *listed, status, has_image, rows, sample_ids, digests in _groups(samples):
+            texts = tuple(listed)
+            question = known.of(status, texts, has_image=has_image)
+            shared = known.shared_unit(texts)
+            if shared:
+                entries.append((shared.category, shared.prompt_id, question.status.value, question.reason))
+            for row, sample_id, digest in zip(rows, sample_ids, digests, strict=True):
+                if not shared:
+                    unit = known.unit(texts, digest)
+                    entries.append((unit.category, unit.prompt_id, question.status.value, question.reason))
+                number[row], questions[row] = len(entries) - 1, question
+                for repeat, template in enumerate(question.templates):
+                    named = digest if question.n_images else sample_id
+                    raw[row * n_repeats + repeat] = template.key(named.encode())
+        keys = pl.DataFrame({"raw": pl.Series(raw, dtype=pl.Binary)}).with_columns(request_key=pl.col("raw").bin.encode("hex"))
+        judgements = self._judgements(samples, _frame(entries, _OF_ENTRY)[number], keys["request_key"])
+        place = pl.int_range(pl.len(), dtype=pl.Int64)
+        asked = keys.with_columns(sample=place // n_repeats, repeat=place % n_repeats).drop_nulls("raw")
+        asked = asked.unique("raw", keep="first", maintain_order=True)
+        return Planned(self.rubric, self.judge, self.occasion, judgements, asked, samples["image_sha256"].to_list(), questions)
+
+    def _judgements(self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
+        each = samples.select("sample_id", "model", "checkpoint").hstack(of_entries)
+        repeats = np.arange(self.judge.repeats)
+        if len(repeats) > 1:
+            each = each[np.repeat(np.arange(samples.height), len(repeats))]
+        frame = each.with_columns(
+            keys, repeat=pl.Series(np.tile(repeats, samples.height), dtype=pl.Int64),
+            rubric_id=pl.lit(self.rubric.id), rubric_version=pl.lit(self.rubric.version),
+            judge_model=pl.lit(self.judge.model), occasion=pl.lit(self.occasion),
+        )  # fmt: skip
+        return frame.select(JUDGEMENTS.columns)
+
+
+def plan_part(samples: pl.DataFrame, rubric: Rubric, judge: Judge, occasion: str = "") -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(judgements, requests) of one part of samples: every sample × repeat is a judgement; requests are distinct by key."""
+    planned = Planner(rubric, judge, occasion).plan(samples)
+    return planned.judgements, planned.requests()
+
+
+def _groups(samples: pl.DataFrame) -> Any:
+    """(texts …, status, has_image, rows, sample ids, pictures' digests) of the samples that ask with the same texts."""
+    named = samples.select(PLAN_COLUMNS).with_columns(pl.col("image_sha256").is_not_null().alias(_HAS_IMAGE))
+    return (
+        named.with_row_index("row")
+        .group_by(*SAMPLE_TEXTS, "status", _HAS_IMAGE, maintain_order=True)
+        .agg("row", "sample_id", "image_sha256")
+        .iter_rows()
+    )
+
+
+def _frame(rows: list[tuple[Any, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """A frame from rows, column by column: several times quicker than row by row."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pl.DataFrame([pl.Series(n, c, dtype=t) for (n, t), c in zip(schema.items(), columns, strict=True)])

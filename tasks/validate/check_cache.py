@@ -1,0 +1,131 @@
+"""Verdicts found again: checks that passed are not run anew over the very same bytes. What is checked is in checks.py.
+
+A verdict is named by the partitions, the rubrics, the code with its libraries, and a digest of every byte the checks read. Only
+pictures are left out, which no check looks at: a file that was changed on the disk since has another name, and is checked.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from rubrics.model import Rubric
+from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
+from tasks.lake.atomic_files import sha256_of_file, write_bytes
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.stopping import check_not_stopped
+from tasks.validate.buckets import PARTITIONS
+from tasks.validate.checks import ValidationResult, validate
+from tasks.validate.great_expectations import put_in_place, share_static
+
+_LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")
+_PICTURES = "image."  # how Parquet names the columns inside `image`
+
+
+def checked(
+    lake: Lake,
+    *,
+    dataset_id: str,
+    plan_id: str,
+    snapshot_id: str,
+    reading_id: str,
+    rubrics: Mapping[str, Rubric],
+    code_version: str,
+    run_id: str,
+    docs_folder: Path,
+) -> ValidationResult:
+    """validate(), or what it found of the same bytes for another run; checks and quarantine are kept in the lake either way.
+
+    Data Docs are written where the checks run. Only a verdict that lets a run publish is found again.
+    """
+    ids = {"dataset_id": dataset_id, "plan_id": plan_id, "snapshot_id": snapshot_id, "reading_id": reading_id}
+    note = lake.root / "verdicts" / f"{_verdict_id(lake, ids, rubrics, code_version)}.json"
+    result = _found(lake, note, run_id)
+    if result is None:
+        with put_in_place(docs_folder, lake.root) as written:
+            result = validate(
+                lake,
+                dataset_id=dataset_id,
+                plan_id=plan_id,
+                snapshot_id=snapshot_id,
+                reading_id=reading_id,
+                rubrics=rubrics,
+                run_id=run_id,
+                docs_folder=written,
+            )
+            share_static(written, docs_folder.parent / "static")
+    check_id = _kept(lake, result)
+    if not result.is_blocked:
+        said = {"check_id": check_id, "sentences": result.sentences}
+        write_bytes(json.dumps(said).encode(), note, lake.root / "staging")
+    return result
+
+
+def _found(lake: Lake, note: Path, run_id: str) -> ValidationResult | None:
+    """The verdict noted, as this run's. A note that cannot be read is no note."""
+    try:
+        said = json.loads(note.read_bytes())
+        check_id, sentences = str(said["check_id"]), [str(one) for one in said["sentences"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not all(lake.is_complete(table, check_id) for table in (CHECKS, QUARANTINE)):
+        return None
+    checks, quarantine = (
+        lake.scan(table, check_id).with_columns(run_id=pl.lit(run_id)).collect() for table in (CHECKS, QUARANTINE)
+    )
+    return ValidationResult(checks, quarantine, is_blocked=False, sentences=sentences)
+
+
+def _kept(lake: Lake, result: ValidationResult) -> str:
+    """Store checks and quarantine in the lake, also of a run that publishes nothing; their check_id."""
+    content = result.checks.write_json() + result.quarantine.write_json()
+    key = hashlib.sha256(content.encode()).hexdigest()
+    for table, frame in ((CHECKS, result.checks), (QUARANTINE, result.quarantine)):
+        staging = stage(lake, table)
+        staging.write_part(0, frame)
+        staging.commit(key)
+    return key
+
+
+def _verdict_id(lake: Lake, ids: Mapping[str, str], rubrics: Mapping[str, Rubric], code_version: str) -> str:
+    named = {
+        **ids,
+        "code_version": code_version,
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "rubrics": {rubric.id: rubric.digest for rubric in rubrics.values()},
+        "files": {table.name: _content(lake, table, ids[key]) for table, key in PARTITIONS.items()},
+    }
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
+
+def _content(lake: Lake, table: Table, key: str) -> str:
+    """sha256 over the parts as they are on the disk now: 0.6 s for each GB."""
+    digest_of = _without_pictures if table is SAMPLES else sha256_of_file
+    digest = hashlib.sha256()
+    for path in lake.parts_without_pictures(table, key):
+        check_not_stopped()
+        digest.update(f"{path.name} {digest_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _without_pictures(path: Path) -> str:
+    """sha256 of a Parquet file less the column chunks that hold pictures: its footer says where they are."""
+    digest, done = hashlib.sha256(), 0
+    metadata = pq.read_metadata(path)
+    names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    pictures = [index for index, name in enumerate(names) if name.startswith(_PICTURES)]
+    with path.open("rb") as file:
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group)
+            for chunk in (rows.column(index) for index in pictures):
+                start = chunk.dictionary_page_offset or chunk.data_page_offset
+                digest.update(file.read(start - done))
+                done = start + chunk.total_compressed_size
+                file.seek(done)
+        digest.update(file.read())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Every published number derived again. How tables are made is tasks/aggregate."""

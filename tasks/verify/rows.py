@@ -1,0 +1,96 @@
+"""What differs between two tables, two JSON values or two texts: each place with both values. What: publication.py."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import Any
+
+import polars as pl
+
+MAX_LISTED = 10_000
+"""Differences listed of one table; what is beyond is counted. A table whose every number is wrong needs no longer list."""
+
+NOTHING = "(nothing)"
+_ROW = "row in file"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as it was derived again. `row` is a key or a line, `column` a column or a JSON path."""
+
+    place: str
+    row: str
+    column: str
+    published: str
+    derived: str
+
+
+def compare_rows(place: str, published: pl.DataFrame, derived: pl.DataFrame, key: Sequence[str]) -> list[Difference]:
+    """Rows of one table only, and values that differ in rows of both. Order counts only where all else is equal."""
+    if published.equals(derived, null_equal=True) and published.schema == derived.schema:
+        return []
+    shared = [name for name in published.columns if name in derived.columns]
+    found = [Difference(place, "", name, "a column", NOTHING) for name in published.columns if name not in shared]
+    found += [Difference(place, "", name, NOTHING, "a column") for name in derived.columns if name not in shared]
+    for name in shared:
+        if published.schema[name] != derived.schema[name]:
+            found.append(Difference(place, "", name, f"type {published.schema[name]}", f"type {derived.schema[name]}"))
+    if not all(name in shared and published.schema[name] == derived.schema[name] for name in key):
+        return found
+    found += list(islice(_differing(place, published.select(shared), derived.select(shared), key), MAX_LISTED))
+    return found or [Difference(place, "", "", "the same rows in another order", "rows in order of their key")]
+
+
+def _differing(place: str, published: pl.DataFrame, derived: pl.DataFrame, key: Sequence[str]) -> Iterator[Difference]:
+    for frame, other, is_published in ((published, derived, True), (derived, published, False)):
+        for row in frame.join(other, on=list(key), how="anti", nulls_equal=True).select(key).iter_rows(named=True):
+            yield Difference(place, _named(row), "", *(("a row", NOTHING) if is_published else (NOTHING, "a row")))
+        repeated = frame.filter(frame.select(key).is_duplicated()).select(key).unique(maintain_order=True)
+        if is_published:
+            for row in repeated.iter_rows(named=True):
+                yield Difference(place, _named(row), "", "a row more than once", "once")
+    both = published.unique(key, keep="first", maintain_order=True).join(
+        derived, on=list(key), how="inner", suffix=" derived", nulls_equal=True, maintain_order="left"
+    )
+    for name in published.columns:
+        if name not in key and published.schema[name] == derived.schema[name]:
+            again = f"{name} derived"
+            unequal = both.filter(pl.col(name).ne_missing(pl.col(again)))
+            for row in unequal.select(*key, pl.col(name).alias(_ROW), again).iter_rows(named=True):
+                yield Difference(place, _named({k: row[k] for k in key}), name, shown(row[_ROW]), shown(row[again]))
+
+
+def compare_json(place: str, published: object, derived: object, path: str = "") -> Iterator[Difference]:
+    """Values that differ, by their path."""
+    if isinstance(published, dict) and isinstance(derived, dict):
+        for name in sorted(published.keys() | derived.keys()):
+            below = f"{path}.{name}" if path else str(name)
+            yield from compare_json(place, published.get(name, NOTHING), derived.get(name, NOTHING), below)
+    elif published != derived:
+        yield Difference(place, "", path, shown(published), shown(derived))
+
+
+def compare_texts(place: str, published: str, derived: str) -> Iterator[Difference]:
+    """Lines that differ, by their number from 1."""
+    pairs = zip_longest(published.splitlines(keepends=True), derived.splitlines(keepends=True), fillvalue=None)
+    for number, (mine, again) in enumerate(pairs, 1):
+        if mine != again:
+            yield Difference(place, f"line {number}", "", shown(mine), shown(again))
+
+
+def shown(value: Any, limit: int = 200) -> str:
+    """A value as a message shows it: null said, numbers in full, texts quoted and clipped."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return (
+            value if value == NOTHING else json.dumps(value if len(value) <= limit else f"{value[:limit]}…", ensure_ascii=False)
+        )
+    return str(value)[:limit]
+
+
+def _named(row: dict[str, Any]) -> str:
+    if len(row) == 1:
+        return str(next(iter(row.values())))
+    return ", ".join(f"{name} {value}" for name, value in row.items())
