@@ -1,4 +1,6 @@
-"""What names a thing by its content: canonical JSON, of which digests are taken."""
+"""What names a thing by its content: canonical JSON, of which digests are taken, and the identities of one run."""
+
+from dataclasses import dataclass
 
 import orjson
 
@@ -6,3 +8,21 @@ import orjson
 def canonical_json(value: object) -> bytes:
     """UTF-8 JSON with sorted keys and no spaces: equal values, equal bytes."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class RunIds:
+    """What a run has made so far, each named by its content; empty where it is not made yet.
+
+    The dataset, the plan over it, the snapshot of the plan's replies, the reading of the snapshot into scores, and the code's
+    version, from which alone a publication follows; the publication itself; and `run_id`, the one name that is drawn: of the
+    process that asks and spends.
+    """
+
+    dataset_id: str = ""
+    plan_id: str = ""
+    snapshot_id: str = ""
+    reading_id: str = ""
+    code_version: str = ""
+    publication_id: str = ""
+    run_id: str = ""

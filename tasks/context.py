@@ -1,0 +1,37 @@
+"""What every stage knows of its run. It travels to other processes; who shows progress and runs shards is flows/run/context.py."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Self
+
+from rubrics.model import Rubric
+from schemas.benchmark import Benchmark, Judge, source_name
+from schemas.identities import RunIds
+from tasks.lake.reading import Lake
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """The benchmark, its rubrics by id, the lake, the ledger's address, the logical date, and what the run has made so far."""
+
+    benchmark: Benchmark
+    rubrics: Mapping[str, Rubric]
+    lake: Lake
+    ledger_url: str
+    run_date: date
+    ids: RunIds = RunIds()
+
+    def judge(self, model: str) -> Judge:
+        """The benchmark's judge of a model name."""
+        return next(judge for judge in self.benchmark.judges if judge.model == model)
+
+    def sources_for(self, rubric_id: str) -> list[str]:
+        """The names of the sources a rubric is for."""
+        names = [source_name(source, index) for index, source in enumerate(self.benchmark.sources)]
+        choice = next(choice for choice in self.benchmark.rubrics if choice.id == rubric_id)
+        return [name for name in names if choice.sources is None or name in choice.sources]
+
+    def having(self, **made: str) -> Self:
+        """The same with these identities known: `context.having(plan_id=...)`."""
+        return replace(self, ids=replace(self.ids, **made))
