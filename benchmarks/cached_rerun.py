@@ -122,9 +122,9 @@ class Clock:
 
 def opened(arguments: argparse.Namespace) -> Any:
     """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
-    from flows.run.context import OpenedRun
     from rubrics.loading import SHIPPED, find_rubrics
     from schemas.benchmark import Benchmark
+    from tasks.context import StageContext
     from tasks.lake.reading import Lake
 
     benchmark = Benchmark.model_validate({
@@ -134,7 +134,7 @@ def opened(arguments: argparse.Namespace) -> Any:
     })  # fmt: skip
     lake = Lake(arguments.folder / "lake")
     ledger = arguments.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
-    return OpenedRun(benchmark, find_rubrics([arguments.rubric], [SHIPPED]), lake, ledger, RUNS[arguments.run])
+    return StageContext(benchmark, find_rubrics([arguments.rubric], [SHIPPED]), lake, ledger, RUNS[arguments.run])
 
 
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:

@@ -183,10 +183,10 @@ def be_idle(runner: str, n: int) -> None:
     from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.executors.choose import opened_fan_out
-    from flows.run.context import OpenedRun
     from rubrics.loading import SHIPPED, load_rubric
     from schemas.benchmark import Benchmark, Judge, Limits
     from schemas.records import PlannedPart
+    from tasks.context import StageContext
     from tasks.lake.reading import Lake
     from tasks.prefect_options import OPTIONS
 
@@ -194,7 +194,7 @@ def be_idle(runner: str, n: int) -> None:
     rubric, judge, lake = load_rubric(SHIPPED / "alignment"), Judge(model=JUDGE), Lake(Path("lake"))
     settings = {"name": "idle", "sources": [{"reader": "manifest", "path": "m"}], "rubrics": [{"id": "alignment"}]}
     file = Benchmark.model_validate(settings | {"judges": [{"model": JUDGE}], "runner": runner, "workers": {"n": 2}})
-    run = OpenedRun(file, {rubric.id: rubric}, lake, "sqlite:///unused.db", date(2026, 1, 1))
+    run = StageContext(file, {rubric.id: rubric}, lake, "sqlite:///unused.db", date(2026, 1, 1))
     same = {"lake": lake, "dataset_id": "d" * 64, "plan_id": "e" * 64, "rubric": rubric, "judge": judge, "limits": Limits()}
 
     def idle_flow() -> int:

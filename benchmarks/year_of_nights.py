@@ -30,7 +30,7 @@ from flows.nights.drift import nightly_publications, write_drift
 from flows.nights.record import notes
 from flows.partitions.table import read_partitions
 from flows.run import finishing, pipeline
-from flows.run.context import OpenedRun
+from tasks.context import StageContext
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.reading import current, find_publication
 from tasks.publish.report.index import write_index
@@ -83,7 +83,7 @@ def measure(folder: Path, url: str, nights: list[int]) -> None:
         ask(run)
 
 
-def ask(run: OpenedRun) -> None:
+def ask(run: StageContext) -> None:
     """CPU seconds of each question, in this process, on its second asking: what a library loads is no cost of the lake."""
     root, name = run.lake.root, run.benchmark.name
     questions: dict[str, Callable[[], object]] = {

@@ -15,11 +15,12 @@ from flows.executors.base import as_prefect_tasks
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.run import stages
-from flows.run.context import OpenedRun, open_run
+from flows.run.context import open_run
 from schemas.benchmark import Ratings
 from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, RATINGS, SCORES
 from tasks.aggregate.agreement.agreement import agreement
 from tasks.aggregate.agreement.corrected import corrected
+from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import read_ratings
 from tasks.lake.reading import Lake
@@ -85,7 +86,7 @@ def take_ratings(lake: Lake, dataset_id: str, paths: list[Path], how: Ratings) -
 
 
 @task(name="compare with people", cache_policy=NO_CACHE)
-def compare(run: OpenedRun, rated: pl.DataFrame, made_of: Mapping[str, str], key: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def compare(run: StageContext, rated: pl.DataFrame, made_of: Mapping[str, str], key: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `agreement` and `corrected`."""
     judgements = run.lake.scan(JUDGEMENTS, made_of["plan_id"])
     scores = run.lake.scan(SCORES, made_of["reading_id"])
@@ -99,7 +100,7 @@ def compare(run: OpenedRun, rated: pl.DataFrame, made_of: Mapping[str, str], key
 
 @task(name="publish agreement", cache_policy=NO_CACHE)
 def publish(
-    run: OpenedRun, rated: pl.DataFrame, tables: tuple[pl.DataFrame, pl.DataFrame], key: str, identities: Mapping[str, str]
+    run: StageContext, rated: pl.DataFrame, tables: tuple[pl.DataFrame, pl.DataFrame], key: str, identities: Mapping[str, str]
 ) -> Published:
     """Write the publication's folder, then its pointer."""
     made = provenance(run.benchmark, run.rubrics, ratings_sha256=ratings_digest(rated), **identities)

@@ -20,14 +20,16 @@ from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import Reporter, current
 from flows.observability.redaction import redacted_errors
+from flows.observability.summary import RunSummary
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
 from flows.partitions.preview import print_preview
 from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
-from flows.run.context import OpenedRun, check_keys
+from flows.run.context import check_keys
 from flows.run.judging import judge
-from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
+from tasks.context import StageContext
 from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import giving_way
@@ -102,7 +104,7 @@ def backfill(
         return summary
 
 
-def _tell_of_money(run: OpenedRun, summary: BackfillSummary) -> None:
+def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
     spent = [one.outcome for one in summary.backfilled if one.outcome.is_spent]
     if spent:
         spent_usd = sum(one.outcome.cost_usd or 0.0 for one in summary.backfilled)
@@ -111,7 +113,7 @@ def _tell_of_money(run: OpenedRun, summary: BackfillSummary) -> None:
         emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=n_not_asked)
 
 
-def run_backfill(run: OpenedRun, planned: BackfillPlan, fan_out: FanOut, reporter: Reporter) -> BackfillSummary:
+def run_backfill(run: StageContext, planned: BackfillPlan, fan_out: FanOut, reporter: Reporter) -> BackfillSummary:
     """Ask what is open, one call of the fan-out a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
 
     A checkpoint that fails does not stop the others, unless money or the account is what ended it. Raises StoppedError; what
@@ -153,7 +155,7 @@ def check_failures(summary: BackfillSummary) -> None:
 
 
 @task(name="backfill checkpoint", task_run_name="backfill {planned.name}", **(OPTIONS | {"retries": 0}))
-def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> Backfilled:
+def ask_checkpoint(run: StageContext, planned: PlannedCheckpoint, run_id: str) -> Backfilled:
     """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.RUNNING)
     plan, outcome, failure, may_pass = planned.plan, Outcome(), None, True
@@ -177,18 +179,18 @@ def ask_checkpoint(run: OpenedRun, planned: PlannedCheckpoint, run_id: str) -> B
     return Backfilled(planned.name, outcome, failure, may_pass)
 
 
-def _with_attempts_for_all(run: OpenedRun, n_to_ask: int) -> OpenedRun:
+def _with_attempts_for_all(run: StageContext, n_to_ask: int) -> StageContext:
     """The run with the attempts that the requests of all its checkpoints may take together: they share one purse."""
     limits = run.benchmark.limits
     most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
     return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))
 
 
-def _now(run: OpenedRun, planned: PlannedCheckpoint) -> Any:
+def _now(run: StageContext, planned: PlannedCheckpoint) -> Any:
     return find_partitions(run, planned.dataset.dataset_id, planned.plan.plan_id)
 
 
-def _is_published(run: OpenedRun, names: Sequence[str]) -> bool:
+def _is_published(run: StageContext, names: Sequence[str]) -> bool:
     """Whether a publication by the present settings and rubrics holds all of these checkpoints."""
     digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     for publication in publications(run.lake.root):

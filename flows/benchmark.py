@@ -13,9 +13,10 @@ from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
+from flows.observability.summary import RunSummary
 from flows.run.context import check_keys, open_run
 from flows.run.judging import SHARDS_AT_ONCE
-from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm

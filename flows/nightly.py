@@ -20,12 +20,14 @@ from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import Reporter, current
 from flows.observability.redaction import redacted_errors
+from flows.observability.summary import RunSummary
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
-from flows.run.context import OpenedRun, check_keys, open_run
+from flows.run.context import check_keys, open_run
 from flows.run.judging import SHARDS_AT_ONCE
-from flows.run.pipeline import RunSummary, run_pipeline
+from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
+from tasks.context import StageContext
 from tasks.ledger.mutex import one_at_a_time
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
@@ -85,7 +87,7 @@ def open_night(
     now: datetime | None = None,
     *,
     is_asking: bool = True,
-) -> OpenedRun:
+) -> StageContext:
     """The run of a night: `run_date`, else the latest that is due at `now`. Raises InputError, MissingKeyError."""
     night = run_date or newest_due(load_benchmark(file), now or datetime.now(UTC)).date()
     run = open_run(file, night, judge_url, max_usd)
@@ -94,7 +96,7 @@ def open_night(
     return run
 
 
-def run_night(run: OpenedRun, fan_out: FanOut, reporter: Reporter) -> NightSummary:
+def run_night(run: StageContext, fan_out: FanOut, reporter: Reporter) -> NightSummary:
     """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
     Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
@@ -113,7 +115,7 @@ def run_night(run: OpenedRun, fan_out: FanOut, reporter: Reporter) -> NightSumma
         return NightSummary(run.run_date, night.checkpoints, night.anchor_set, summary.published.publication_id, summary)
 
 
-def shown_checkpoints(run: OpenedRun, known: list[Checkpoint]) -> list[str]:
+def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
     """The checkpoints of a night's table as model/checkpoint. Raises InputError where there is none, or not the baseline."""
     latest = newest(known)
     if not latest:
@@ -140,12 +142,12 @@ def newest_due(benchmark: Benchmark, now: datetime) -> datetime:
     return due
 
 
-def is_fresh(run: OpenedRun) -> bool:
+def is_fresh(run: StageContext) -> bool:
     """Whether the night of the run's date is published, with or without blocked cells."""
     return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)
 
 
-def _write_partitions(run: OpenedRun, publication_id: str) -> None:
+def _write_partitions(run: StageContext, publication_id: str) -> None:
     ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
     found = find_partitions(run, ids["dataset_id"], ids["plan_id"])
     write_partitions(run, found, "nightly")

@@ -14,13 +14,13 @@ import polars as pl
 from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import OpenedRun
 from flows.run.judging import judge
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tasks.aggregate.intervals import Interval, clustered_mean, interval
+from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.probe_twins import twins_of
 from tasks.lake.writing import stage
@@ -54,7 +54,7 @@ class Shift:
     n_gained: int  # pairs in which the twin alone has one
 
 
-def probe(run: OpenedRun, places: Collection[str], text: str, n_samples: int, reporter: Reporter) -> list[Shift]:
+def probe(run: StageContext, places: Collection[str], text: str, n_samples: int, reporter: Reporter) -> list[Shift]:
     """Judge `n_samples` of each source and their twins, and compare them, by rubric, judge, place and dimension.
 
     Only what the ledger lacks is asked, under the benchmark's limits. Raises InputError where no twin can be made.
@@ -108,7 +108,7 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
     return float(rows[column].sum()) / rows.height
 
 
-def _store_twins(run: OpenedRun, dataset: str, places: Collection[str], text: str, n_samples: int) -> tuple[str, pl.DataFrame]:
+def _store_twins(run: StageContext, dataset: str, places: Collection[str], text: str, n_samples: int) -> tuple[str, pl.DataFrame]:
     """A dataset of the chosen samples and their twins in the lake, and which twin is whose."""
     ids = (
         run.lake.scan(SAMPLES, dataset).filter(pl.col("status") == SampleStatus.OK.value).select("sample_id", "source").collect()

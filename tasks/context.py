@@ -1,7 +1,7 @@
-"""What every stage knows of its run. It travels to other processes; who shows progress and runs shards is flows/run/context.py."""
+"""What every stage knows of its run. It travels to other processes; executor and reporter: flows/run/context.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Self
 
@@ -20,7 +20,7 @@ class StageContext:
     lake: Lake
     ledger_url: str
     run_date: date
-    ids: RunIds = RunIds()
+    ids: RunIds = field(default_factory=RunIds)
 
     def judge(self, model: str) -> Judge:
         """The benchmark's judge of a model name."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.run.context import OpenedRun
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
 from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, Table
+from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 
@@ -23,13 +23,13 @@ JUDGE = "eye-2026-01-01"
 SAID = "the picture shows most of what was asked for, though one of its objects stands elsewhere and has another colour"
 
 
-def opened(folder: Path, rubric: str, shard_size: int, run_date: date) -> OpenedRun:
+def opened(folder: Path, rubric: str, shard_size: int, run_date: date) -> StageContext:
     """The run a benchmark file would open; nobody is asked."""
     benchmark = Benchmark.model_validate({
         "name": "growth", "sources": [{"reader": "manifest", "path": "none", "name": "drawn"}], "rubrics": [{"id": rubric}],
         "limits": {"shard_size": shard_size}, "judges": [{"model": JUDGE, "recorded": True}],
     })  # fmt: skip
-    return OpenedRun(benchmark, find_rubrics([rubric], [SHIPPED]), Lake(folder), "sqlite://", run_date)
+    return StageContext(benchmark, find_rubrics([rubric], [SHIPPED]), Lake(folder), "sqlite://", run_date)
 
 
 def planned_parts(n_judgements: int, rubric: str, shard_size: int) -> tuple[PlannedPart, ...]:

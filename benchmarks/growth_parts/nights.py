@@ -15,7 +15,6 @@ from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.record import Night, note_night, notes
 from flows.observability.progress import Reporter
-from flows.run.context import OpenedRun
 from schemas.tables import (
     BENCHMARK_LONG,
     CHECKS,
@@ -30,6 +29,7 @@ from schemas.tables import (
     TABLES,
     Table,
 )
+from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.writing import stage
@@ -68,7 +68,7 @@ def make_world(folder: Path, url: str, lake: str = "") -> Path:
     return folder / "year.toml"
 
 
-def real_night(file: Path, number: int, painted: int) -> OpenedRun:
+def real_night(file: Path, number: int, painted: int) -> StageContext:
     """Draw checkpoint `night-<number>` from a painted one, and run its night through every stage."""
     scenes = file.parent / "painted" / "scenes" / MODEL
     chosen = sorted(scenes.iterdir())[painted]
@@ -82,7 +82,7 @@ def real_night(file: Path, number: int, painted: int) -> OpenedRun:
 class Template:
     """A night that was run, to be copied."""
 
-    run: OpenedRun
+    run: StageContext
     publication: Publication
     night: Night
     tables: dict[Table, pl.DataFrame]
@@ -91,7 +91,7 @@ class Template:
     row: dict[str, object]
 
 
-def read_template(run: OpenedRun) -> Template:
+def read_template(run: StageContext) -> Template:
     """The night of the run's date, with everything it has put into the lake."""
     note = notes(run.lake.root, NAME)[run.run_date.isoformat()]
     found = find_publication(run.lake.root, note.publication_id)

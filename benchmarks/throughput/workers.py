@@ -14,11 +14,12 @@ from pathlib import Path
 from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import OpenedRun, open_run
+from flows.run.context import open_run
 from flows.run.judging import SHARDS_AT_ONCE
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS
+from tasks.context import StageContext
 from tasks.judge.shard import judge_shard
 
 
@@ -77,7 +78,7 @@ def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[Plan
     return Worked(answered[0], time.process_time() - cpu_s, time.perf_counter() - started, idle_bytes, _status_bytes("VmHWM"))
 
 
-def _judge(run: OpenedRun, dataset_id: str, plan_id: str, part: PlannedPart, limits: Limits) -> int:
+def _judge(run: StageContext, dataset_id: str, plan_id: str, part: PlannedPart, limits: Limits) -> int:
     requests = run.lake.read_part(REQUESTS, plan_id, part.index)
     rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
     return judge_shard(

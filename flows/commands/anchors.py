@@ -8,15 +8,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.plan_table import format_usd
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
 from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, format_usd
 from flows.run.context import check_keys, open_run
 
 if TYPE_CHECKING:
+    from flows.bridging import BridgePlan
     from flows.nights.anchors import AnchorSet
-    from flows.nights.bridges import BridgePlan
 
 N_ANCHORS = 50
 
@@ -59,8 +58,8 @@ def bridge(
     max_usd: MaxUsd = None,
 ) -> int:
     """Have both judges score the anchors, so that the series of the old one goes on under the new one."""
+    from flows.bridging import make_bridge, plan_bridge
     from flows.executors.base import in_this_process
-    from flows.nights.bridges import make_bridge, plan_bridge
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
     out, reporter = Console(soft_wrap=True, highlight=False), attach(Console(stderr=True))

@@ -6,12 +6,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, format_usd
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.prices import ModelPrice, why_no_price
 
 if TYPE_CHECKING:
-    from flows.run.planning import PlannedRubric, Preview
+    from flows.run.preview import PlannedRubric, Preview
 
 
 def print_plan(console: Console, preview: "Preview") -> None:
@@ -92,15 +92,6 @@ def plan_warnings(preview: "Preview") -> list[str]:
         for model in sorted(unknown)
     ]
     return sentences
-
-
-def format_usd(usd: float | None) -> str:
-    """USD for people, in about three digits; "?" where it is not known."""
-    if usd is None:
-        return "?"
-    if usd == 0:
-        return "$0"
-    return f"${usd:,.0f}" if usd >= 100 else f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd >= 0.0001 else "<$.0001"
 
 
 def _price(price: ModelPrice) -> str:

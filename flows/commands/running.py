@@ -48,7 +48,7 @@ def import_(
 
 def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
     """What a run would ask, cost and take; nothing is sent."""
-    from flows.run.planning import preview
+    from flows.run.preview import preview
 
     console = Console(stderr=True)
     reporter = attach(console)

@@ -16,7 +16,7 @@ from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.run.pipeline import RunSummary
+    from flows.observability.summary import RunSummary
 
 
 def read_cells(folder: Path) -> pl.DataFrame:

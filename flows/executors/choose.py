@@ -8,9 +8,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flows.run.context import OpenedRun
 from schemas.benchmark import Runner
 from schemas.errors import InputError
+from tasks.context import StageContext
 
 if TYPE_CHECKING:
     from flows.executors.base import FanOut
@@ -20,7 +20,7 @@ DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies 
 
 
 @contextmanager
-def opened_fan_out(run: OpenedRun, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[FanOut]":
+def opened_fan_out(run: StageContext, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[FanOut]":
     """What runs the shards of a flow, for as long as the block lasts; `runner` stands in place of the file's own.
 
     `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
@@ -46,7 +46,7 @@ def opened_fan_out(run: OpenedRun, runner: Runner | None = None, n_submitted: in
         yield AtWorkers(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, run.benchmark.limits.deadline_s + DRAIN_S)
 
 
-def check_runner(run: OpenedRun, runner: Runner | None = None) -> None:
+def check_runner(run: StageContext, runner: Runner | None = None) -> None:
     """Raise InputError, before anything is started, where the runner lacks its extra, or a ledger for its machines."""
     chosen = runner or run.benchmark.runner
     if chosen != "dask":

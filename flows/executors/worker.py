@@ -12,9 +12,9 @@ from typing import Any
 
 from prefect import Task
 
+from flows.executors.keys import fetch_keys
 from flows.observability import redaction
 from flows.observability.terminal import keep_prefect_quiet
-from flows.run.keys import fetch_keys
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_standing

@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from flows.run.context import OpenedRun
 from schemas.errors import CorruptLakeError, InputError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, packed, sample_id
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
@@ -37,7 +37,7 @@ class AnchorSet:
     n_by_source: dict[str, int]
 
 
-def freeze(run: OpenedRun, n: int, *, is_anew: bool = False) -> AnchorSet:
+def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     """Choose `n` anchors for each set of sources that rubrics share, from the current publication, and keep them for good.
 
     Candidates are samples that every judge scored under every rubric for them. Categories and levels of score are drawn on in
@@ -97,7 +97,7 @@ def newest_anchor_set(lake_root: Path, benchmark: str) -> str | None:
     return found[-1].anchor_set if found else None
 
 
-def _candidates(run: OpenedRun, ids: dict[str, str], rubric_ids: Sequence[str]) -> pl.DataFrame:
+def _candidates(run: StageContext, ids: dict[str, str], rubric_ids: Sequence[str]) -> pl.DataFrame:
     """(sample_id, category, prompt_id, score) of samples wholly scored under these rubrics; score is a mean over all there is."""
     judgements = run.lake.scan(JUDGEMENTS, ids["plan_id"]).filter(pl.col("occasion") == "", pl.col("rubric_id").is_in(rubric_ids))
     is_scored = pl.col("status") == ScoreStatus.SCORED.value
@@ -123,7 +123,7 @@ def _choose(candidates: pl.DataFrame, n: int) -> list[str]:
     return turns.sort("nth_of_prompt", "turn", "category", "level", "sample_id")["sample_id"].head(n).to_list()
 
 
-def _rows(run: OpenedRun, dataset: str, chosen: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(run: StageContext, dataset: str, chosen: Sequence[str]) -> list[dict[str, Any]]:
     """The SAMPLES rows of the anchors, by their own ids; two that show and ask the same are one."""
     wanted = pl.Series(chosen)
     found: dict[str, dict[str, Any]] = {}

@@ -1,96 +1,22 @@
-"""Bridges between a judge and its successor: the anchors asked of both, and what was found kept. Formulas: drift_bridge.py."""
+"""Bridges kept beside the publications, which join the series of a judge and its successor. Making one is flows/bridging.py."""
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
 
-from flows.executors.base import FanOut, in_this_process
-from flows.nights.anchors import newest_anchor_set
-from flows.observability.progress import Reporter
-from flows.run import stages
-from flows.run.context import OpenedRun
-from flows.run.judging import judge
-from flows.run.planning import PlannedRubric, forecasts
-from schemas.errors import InputError, ProviderError
-from schemas.tables import BRIDGES, JUDGEMENTS, SCORES, conform
-from tasks.aggregate.drift.bridge import bridges
-from tasks.aggregate.reliability.scores import scored
+from schemas.tables import BRIDGES, conform
+from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.ledger.ledger import Ledger
-from tasks.publish.code_version import code_version
 
 
-@dataclass(frozen=True, slots=True)
-class BridgePlan:
-    """What a bridge takes: the anchors of a date asked of both judges. `rubrics`: a forecast for each rubric and judge."""
-
-    run: OpenedRun
-    judge_old: str
-    judge_new: str
-    anchor_set: str
-    plan: stages.Plan
-    rubrics: tuple[PlannedRubric, ...]
-
-    @property
-    def n_to_ask(self) -> int:
-        """Questions without a stored reply: what the night of the same date has asked is there already."""
-        return sum(row.n_to_ask for row in self.rubrics)
-
-
-def plan_bridge(run: OpenedRun, judge_old: str, judge_new: str, reporter: Reporter) -> BridgePlan:
-    """Plan the anchors of `run.run_date` for both judges and price them; nothing is sent.
-
-    Raises InputError where the benchmark file does not list both, or there are no anchors.
-    """
-    asked = [judge for judge in run.benchmark.judges if not judge.recorded]
-    missing = [name for name in (judge_old, judge_new) if name not in [judge.model for judge in asked]]
-    if missing or judge_old == judge_new:
-        lacking = f"lists no {missing[0]!r}" if missing else f"was given {judge_old!r} twice"
-        raise InputError(
-            f"a bridge needs two judges that can be asked, and the file of {run.benchmark.name} {lacking}; while it is made, "
-            "list the old judge and the new one under [[judges]], then take the old one out"
-        )
-    anchor_set = newest_anchor_set(run.lake.root, run.benchmark.name)
-    if anchor_set is None:
-        raise InputError(
-            f"{run.benchmark.name} has no anchors for both judges to score; salon anchors freeze FILE chooses them from its "
-            "current publication"
-        )
-    pair = [judge for judge in asked if judge.model in (judge_old, judge_new)]
-    both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair}))
-    plan = stages.plan(both, anchor_set, in_this_process, reporter)
-    with Ledger(run.ledger_url) as ledger:
-        rows = forecasts(both, anchor_set, plan, ledger, reporter)
-    return BridgePlan(both, judge_old, judge_new, anchor_set, plan, tuple(row for row in rows if row.forecast.n_requests))
-
-
-def make_bridge(
-    planned: BridgePlan, run_id: str, fan_out: FanOut, reporter: Reporter, *, has_slope: bool = False
-) -> pl.DataFrame:
-    """Ask what is missing, fit the bridge and keep it: BRIDGES rows, one for each rubric and dimension.
-
-    The same date, anchors and replies give the same file again. Raises ProviderError where replies are still missing.
-    """
-    run, plan = planned.run, planned.plan
-    asked = judge(run, planned.anchor_set, plan.plan_id, plan.parts, run_id, fan_out, reporter)
-    if asked.n_left:
-        raise ProviderError(
-            f"{asked.n_left:,} of {asked.n_requests:,} questions to the two judges have no reply, so no bridge was made; the "
-            "same command asks what is missing"
-        )
-    snapshot = stages.take_snapshot(run, plan, fan_out, reporter)
-    reading = stages.read(run, plan, snapshot, code_version(), fan_out, reporter)
-    judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, reading)
-    rows = scored(judgements, scores, occasion=run.run_date.isoformat())
-    found = bridges(rows, planned.judge_old, planned.judge_new, has_slope=has_slope)
-    pair = sha256(f"{planned.judge_old}\n{planned.judge_new}".encode()).hexdigest()[:12]
+def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:
+    """Keep a bridge (BRIDGES rows) under the run's date, in place of an earlier one of that date and these judges."""
+    pair = sha256(f"{judge_old}\n{judge_new}".encode()).hexdigest()[:12]
     target = _folder(run.lake.root, run.benchmark.name) / f"{run.run_date.isoformat()}-{pair}.parquet"
-    write_parquet(conform(found, BRIDGES), target, run.lake.root / "staging")
+    write_parquet(conform(bridge, BRIDGES), target, run.lake.root / "staging")
     push(run.lake.root, target)
-    return found
 
 
 def bridges_of(lake_root: Path, benchmark: str) -> pl.DataFrame | None:

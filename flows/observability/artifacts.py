@@ -21,14 +21,14 @@ from prefect.artifacts import (
 
 from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
-from flows.run.context import OpenedRun
 from schemas.tables import DRIFT
+from tasks.context import StageContext
 from tasks.publish.exports import escape_markdown
 from tasks.publish.folders import REPORT
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.run.pipeline import RunSummary
+    from flows.observability.summary import RunSummary
 
 log = logging.getLogger("salon.artifacts")
 
@@ -62,7 +62,7 @@ class ProgressArtifact:
             update_progress_artifact(artifact_id=self._id, progress=100 * share)
 
 
-def show_in_prefect(run: OpenedRun, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
+def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
     """Create the run's artifacts, each under a key of the benchmark's own, and send its events.
 
     `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
@@ -125,7 +125,7 @@ def _dashed(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _summary(run: OpenedRun, summary: "RunSummary") -> str:
+def _summary(run: StageContext, summary: "RunSummary") -> str:
     published = summary.published
     current = "current" if published.is_current else "not current"
     lines = [

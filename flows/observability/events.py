@@ -16,18 +16,20 @@ from schemas.tables import COMPARISONS, DRIFT
 from tasks.publish.folders import LAYOUT
 
 if TYPE_CHECKING:
-    from flows.run.context import OpenedRun
-    from flows.run.pipeline import RunSummary
+    from flows.observability.summary import RunSummary
+    from tasks.context import StageContext
     from tasks.publish.publication import Published
 
 
-def emit_after_run(run: "OpenedRun", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
+def emit_after_run(run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
     """Send what the run's publication gives occasion for; the names of what was sent."""
     alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill)
     return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
 
 
-def alerts_after_run(run: "OpenedRun", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[Alert]:
+def alerts_after_run(
+    run: "StageContext", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False
+) -> list[Alert]:
     """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
 
     One that was there before, is not the current one, or is a backfill's, gives none but for blocked cells.
@@ -55,12 +57,12 @@ def _said(summary: "RunSummary") -> Alert:
     return Alert(alerting.PUBLISHED, payload)
 
 
-def emit_blocked(run: "OpenedRun", error: Exception) -> list[str]:
+def emit_blocked(run: "StageContext", error: Exception) -> list[str]:
     """Send that a blocking data check failed and nothing was published."""
     return send(run.benchmark.name, run.run_date, [Alert(alerting.BLOCKED, {"says": str(error), "n_all": None, "rows": []})])
 
 
-def emit_budget_reached(run: "OpenedRun", *, limit_usd: float, spent_usd: float, n_not_asked: int) -> list[str]:
+def emit_budget_reached(run: "StageContext", *, limit_usd: float, spent_usd: float, n_not_asked: int) -> list[str]:
     """Send that the run stopped asking because the next question could have cost more than is left of its budget."""
     says = f"the budget of {limit_usd:.2f} USD is reached: {spent_usd:.2f} USD spent, {n_not_asked} questions not asked"
     payload = {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked}

@@ -46,3 +46,12 @@ def is_prefect_away(error: BaseException) -> bool:
     """Whether the error is that Prefect's server could not be reached: httpx is Prefect's client library, and not Salon's."""
     of = type(error).__module__.partition(".")[0]
     return of in ("httpx", "httpcore") or (isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API"))
+
+
+def format_usd(usd: float | None) -> str:
+    """USD for people, in about three digits; "?" where it is not known."""
+    if usd is None:
+        return "?"
+    if usd == 0:
+        return "$0"
+    return f"${usd:,.0f}" if usd >= 100 else f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd >= 0.0001 else "<$.0001"

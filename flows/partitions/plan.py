@@ -12,9 +12,10 @@ from flows.nights.checkpoints import chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.table import find_partitions
 from flows.run import stages
-from flows.run.context import OpenedRun, open_run
-from flows.run.planning import PlannedRubric, forecasts
+from flows.run.context import open_run
+from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark import Judge, Limits
+from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
 from tasks.ledger.ledger import Ledger
@@ -82,15 +83,15 @@ class BackfillPlan:
 
 def open_backfill(
     file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None
-) -> OpenedRun:
+) -> StageContext:
     """The run of a benchmark file, with judges whose mode the file does not state asked by batch where that is offered."""
     run = open_run(file, run_date, judge_url, max_usd)
     judges = [_preferring_batch(judge) for judge in run.benchmark.judges]
     benchmark = run.benchmark.model_copy(update={"judges": judges})
-    return OpenedRun(benchmark, run.rubrics, run.lake, run.ledger_url, run.run_date)
+    return StageContext(benchmark, run.rubrics, run.lake, run.ledger_url, run.run_date)
 
 
-def plan_backfill(run: OpenedRun, names: Collection[str] | None, since: date | None, reporter: Reporter) -> BackfillPlan:
+def plan_backfill(run: StageContext, names: Collection[str] | None, since: date | None, reporter: Reporter) -> BackfillPlan:
     """Read the chosen checkpoints into the lake, plan them, and count and price what is left to ask; the newest come first.
 
     Raises InputError for a checkpoint that is not there, or whose date is needed and not known.
@@ -105,7 +106,7 @@ def plan_backfill(run: OpenedRun, names: Collection[str] | None, since: date | N
     return BackfillPlan(tuple(planned), run.benchmark.limits)
 
 
-def _planned(run: OpenedRun, name: str) -> PlannedCheckpoint:
+def _planned(run: StageContext, name: str) -> PlannedCheckpoint:
     quiet = Reporter()
     dataset = stages.ingest(run, in_this_process, quiet, [name])
     plan = stages.plan(run, dataset.dataset_id, in_this_process, quiet)

@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.plan_table import format_usd
+from flows.observability.terminal import format_usd
 from flows.partitions.plan import BackfillPlan
 from tasks.judge.budget.forecast import total_usd
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.run.context import OpenedRun
 from schemas.benchmark import Judge
 from schemas.identities import canonical_json
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
+from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.ingest.identity import packed
 from tasks.lake.atomic_files import write_parquet
@@ -40,7 +40,7 @@ class PartitionState(StrEnum):
     STALE = "stale"  # the rubric, the judge or the samples are others now; never written, only shown
 
 
-def find_partitions(run: OpenedRun, dataset_id: str, plan_id: str) -> pl.DataFrame:
+def find_partitions(run: StageContext, dataset_id: str, plan_id: str) -> pl.DataFrame:
     """The partitions of a plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
 
     Anchors and judges that are only recorded have none.
@@ -66,7 +66,7 @@ def find_partitions(run: OpenedRun, dataset_id: str, plan_id: str) -> pl.DataFra
 
 
 def write_partitions(
-    run: OpenedRun, found: pl.DataFrame, asked_by: str, *, state: PartitionState | None = None, detail: str | None = None
+    run: StageContext, found: pl.DataFrame, asked_by: str, *, state: PartitionState | None = None, detail: str | None = None
 ) -> None:
     """Write these rows, in place of earlier ones of the same partitions; `state` and `detail` are of those that are not done."""
     process = this_process()
@@ -91,7 +91,7 @@ def write_partitions(
     push(run.lake.root, *written)
 
 
-def read_partitions(run: OpenedRun) -> pl.DataFrame:
+def read_partitions(run: StageContext) -> pl.DataFrame:
     """Every partition of the benchmark that was ever written, as it stands now: PARTITIONS rows.
 
     Stale are those of another rubric or judge than the file's, and of other samples than the checkpoint's latest; a running one
@@ -119,7 +119,7 @@ def read_partitions(run: OpenedRun) -> pl.DataFrame:
     return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
 
 
-def whole_checkpoints(run: OpenedRun) -> list[tuple[str, str]]:
+def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
     done = read_partitions(run).filter(state=PartitionState.DONE.value)
     asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
@@ -138,7 +138,7 @@ def judge_digest(judge: Judge) -> str:
     return sha256(canonical_json(said)).hexdigest()
 
 
-def _folder(run: OpenedRun) -> Path:
+def _folder(run: StageContext) -> Path:
     """Where the benchmark's rows are, as they are now."""
     folder = run.lake.root / PARTITIONS.name / run.benchmark.name
     pull(run.lake.root, folder.relative_to(run.lake.root).as_posix())

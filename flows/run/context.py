@@ -1,44 +1,23 @@
 """From a benchmark file to an opened run: rubrics loaded and linted, the lake, the ledger's address. Nothing is asked here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from flows.executors.keys import fetch_keys
 from flows.observability import redaction
-from flows.run.keys import fetch_keys
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
-from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, Judge, load_benchmark, source_name
+from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, RubricError
+from tasks.context import StageContext
 from tasks.judge.budget.budget import check_max_usd
 from tasks.judge.provider.client import api_key
 from tasks.lake.reading import Lake, open_lake
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedRun:
-    """What every stage of one run needs to know."""
-
-    benchmark: Benchmark
-    rubrics: Mapping[str, Rubric]
-    lake: Lake
-    ledger_url: str
-    run_date: date
-
-    def sources_for(self, rubric_id: str) -> list[str]:
-        """The names of the sources a rubric is for."""
-        names = [source_name(source, index) for index, source in enumerate(self.benchmark.sources)]
-        choice = next(choice for choice in self.benchmark.rubrics if choice.id == rubric_id)
-        return [name for name in names if choice.sources is None or name in choice.sources]
-
-    def judge(self, model: str) -> Judge:
-        """The benchmark's judge of a model name."""
-        return next(judge for judge in self.benchmark.judges if judge.model == model)
-
-
-def open_run(file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None) -> OpenedRun:
+def open_run(
+    file: Path, run_date: date | None = None, judge_url: str | None = None, max_usd: float | None = None
+) -> StageContext:
     """Open the run a benchmark file describes.
 
     `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`; `max_usd` stands
@@ -61,7 +40,7 @@ def open_run(file: Path, run_date: date | None = None, judge_url: str | None = N
                 f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
             )
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
-    return OpenedRun(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date())
+    return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date())
 
 
 def ledger_url(benchmark: Benchmark, lake: Lake) -> str:
@@ -74,7 +53,7 @@ def ledger_url(benchmark: Benchmark, lake: Lake) -> str:
     return benchmark.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
 
 
-def check_keys(run: OpenedRun) -> None:
+def check_keys(run: StageContext) -> None:
     """Before anything is sent: MissingKeyError where a remote judge has no key, InputError where max_usd cannot be kept."""
     check_max_usd(run.benchmark.judges, run.benchmark.limits.max_usd)
     fetch_keys(judge.api_key_env for judge in run.benchmark.judges if not judge.recorded)

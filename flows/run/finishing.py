@@ -8,11 +8,11 @@ import polars as pl
 
 from flows.executors.base import FanOut, one
 from flows.observability.progress import Reporter
-from flows.run.context import OpenedRun
 from schemas.errors import GateBlockedError
 from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, POOLED, QUARANTINE, REPLIES, SCORES, Table
 from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges
 from tasks.aggregate.tables import Run
+from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, REPORT, is_published
 from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
@@ -36,7 +36,7 @@ class Made:
     code_version: str
 
 
-def finish(run: OpenedRun, made: Made, fan_out: FanOut, reporter: Reporter) -> tuple[Published, pl.DataFrame]:
+def finish(run: StageContext, made: Made, fan_out: FanOut, reporter: Reporter) -> tuple[Published, pl.DataFrame]:
     """Check, aggregate and publish; a publication that exists is found, not made again. Returns it with its cells.
 
     Raises GateBlockedError where a blocking check failed: nothing is published, and the failing rows stand in the lake's
@@ -63,7 +63,7 @@ def finish(run: OpenedRun, made: Made, fan_out: FanOut, reporter: Reporter) -> t
     return publish(run, made, key, tables, fan_out), means_for_prompts_like_these(tables[BENCHMARK_LONG])
 
 
-def tables_of(run: OpenedRun, made: Made, key: str, fan_out: FanOut) -> dict[Table, pl.DataFrame]:
+def tables_of(run: StageContext, made: Made, key: str, fan_out: FanOut) -> dict[Table, pl.DataFrame]:
     """Every table of figures the publication `key` holds, from the partitions it is made of."""
     judged = {"judgements": run.lake.scan(JUDGEMENTS, made.plan_id), "scores": run.lake.scan(SCORES, made.reading_id)}
     settings = Run(
@@ -84,7 +84,7 @@ def tables_of(run: OpenedRun, made: Made, key: str, fan_out: FanOut) -> dict[Tab
     return tables
 
 
-def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: Reporter) -> ValidationResult:
+def _check(run: StageContext, made: Made, run_id: str, fan_out: FanOut, reporter: Reporter) -> ValidationResult:
     reporter.start("check", 1)
     docs = run.lake.root / "data_docs" / run_id
     result: ValidationResult = one(
@@ -110,7 +110,7 @@ def _check(run: OpenedRun, made: Made, run_id: str, fan_out: FanOut, reporter: R
     return result
 
 
-def publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:
+def publish(run: StageContext, made: Made, key: str, tables: Mapping[Table, pl.DataFrame], fan_out: FanOut) -> Published:
     """Write the publication `key` of these tables, with its report, unless it is there."""
     required = (BENCHMARK_LONG, CHECKS, QUARANTINE)
     said = provenance(
@@ -140,7 +140,7 @@ def publish(run: OpenedRun, made: Made, key: str, tables: Mapping[Table, pl.Data
     return published
 
 
-def _page(run: OpenedRun, key: str, tables: Mapping[Table, pl.DataFrame], said: Mapping[str, Any]) -> bytes:
+def _page(run: StageContext, key: str, tables: Mapping[Table, pl.DataFrame], said: Mapping[str, Any]) -> bytes:
     """The publication's report.html, with its gallery from the lake."""
     return report_page(
         tables,

@@ -6,8 +6,8 @@ from typing import Any
 
 from flows.executors.base import Elsewhere, FanOut, one
 from flows.observability.progress import Reporter
-from flows.run.context import OpenedRun
 from schemas.records import PlannedPart
+from tasks.context import StageContext
 from tasks.judge.batch.run import is_by_batch, is_under_way
 from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
@@ -22,7 +22,7 @@ SHARDS_AT_ONCE = 2
 
 
 def judge(
-    run: OpenedRun,
+    run: StageContext,
     dataset_id: str,
     plan_id: str,
     parts: Sequence[PlannedPart],
@@ -76,7 +76,7 @@ def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
 
 
 def _by_batch(
-    run: OpenedRun,
+    run: StageContext,
     parts: list[PlannedPart],
     common: Mapping[str, Any],
     fan_out: FanOut,
@@ -104,7 +104,7 @@ def _by_batch(
     return outcome
 
 
-def _online(run: OpenedRun, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
+def _online(run: StageContext, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
     """The outcomes of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))

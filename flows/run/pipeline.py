@@ -2,62 +2,30 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-import polars as pl
 
 from flows.executors.base import FanOut
 from flows.nights.drift import write_drift
 from flows.nights.record import Night, note_night
 from flows.observability.progress import Reporter
+from flows.observability.summary import RunSummary
 from flows.run import finishing, stages
-from flows.run.context import OpenedRun
 from flows.run.judging import judge
 from schemas.errors import GateBlockedError
-from schemas.statuses import CellStatus
+from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.deprecation import sunset_warning
 from tasks.lake.object_store.cache_folder import push
-from tasks.ledger.import_replies.importing import ImportResult
 from tasks.publish.code_version import code_version
-from tasks.publish.publication import Published
 from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
 from tasks.stopping import check_not_stopped
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """What a run did: what it read, what it asked, what it published."""
-
-    dataset: IngestResult
-    n_requests: int
-    asked: Outcome
-    published: Published
-    cells: pl.DataFrame  # means for prompts like these
-    imported: ImportResult | None = None
-
-    @property
-    def n_cells(self) -> int:
-        """Cells of the headline."""
-        return self.cells.height
-
-    @property
-    def n_blocked(self) -> int:
-        """Cells without a figure because too much is missing."""
-        return self.cells.filter(pl.col("status") == CellStatus.BLOCKED).height
-
-    @property
-    def outcome(self) -> str:
-        """The run's word in the table of runs."""
-        return "published" if self.published.is_new else "unchanged"
-
-
 def run_pipeline(
-    run: OpenedRun,
+    run: StageContext,
     fan_out: FanOut,
     reporter: Reporter,
     checkpoints: Sequence[str] | None = None,
@@ -102,7 +70,7 @@ def run_pipeline(
     return summary
 
 
-def _say_what_is_missing(run: OpenedRun, asked: Outcome, reporter: Reporter) -> None:
+def _say_what_is_missing(run: StageContext, asked: Outcome, reporter: Reporter) -> None:
     if asked.is_spent:
         reporter.say(
             f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no "
@@ -110,7 +78,7 @@ def _say_what_is_missing(run: OpenedRun, asked: Outcome, reporter: Reporter) -> 
         )
 
 
-def _warn_of_sunsets(run: OpenedRun, reporter: Reporter) -> None:
+def _warn_of_sunsets(run: StageContext, reporter: Reporter) -> None:
     for asked in run.benchmark.judges:
         warning = None if asked.recorded else sunset_warning(asked, datetime.now(UTC).date())
         if warning:
@@ -118,7 +86,7 @@ def _warn_of_sunsets(run: OpenedRun, reporter: Reporter) -> None:
 
 
 def _row(
-    run: OpenedRun,
+    run: StageContext,
     started_at: datetime,
     dataset: IngestResult,
     asked: Outcome,

@@ -9,11 +9,11 @@ import polars as pl
 
 from flows.executors.base import FanOut
 from flows.observability.progress import Reporter
-from flows.run.context import OpenedRun
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.records import PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
+from tasks.context import StageContext
 from tasks.ingest.prefect_tasks import SampleList, open_samples
 from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
 from tasks.judge.prefect_tasks import take_replies
@@ -43,7 +43,7 @@ class Plan:
 
 
 def ingest(
-    run: OpenedRun,
+    run: StageContext,
     fan_out: FanOut,
     reporter: Reporter,
     checkpoints: Collection[str] | None = None,
@@ -70,7 +70,7 @@ def ingest(
         reporter.finish("ingest")
 
 
-def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -> Plan:
+def plan(run: StageContext, dataset_id: str, fan_out: FanOut, reporter: Reporter) -> Plan:
     """What every sample is asked, by every rubric and judge. Raises NothingToJudgeError where none can be asked by a rubric.
 
     Every key is computed each time; requests are rendered and written only for a plan that is not in the lake yet.
@@ -98,7 +98,7 @@ def plan(run: OpenedRun, dataset_id: str, fan_out: FanOut, reporter: Reporter) -
 
 
 def _planned(
-    run: OpenedRun, dataset_id: str, fan_out: FanOut, stagings: tuple[Staging | None, Staging | None],
+    run: StageContext, dataset_id: str, fan_out: FanOut, stagings: tuple[Staging | None, Staging | None],
     reporter: Reporter | None = None,
 ) -> list[PlannedPart]:  # fmt: skip
     """Plan every rubric with every judge, in an order that is the plan's own: parts are found again by their number.
@@ -127,7 +127,7 @@ def _planned(
     return parts
 
 
-def _choices(run: OpenedRun, dataset_id: str) -> list[tuple[Rubric, Judge, list[str], str]]:
+def _choices(run: StageContext, dataset_id: str) -> list[tuple[Rubric, Judge, list[str], str]]:
     """What is asked with what, of which sources, on which occasion."""
     pairs = [(run.rubrics[rubric_id], judge) for rubric_id in sorted(run.rubrics) for judge in _by_model(run.benchmark.judges)]
     choices = [(rubric, judge, run.sources_for(rubric.id), "") for rubric, judge in pairs]
@@ -143,20 +143,20 @@ def _by_model(judges: Sequence[Judge]) -> list[Judge]:
     return sorted(judges, key=lambda judge: judge.model)
 
 
-def _with_first_row(run: OpenedRun, dataset_id: str, sources: Sequence[str]) -> list[str]:
+def _with_first_row(run: StageContext, dataset_id: str, sources: Sequence[str]) -> list[str]:
     """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
     rows = run.lake.scan(SAMPLES, dataset_id).filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
     first = rows.unique("source", keep="first", maintain_order=True).collect()
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
 
 
-def import_recorded(run: OpenedRun, dataset_id: str, planned: Plan, replies: Path) -> ImportResult:
+def import_recorded(run: StageContext, dataset_id: str, planned: Plan, replies: Path) -> ImportResult:
     """Replies recorded elsewhere into the ledger."""
     with Ledger(run.ledger_url) as ledger:
         return import_replies(run.benchmark, run.lake, planned.plan_id, ledger, replies, dataset_id=dataset_id)
 
 
-def take_snapshot(run: OpenedRun, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:
+def take_snapshot(run: StageContext, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:
     """The replies as the ledger holds them now, into the lake: everything downstream is derived from this alone."""
     with Ledger(run.ledger_url) as ledger:
         state = ledger.state()  # before anything is read: what is stored meanwhile makes it another
@@ -184,7 +184,7 @@ def _indices(planned: Plan) -> list[list[int]]:
     return [[part.index for part in parts] for parts in together(planned.parts)]
 
 
-def read(run: OpenedRun, planned: Plan, snapshot: str, code: str, fan_out: FanOut, reporter: Reporter) -> str:
+def read(run: StageContext, planned: Plan, snapshot: str, code: str, fan_out: FanOut, reporter: Reporter) -> str:
     """The snapshot's replies read into scores. A reading that stands in the lake is not made again."""
     key = reading_id(snapshot, run.rubrics, code)
     if run.lake.is_complete(SCORES, key):

@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from flows.executors.base import in_this_process
-from flows.run.context import OpenedRun
 from flows.run.finishing import Made, publish, tables_of
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
@@ -19,6 +18,7 @@ from schemas.errors import InputError
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, RATINGS, SCORES, Table
 from tasks.aggregate.agreement.agreement import agreement
 from tasks.aggregate.agreement.corrected import corrected
+from tasks.context import StageContext
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, publish_agreement, ratings_digest
@@ -37,7 +37,7 @@ class Published:
     """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out."""
 
     folder: Path
-    run: OpenedRun
+    run: StageContext
     ids: dict[str, str]
     differences: tuple[Difference, ...]
 
@@ -63,7 +63,7 @@ def open_published(folder: Path, said: Mapping[str, Any], lake: Path, file: Path
     key = _key(folder, ids, digest, run_date)
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
-    return Published(folder, OpenedRun(benchmark, found, Lake(lake), "sqlite://", run_date), ids, tuple(differences))
+    return Published(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date), ids, tuple(differences))
 
 
 def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:

@@ -15,10 +15,10 @@ import polars as pl
 from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import OpenedRun
 from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -141,7 +141,7 @@ def _verify_samples(verdict: Verdict, lake: Lake, key: str, reporter: Reporter) 
     verdict.steps.append(("samples", f"{len(ids):,} rows and {n_pictures:,} pictures against their digests"))
 
 
-def _verify_plan(verdict: Verdict, run: OpenedRun, ids: dict[str, str], lake: Lake) -> None:
+def _verify_plan(verdict: Verdict, run: StageContext, ids: dict[str, str], lake: Lake) -> None:
     """Every question written again from samples and rubrics: request keys, messages, facts, the plan's id."""
     alone = Lake(run.lake.root.parent / "plan")
     adopt(lake, alone, SAMPLES, ids["dataset_id"])
@@ -159,7 +159,7 @@ def _verify_replies(verdict: Verdict, lake: Lake, key: str) -> None:
     verdict.steps.append(("replies", f"{sum(part.height for part in parts):,} replies against the snapshot's id"))
 
 
-def _verify_scores(verdict: Verdict, run: OpenedRun, ids: dict[str, str], stored: Lake) -> None:
+def _verify_scores(verdict: Verdict, run: StageContext, ids: dict[str, str], stored: Lake) -> None:
     """Every reply read again, held against the stored scores."""
     derived = reading_id(ids["snapshot_id"], run.rubrics, ids["code_version"])
     verdict.differences += _identity("reading_id", ids["reading_id"], derived)

@@ -11,16 +11,17 @@ from flows.nightly import open_night, run_night
 from flows.nights.anchors import anchor_sets, freeze, newest_anchor_set
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import OpenedRun, open_run
+from flows.run.context import open_run
 from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
+from tasks.context import StageContext
 from tasks.plan.anchors import ANCHORS
 
 DAY = date(2026, 3, 1)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> OpenedRun:
+def run(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> StageContext:
     """A night that is published, without anchors yet."""
     folder = tmp_path_factory.mktemp("anchors")
     World(folder).make(0)
@@ -29,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> OpenedRun:
     return open_run(file, DAY)
 
 
-def test_frozen_once_and_of_every_stratum(run: OpenedRun) -> None:
+def test_frozen_once_and_of_every_stratum(run: StageContext) -> None:
     made = freeze(run, N_PROMPTS)
     anchors = run.lake.scan(SAMPLES, made.anchor_set).collect()
     own = run.lake.scan(SAMPLES, _dataset(run, None)).collect()
@@ -49,12 +50,12 @@ def test_frozen_once_and_of_every_stratum(run: OpenedRun) -> None:
     assert run.lake.scan(SAMPLES, made.anchor_set).collect().equals(anchors)  # the first one is what it was
 
 
-def test_every_night_asks_them_anew(run: OpenedRun, judge_url: str) -> None:
+def test_every_night_asks_them_anew(run: StageContext, judge_url: str) -> None:
     anchor_set = newest_anchor_set(run.lake.root, "nights") or freeze(run, 6).anchor_set
     dataset, before = _dataset(run, anchor_set), n_billed(judge_url)
     asked: list[pl.DataFrame] = []
     for day in (DAY, date(2026, 3, 2)):
-        night = OpenedRun(run.benchmark, run.rubrics, run.lake, run.ledger_url, day)
+        night = StageContext(run.benchmark, run.rubrics, run.lake, run.ledger_url, day)
         plan = stages.plan(night, dataset, in_this_process, Reporter())
         judgements = run.lake.scan(JUDGEMENTS, plan.plan_id).collect()
         own, anchors = judgements.filter(occasion=""), judgements.filter(occasion=day.isoformat())
@@ -70,5 +71,5 @@ def test_every_night_asks_them_anew(run: OpenedRun, judge_url: str) -> None:
     assert n_billed(judge_url) == before
 
 
-def _dataset(run: OpenedRun, anchor_set: str | None) -> str:
+def _dataset(run: StageContext, anchor_set: str | None) -> str:
     return stages.ingest(run, in_this_process, Reporter(), None, anchor_set).dataset_id

@@ -28,10 +28,10 @@ from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
-from flows.run.context import OpenedRun
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
+from tasks.context import StageContext
 from tasks.judge.provider.client import JudgeClient
 from tasks.judge.rate_limit.gcra import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
 from tasks.judge.rate_limit.limiter import Allowance, allowance_id
@@ -152,7 +152,7 @@ PER_MINUTE = 600
 
 
 @contextmanager
-def _a_night_that_waits(run: OpenedRun) -> Iterator[None]:
+def _a_night_that_waits(run: StageContext) -> Iterator[None]:
     """More requests than the limit lets through wait for the key: a night's, as the limit sees them."""
     (judge,) = run.benchmark.judges
     client = JudgeClient(judge, 1, 1.0)

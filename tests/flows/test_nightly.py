@@ -29,10 +29,11 @@ from flows.observability.alerting import NIGHT_MISSED, REGRESSION
 from flows.observability.events import alerts_after_run, missed_nights
 from flows.observability.progress import Reporter
 from flows.partitions.table import read_partitions
-from flows.run.context import OpenedRun, open_run
+from flows.run.context import open_run
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import DRIFT, SAMPLES
+from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
 
@@ -105,7 +106,7 @@ def _make_bridge(folder: Path, url: str, day: date) -> pl.DataFrame:
     return make_bridge(planned, "bridge", in_this_process, Reporter())
 
 
-def _told(summary: NightSummary, run: OpenedRun) -> list[str]:
+def _told(summary: NightSummary, run: StageContext) -> list[str]:
     assert summary.run is not None
     return sorted(alert.name for alert in alerts_after_run(run, summary.run.published, summary.run.cells))
 
@@ -170,7 +171,7 @@ def _check_alarms(told: dict[int, list[str]], missed: dict[int, list[date]], nig
     assert {name for names in told.values() for name in names} <= {NIGHT_MISSED, REGRESSION}
 
 
-def _check_partitions(run: OpenedRun, nights: list[int]) -> None:
+def _check_partitions(run: StageContext, nights: list[int]) -> None:
     """One for each night and rubric, all asked to the end; those by the judge of before are stale."""
     found = read_partitions(run).select("checkpoint", "rubric_id", "judge_model", "state", "n_requests", "n_left")
     assert sorted(found.rows()) == sorted(
@@ -191,7 +192,7 @@ def _n_rows(connection: Connection, table: Table) -> int:
     return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
-def _check_bill(run: OpenedRun, n_asked: int, n_paid: int) -> None:
+def _check_bill(run: StageContext, n_asked: int, n_paid: int) -> None:
     """Each question was stored once, and bought once, but for what was in flight when a night was killed."""
     with Ledger(run.ledger_url) as ledger:
         n_replies, n_attempts = (ledger.read(partial(_n_rows, table=table)) for table in (REPLIES, ATTEMPTS))
@@ -200,7 +201,7 @@ def _check_bill(run: OpenedRun, n_asked: int, n_paid: int) -> None:
     assert n_attempts - n_replies == pytest.approx(n_paid - n_replies, abs=4)
 
 
-def _check_series(run: OpenedRun, nights: list[int], bridge: pl.DataFrame) -> None:
+def _check_series(run: StageContext, nights: list[int], bridge: pl.DataFrame) -> None:
     """No row twice; each night's own checkpoint; the old judge's nights carried over to the new one's series."""
     assert bridge.select("judge_old", "judge_new", "status", "n_images").rows() == [(OLD, NEW, "ok", N_ANCHORS)]
     assert bridge["offset"].item() == 0  # the two see alike

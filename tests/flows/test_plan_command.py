@@ -11,7 +11,7 @@ from flow_support import Said
 from demo import paint
 from demo.running import running_judge
 from flows.observability.progress import Reporter
-from flows.run.planning import preview
+from flows.run.preview import preview
 
 MODEL = "gpt-4.1-2025-04-14"
 BENCHMARK = """\

@@ -27,11 +27,11 @@ from flows.executors.remote import AtWorkers
 from flows.executors.worker import AtWorker, Line
 from flows.observability import redaction
 from flows.run import keys
-from flows.run.context import OpenedRun
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Benchmark, Runner
 from schemas.errors import InputError, StoppedError, StoreError
 from schemas.records import Sample
+from tasks.context import StageContext
 from tasks.ingest.prefect_tasks import SampleList
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
@@ -63,9 +63,9 @@ def settings(runner: Runner = "local", **more: Any) -> Benchmark:
     return Benchmark.model_validate(file | {"judges": [{"model": "eye"}], "runner": runner, "workers": more})
 
 
-def opened(runner: Runner, ledger_url: str = "sqlite:///l.db", **more: Any) -> OpenedRun:
+def opened(runner: Runner, ledger_url: str = "sqlite:///l.db", **more: Any) -> StageContext:
     rubric = load_rubric(SHIPPED / "alignment")
-    return OpenedRun(settings(runner, **more), {rubric.id: rubric}, Lake(Path("lake")), ledger_url, date(2026, 1, 1))
+    return StageContext(settings(runner, **more), {rubric.id: rubric}, Lake(Path("lake")), ledger_url, date(2026, 1, 1))
 
 
 # --- what is refused, before anything is started ------------------------------------------------------------------

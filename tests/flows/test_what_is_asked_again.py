@@ -11,7 +11,7 @@ from PIL import Image
 
 from demo import paint
 from flows.observability.progress import Reporter
-from flows.run.planning import preview
+from flows.run.preview import preview
 from rubrics.loading import SHIPPED, load_rubric
 
 BENCHMARK = """\

@@ -7,11 +7,12 @@ from pathlib import Path
 from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import OpenedRun, open_run
+from flows.run.context import open_run
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
+from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.observed_usage import load_observed
@@ -82,7 +83,7 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
 
 
 def forecasts(
-    run: OpenedRun, dataset_id: str, planned: stages.Plan, ledger: Ledger, reporter: Reporter
+    run: StageContext, dataset_id: str, planned: stages.Plan, ledger: Ledger, reporter: Reporter
 ) -> tuple[PlannedRubric, ...]:
     """What is left to ask of a plan, for each rubric and judge."""
     observed = load_observed(ledger)
@@ -104,7 +105,7 @@ def forecasts(
 
 
 def _add(
-    run: OpenedRun, dataset_id: str, plan_id: str, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool
+    run: StageContext, dataset_id: str, plan_id: str, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool
 ) -> None:
     """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
     requests = run.lake.read_part(REQUESTS, plan_id, part.index, FORECAST_COLUMNS)
