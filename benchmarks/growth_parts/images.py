@@ -30,7 +30,7 @@ from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.images.open import decode
 from tasks.ingest.rows import UndecodedSample
-from tasks.ingest.samples import ingest, open_and_write_shard
+from tasks.ingest.samples import OpenShard, SampleList, ingest, open_and_write_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 
@@ -62,11 +62,11 @@ def _rate(folder: Path, kind: Callable[..., Sample]) -> dict[str, object]:
     paths = sorted((folder / "large").iterdir())
     samples = [kind("s", path.name, "m", "c", texts, image_path=path.name) for path in paths]
     staging = stage(Lake(folder / "lake"), SAMPLES)
-    open_and_write_shard(staging, 0, samples[:3], folder / "large")
+    open_and_write_shard(OpenShard(staging, 0, SampleList(samples[:3]), folder / "large"))
     rounds: list[tuple[float, float]] = []
     for part in range(N_ROUNDS):
         before_s = _cpu_s()
-        open_and_write_shard(staging, part, samples, folder / "large")
+        open_and_write_shard(OpenShard(staging, part, SampleList(samples), folder / "large"))
         between_s = _cpu_s()
         _plainly(paths, folder / "plain.parquet", is_decoded=kind is Sample)
         rounds.append((between_s - before_s, _cpu_s() - between_s))

@@ -20,7 +20,7 @@ from flows.executors.base import Elsewhere
 from flows.executors.pools import LOST_MOST, GivenUpError, Pool, Submitted, WorkerLostError
 from flows.executors.worker import AtWorker, Line
 from schemas.errors import StoppedError
-from tasks.ingest.prefect_tasks import SampleList
+from tasks.ingest.samples import OpenShard
 from tasks.ledger.mutex import standing
 from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
@@ -151,7 +151,7 @@ def _is_given_up(_task: Any, _run: Any, state: Any) -> bool:
 
 
 def _has_pictures(call: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, SampleList) and value.has_pictures for value in call.values())
+    return any(isinstance(value, OpenShard) and value.samples.has_pictures for value in call.values())
 
 
 def _is_done(future: PrefectFuture[Any]) -> bool:

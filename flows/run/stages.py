@@ -1,9 +1,8 @@
 """The stages of a run in order, each from an opened run and the stage before to what stands in the lake. The flow is apart."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -14,7 +13,7 @@ from schemas.benchmark import Judge
 from schemas.records import PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.context import StageContext
-from tasks.ingest.prefect_tasks import SampleList, open_samples
+from tasks.ingest.prefect_tasks import open_samples
 from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
 from tasks.judge.prefect_tasks import take_replies
 from tasks.lake.writing import Staging, stage
@@ -52,14 +51,10 @@ def ingest(
     """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`."""
     reporter.start("ingest", 0)
     staging = stage(run.lake, SAMPLES)
-
-    def calls() -> Iterator[dict[str, Any]]:
-        for shard in find_shards(run.benchmark, checkpoints):
-            yield {"staging": staging, "index": shard.index, "samples": SampleList(shard.samples), "root": shard.root}
-
+    calls = ({"context": run, "shard": shard} for shard in find_shards(run.benchmark, staging, checkpoints))
     results: list[ShardResult] = []
     try:
-        for written in fan_out(open_samples, calls()):
+        for written in fan_out(open_samples, calls):
             reporter.advance("ingest", written.n_rows)
             results.append(written)
         if anchor_set is not None:

@@ -21,12 +21,34 @@ from schemas.errors import SourceError, StoreError
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
-from tasks.ingest.identity import ID_BYTES, Ids, dataset_id, in_order, packed, sample_id, unpacked
+from tasks.ingest.identity import ID_BYTES, Ids, dataset_id, in_order, packed, unpacked
 from tasks.ingest.readers import read
 from tasks.ingest.shards import as_duplicate, open_shard, shards
 from tasks.ingest.sources import expand
 from tasks.lake.reading import Lake, part_name
 from tasks.lake.writing import Staging, stage
+
+
+class SampleList:
+    """A shard's samples, opaque to Prefect, which would otherwise look into every one of them."""
+
+    def __init__(self, samples: list[Sample]) -> None:
+        self.samples = samples
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the samples carry their pictures' bytes: too much to send to another process."""
+        return any(sample.image_bytes is not None for sample in self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShard:
+    """Some samples of one folder, in order, to be opened and made part `index` of what is staged."""
+
+    staging: Staging
+    index: int
+    samples: SampleList
+    root: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +134,6 @@ def _with_duplicates(table: pa.Table, firsts: Mapping[int, str]) -> pa.Table:
     return pa.concat_tables([*pieces, table.slice(done)])
 
 
-__all__ = [
-    "IngestResult",
-    "Shard",
-    "ShardResult",
-    "find_shards",
-    "finish",
-    "ingest",
-    "open_and_write_shard",
-    "open_shard",
-    "sample_id",
-    "shards",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Some samples of one folder, in order; `index` is the number of the part they become."""
-
-    index: int
-    samples: list[Sample]
-    root: Path
-
-
 @dataclass(frozen=True, slots=True)
 class IngestResult:
     """The dataset that stands in the lake."""
@@ -160,8 +159,8 @@ def ingest(
     staging = stage(lake, SAMPLES)
     try:
         results: list[ShardResult] = []
-        for shard in find_shards(benchmark, checkpoints):
-            results.append(open_and_write_shard(staging, shard.index, shard.samples, shard.root))
+        for shard in find_shards(benchmark, staging, checkpoints):
+            results.append(open_and_write_shard(shard))
             if on_shard:
                 on_shard(results[-1])
         return finish(staging, results)
@@ -170,7 +169,7 @@ def ingest(
         raise
 
 
-def find_shards(benchmark: Benchmark, checkpoints: Collection[str] | None = None) -> Iterator[Shard]:
+def find_shards(benchmark: Benchmark, staging: Staging, checkpoints: Collection[str] | None = None) -> Iterator[OpenShard]:
     """The benchmark's samples in shards of `limits.shard_size`, lazily, sources in order; a shard has one folder.
 
     Raises SourceError as reading goes on, and at its end where a source had no row
@@ -182,16 +181,16 @@ def find_shards(benchmark: Benchmark, checkpoints: Collection[str] | None = None
         n_rows.setdefault(source.name, 0)
         for samples in shards(read(source), benchmark.limits.shard_size):
             n_rows[source.name] += len(samples)
-            yield Shard(next(index), samples, source.root)
+            yield OpenShard(staging, next(index), SampleList(samples), source.root)
     empty = [name for name, n in n_rows.items() if not n]
     # Of some checkpoints alone a source may well have nothing; of all of them, an empty source is a mistake.
     if empty and (checkpoints is None or len(empty) == len(n_rows)):
         raise _no_rows(benchmark, empty[0], checkpoints)
 
 
-def open_and_write_shard(staging: Staging, index: int, samples: list[Sample], root: Path) -> ShardResult:
-    """Open a shard's pictures and make it part `index`, durably. Run again it writes the same part anew."""
-    return write_part(staging, index, open_shard(samples, root))
+def open_and_write_shard(shard: OpenShard) -> ShardResult:
+    """Open a shard's pictures and make it a part, durably. Run again it writes the same part anew."""
+    return write_part(shard.staging, shard.index, open_shard(shard.samples.samples, shard.root))
 
 
 def finish(staging: Staging, results: Sequence[ShardResult]) -> IngestResult:

@@ -11,7 +11,7 @@ from schemas.errors import CorruptLakeError, StoreError
 from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES
-from tasks.ingest.samples import finish, open_and_write_shard
+from tasks.ingest.samples import OpenShard, SampleList, finish, open_and_write_shard
 from tasks.lake.writing import Staging, stage
 from tasks.publish.report.pictures import thumbnails_of
 
@@ -41,7 +41,8 @@ def _picture(number):
 def _staged(lake, tmp_path):
     """The data set's parts staged by `lake`'s machine, and what its shards say."""
     staging = stage(lake, SAMPLES)
-    return staging, [open_and_write_shard(staging, part, _samples(part), tmp_path) for part in range(N_PARTS)]
+    shards = [OpenShard(staging, part, SampleList(_samples(part)), tmp_path) for part in range(N_PARTS)]
+    return staging, [open_and_write_shard(shard) for shard in shards]
 
 
 def _fetched(served):

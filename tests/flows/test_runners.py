@@ -32,7 +32,7 @@ from schemas.benchmark import Benchmark, Runner
 from schemas.errors import InputError, StoppedError, StoreError
 from schemas.records import Sample
 from tasks.context import StageContext
-from tasks.ingest.prefect_tasks import SampleList
+from tasks.ingest.samples import SampleList
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_standing, standing

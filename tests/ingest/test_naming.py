@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES, dataset_id, in_order
-from tasks.ingest.samples import open_and_write_shard
+from tasks.ingest.samples import OpenShard, SampleList, open_and_write_shard
 from tasks.lake.writing import stage
 
 # Ids that begin alike, and ids that end in the zeros which numpy takes off a text.
@@ -35,6 +35,6 @@ def test_what_a_shard_hands_on_is_little_more_than_its_ids(lake):
     """It travels from worker to flow and stays there until the data set is named."""
     keys = [f"checkpoint-1000/images/{row:05}.jpg" for row in range(N_ROWS)]
     samples = [Sample("s", key, "m", "c", {"prompt": "a photo of a bench"}, seed=row) for row, key in enumerate(keys)]
-    result = open_and_write_shard(stage(lake, SAMPLES), 0, samples, lake.root)
+    result = open_and_write_shard(OpenShard(stage(lake, SAMPLES), 0, SampleList(samples), lake.root))
     assert result.source_keys() == keys
     assert len(pickle.dumps(result)) < 48 * N_ROWS

@@ -17,8 +17,10 @@ from schemas.errors import SourceError, StoreError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
+from tasks.ingest.identity import sample_id
 from tasks.ingest.rows import UndecodedSample
-from tasks.ingest.samples import find_shards, finish, ingest, open_and_write_shard, open_shard, sample_id, shards
+from tasks.ingest.samples import OpenShard, SampleList, find_shards, finish, ingest, open_and_write_shard
+from tasks.ingest.shards import open_shard, shards
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 
@@ -209,20 +211,20 @@ def test_shards_may_be_written_in_any_order_by_threads_and_again(tmp_path, bench
     source = write_manifest(tmp_path, [{"image": f"{index}.png", "prompt": "p"} for index in range(7)])
     benchmark = benchmark_of(source, shard_size=2)
     staging = stage(lake, SAMPLES)
-    found = list(find_shards(benchmark))
+    found = list(find_shards(benchmark, staging))
     pickle.dumps(found)  # a shard can be handed to another process
     order = [*reversed(found), found[1]]
     with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(lambda one: open_and_write_shard(staging, one.index, one.samples, one.root), order))
+        results = list(pool.map(open_and_write_shard, order))
     assert sum(result.n_rows for result in results[:-1]) == 7
     assert finish(staging, results[:-1]) == ingest(benchmark, Lake(tmp_path / "other"))
 
 
 def test_a_part_that_is_not_there_is_noticed(tmp_path, benchmark_of, lake):
     source = write_manifest(tmp_path, [{"image": None, "prompt": str(index)} for index in range(3)])
-    found = list(find_shards(benchmark_of(source, shard_size=1)))
     staging = stage(lake, SAMPLES)
-    results = [open_and_write_shard(staging, one.index, one.samples, one.root) for one in (found[0], found[2])]
+    found = list(find_shards(benchmark_of(source, shard_size=1), staging))
+    results = [open_and_write_shard(shard) for shard in (found[0], found[2])]
     with pytest.raises(StoreError, match="2 parts"):
         finish(staging, results)  # a result is missing
     staging.part_path(2).unlink()
@@ -276,7 +278,7 @@ def test_texts_come_through_unchanged(tmp_path_factory, texts):
     samples = [replace(SAMPLE, source_key=str(n), seed=n, texts={**SAMPLE.texts, "text": text}) for n, text in enumerate(texts)]
     lake = Lake(tmp_path_factory.mktemp("lake"))
     staging = stage(lake, SAMPLES)
-    result = open_and_write_shard(staging, 0, samples, lake.root)
+    result = open_and_write_shard(OpenShard(staging, 0, SampleList(samples), lake.root))
     assert lake.scan(SAMPLES, finish(staging, [result]).dataset_id).collect()["text"].to_list() == texts
 
 
