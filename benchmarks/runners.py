@@ -32,7 +32,7 @@ from sqlalchemy import create_engine, text
 
 from demo.running import running_judge
 from flows.serving.local_server import LocalServer, answers, free_port
-from tests.judge.postgres_support import running_postgres
+from tests.support.postgres import running_postgres
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGE = "gpt-4.1-2025-04-14"

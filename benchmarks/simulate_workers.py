@@ -29,7 +29,7 @@ from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
 from tasks.judge.rate_limit.limiter import Allowance
 from tasks.ledger.ledger import Ledger
-from tests.judge.postgres_support import PostgresServer, running_postgres, why_not
+from tests.support.postgres import PostgresServer, running_postgres, why_not
 
 LATENCY_S = 0.2
 WARM_UP_S = 10.0

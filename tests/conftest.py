@@ -1,4 +1,4 @@
-"""Fixtures every area shares. An area's own stand in its folder."""
+"""Fixtures every room shares: those of tests/support, and a Prefect server. A room's own stand in its folder."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+pytest_plugins = [f"tests.support.{name}" for name in ("judging", "ledgers", "provider", "small_lake")]
 
 # A clock never fails a test (machines are busy), and what fails in CI fails there again.
 hypothesis.settings.register_profile("salon", deadline=None, derandomize=bool(os.environ.get("CI")))

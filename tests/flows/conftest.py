@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from flow_support import Said
 
 from demo.running import running_judge
 from flows.cli import run
+from tests.flows.flow_support import Said
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,10 +9,10 @@ from statistics import fmean
 
 import polars as pl
 import pytest
-from flow_support import Said
 
 from benchmarks.agreement_tables import RATERS, command, lay_out
 from tasks.ingest.readers.tables import records
+from tests.flows.flow_support import Said
 
 EXTRACTS = Path(__file__).parents[1] / "data" / "agreement"
 SCALE = {"model": "__all__", "category": "__micro__"}

@@ -4,7 +4,6 @@ from datetime import date
 
 import polars as pl
 import pytest
-from night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
@@ -16,6 +15,7 @@ from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
 from tasks.plan.anchors import ANCHORS
+from tests.flows.night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import boto3
 import pytest
-from dask_cluster import ROOT, running_cluster
-from night_world import N_SAMPLES, World, n_billed, write_benchmark
 
 from schemas.tables import SAMPLES
 from tasks.lake.reading import open_lake
 from tasks.publish.reading import current, load_cells
+from tests.flows.dask_cluster import ROOT, running_cluster
+from tests.flows.night_world import N_SAMPLES, World, n_billed, write_benchmark
 
 N_WORKERS, PART = 2, 6
 LIMIT_S = 300.0

@@ -17,7 +17,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 from sqlalchemy import select
 
 from demo.running import running_judge
@@ -38,6 +37,7 @@ from tasks.judge.rate_limit.limiter import Allowance, allowance_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
+from tests.flows.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")

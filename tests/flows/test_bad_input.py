@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from flow_support import Said, runs_of
 from PIL import Image
+
+from tests.flows.flow_support import Said, runs_of
 
 JUDGE = '[[judges]]\nmodel = "salon-demo-judge"\nbase_url = "{url}"\n'
 BENCHMARK = """\

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dask_cluster import running_cluster
 
 from benchmarks import runners
 from schemas.benchmark import Runner
+from tests.flows.dask_cluster import running_cluster
 
 pytestmark = pytest.mark.slow
 N, PART, N_WORKERS = 120, 30, 2

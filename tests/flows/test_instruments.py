@@ -9,10 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from flow_support import Said
 
 from rubrics.loading import SHIPPED
 from tasks.publish.code_version import code_version
+from tests.flows.flow_support import Said
 
 LINES = [
     {"raw": "Reasoning: all there.\nScore: 4", "context": {}},

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 from sqlalchemy import Table, func, select
 from sqlalchemy.engine import Connection
 
@@ -36,6 +35,7 @@ from schemas.tables import DRIFT, SAMPLES
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
+from tests.flows.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 FIRST = date(2026, 3, 1)
 N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))

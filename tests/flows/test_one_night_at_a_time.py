@@ -16,7 +16,7 @@ from tasks.ledger.mutex import _prefix, one_at_a_time
 from tasks.ledger.process_identity import this_process
 from tasks.ledger.tables import OWNERS, now_us
 from tasks.stopping import STOP
-from tests.judge.postgres_support import running_postgres, why_not
+from tests.support.postgres import running_postgres, why_not
 
 NIGHT = "nightly x"
 

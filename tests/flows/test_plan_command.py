@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from flow_support import Said
 
 from demo import paint
 from demo.running import running_judge
 from flows.observability.progress import Reporter
 from flows.run.preview import preview
+from tests.flows.flow_support import Said
 
 MODEL = "gpt-4.1-2025-04-14"
 BENCHMARK = """\

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from flow_support import Said
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterStartTime, LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
 
 from demo import paint
+from tests.flows.flow_support import Said
 
 BENCHMARK = """\
 name = "seen"

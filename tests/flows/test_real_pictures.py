@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from flow_support import Said, cells_of
+
+from tests.flows.flow_support import Said, cells_of
 
 CATEGORIES = {"A banana on the left of an apple": "position", "A pink colored giraffe": "colors"}
 BENCHMARK = """\

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from flow_support import Said, cells_of, runs_of
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.read import parse_reply
+from tests.flows.flow_support import Said, cells_of, runs_of
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow_support import Said, cells_of, runs_of
-from night_world import N_SAMPLES, World, write_benchmark
 
 from demo import paint
 from demo.running import running_judge
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.restore import refill
+from tests.flows.flow_support import Said, cells_of, runs_of
+from tests.flows.night_world import N_SAMPLES, World, write_benchmark
 
 BENCHMARK = """\
 name = "killed"

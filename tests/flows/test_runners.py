@@ -15,7 +15,6 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from flow_support import Said, cells_of, runs_of
 from prefect import flow, task
 from prefect.blocks.system import Secret
 
@@ -39,7 +38,8 @@ from tasks.ledger.mutex import is_standing, standing
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
-from tests.judge.postgres_support import running_postgres, why_not
+from tests.flows.flow_support import Said, cells_of, runs_of
+from tests.support.postgres import running_postgres, why_not
 
 BENCHMARK = """\
 name = "anywhere"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from night_world import World, write_benchmark
 
 from demo.running import running_judge
 from flows.executors.base import in_this_process
@@ -26,6 +25,7 @@ from tasks.stopping import STOP
 from tasks.validate.expectations import all_checks
 from tasks.validate.frames import Batch
 from tasks.validate.great_expectations import evaluate
+from tests.flows.night_world import World, write_benchmark
 
 ROOT = Path(__file__).parents[2]
 NIGHT = date(2026, 3, 4)

@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from flow_support import Said
 from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.opening_page import open_page
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table
 from tasks.publish.publication import publish
+from tests.flows.flow_support import Said
 
 DAY = date(2026, 11, 3)
 ESC = "\x1b"

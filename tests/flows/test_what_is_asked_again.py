@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow_support import Said
 from PIL import Image
 
 from demo import paint
 from flows.observability.progress import Reporter
 from flows.run.preview import preview
 from rubrics.loading import SHIPPED, load_rubric
+from tests.flows.flow_support import Said
 
 BENCHMARK = """\
 name = "changes"

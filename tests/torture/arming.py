@@ -1,4 +1,4 @@
-"""A fault put on a child: the library's call that fails, or the function it dies at. Called in the child by nursery.py."""
+"""A fault put on a child: the library's call that fails, or the function it dies at. Called in the child by process_pool.py."""
 
 import ctypes
 import json

@@ -17,7 +17,7 @@ from typing import Any
 
 from jobs import Job
 from series import Done, all_series
-from telling import told
+from summary import summary
 from worlds import Worker
 
 
@@ -63,7 +63,7 @@ class Campaign:
                 print(f"WRONG: {sentence}", flush=True)
             if time.monotonic() - self._printed_s > 60:
                 self._printed_s = time.monotonic()
-                print(time.strftime("%H:%M:%S"), *told(self.done), sep="\n  ", flush=True)
+                print(time.strftime("%H:%M:%S"), *summary(self.done), sep="\n  ", flush=True)
 
 
 def _by_turns(series: Iterable[Iterator[Job]]) -> Iterator[Job]:
@@ -89,7 +89,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
         campaign = Campaign(Path(scratch), asked.log, asked.workers)
         campaign.work(_by_turns(all_series(asked, campaign.done)))
-    print(*told(campaign.done), sep="\n")
+    print(*summary(campaign.done), sep="\n")
     wrong = [sentence for record in campaign.done for sentence in record["wrong"]]
     print(f"{len(wrong)} things were wrong", *wrong, sep="\n")
     return 1 if wrong else 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
-from rig import N_SAMPLES, Recorder
+from harness import N_SAMPLES, Recorder
 
 from schemas.errors import SalonError
 from tasks.publish.reading import current, load_cells

@@ -1,6 +1,6 @@
 /* Preloaded into a child: makes the Nth write, fsync, rename or connect fail, kills the process there, lets the disk fill up, or
  * writes down what is synced, renamed and received. It counts only calls on files under one folder, and connects over TCP.
- * Built by rig.py, armed by nursery.py. */
+ * Built by harness.py, armed by process_pool.py. */
 #define _GNU_SOURCE /* memmem, RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>

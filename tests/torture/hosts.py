@@ -1,7 +1,7 @@
 """Hosts of this machine: store, ledger, judge, Dask scheduler, workers, flow and reader. What is run on them: many_hosts.py.
 
-A host is a network of its own with one address (wires.py), its own process numbers, and its own /tmp, in which its program's
-caches and data are. All they share are addresses, the programs, and the pictures that a source names, at the same path.
+A host is a network of its own with one address (network_faults.py), its own process numbers, and its own /tmp, in which its
+program's caches and data are. All they share are addresses, the programs, and the pictures that a source names, at the same path.
 """
 
 import os
@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wires import Wires
+from network_faults import NetworkFaults
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("store", "ledger", "judge", "scheduler", "worker-1", "worker-2", "flow", "reader")
@@ -45,11 +45,11 @@ ENVIRONMENT = {
 
 @dataclass
 class Hosts:
-    """The hosts, joined by wires, and the programs that run on them."""
+    """The hosts, joined by links, and the programs that run on them."""
 
     folder: Path
     pictures: Path
-    wires: Wires
+    network: NetworkFaults
     programs: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def start(self, name: str, *command: str) -> "subprocess.Popen[bytes]":
@@ -100,8 +100,8 @@ class Hosts:
 def running_hosts(pictures: Path, delay_s: float) -> Iterator[Hosts]:
     """All hosts with their servers, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="salon-hosts-", dir="/run") as folder, ExitStack() as stack:
-        wires = stack.enter_context(Wires(ADDRESS, delay_s))
-        hosts, python = Hosts(Path(folder), pictures, wires), sys.executable
+        network = stack.enter_context(NetworkFaults(ADDRESS, delay_s))
+        hosts, python = Hosts(Path(folder), pictures, network), sys.executable
         stack.callback(lambda: [(one.kill(), one.wait()) for one in hosts.programs])
         hosts.start("store", str(Path(python).with_name("moto_server")), "-H", ADDRESS["store"], "-p", "9000")
         hosts.start("ledger", "sh", "-c", POSTGRES.format(**ADDRESS))

@@ -3,7 +3,7 @@
     python tests/torture/many_hosts.py [--delay-ms 20] [--only whole flow scheduler]
 
 `whole`: a run and its verification, and how fast it judged. `flow`: the host of the flow ends amid the run, and the same command
-is given at once on another. `scheduler`: its wire is cut amid the run, until the run has ended; then the same command.
+is given at once on another. `scheduler`: its link is cut amid the run, until the run has ended; then the same command.
 Packets between hosts take `--delay-ms` there and back. Exit code 1 where a question that was answered is asked again. Needs
 root, Linux' namespaces, PostgreSQL; where they are not there it says so, and runs nothing.
 """
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from hosts import ADDRESS, ROOT, RUN_LIMIT_S, SALON, Hosts, running_hosts
-from wires import why_not
+from network_faults import why_not
 
 from demo import paint
 
@@ -71,10 +71,10 @@ def scheduler(hosts: Hosts, file: Path) -> None:
     """Nobody hears of the scheduler any more, and nobody is told so."""
     running = _started(hosts, file)
     began_s = time.monotonic()
-    hosts.wires.lost.add(ADDRESS["scheduler"])
+    hosts.network.lost.add(ADDRESS["scheduler"])
     code, cut_s = running.wait(RUN_LIMIT_S), time.monotonic() - began_s
-    print(f"the scheduler's wire was cut; the run ended with {code} after {cut_s:.0f} s: {hosts.said('flow')[-300:]}")
-    hosts.wires.lost.clear()
+    print(f"the scheduler's link was cut; the run ended with {code} after {cut_s:.0f} s: {hosts.said('flow')[-300:]}")
+    hosts.network.lost.clear()
     hosts.start_workers()
     hosts.salon("flow", "run", str(file), "--run-date", "2026-01-01")
     print(f"all was done after {time.monotonic() - began_s:.0f} s")

@@ -1,4 +1,4 @@
-"""The campaign's series of faults: which are made, and when there are enough. What became of them is told in telling.py."""
+"""The campaign's series of faults: which are made, and when there are enough. What became of them is counted in summary.py."""
 
 import argparse
 import random

@@ -8,16 +8,16 @@ from typing import Any
 import polars as pl
 import pytest
 from checks import CONCURRENCY, Watch, cells
+from harness import COMPILER, N_SAMPLES, ProcessPool, Recorder, make_world, process_pool
 from jobs import STOP_LIMIT_S
 from points import POINTS
-from rig import COMPILER, N_SAMPLES, Nursery, Recorder, make_world, nursery
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed")
 
 
 @pytest.fixture(scope="module")
-def children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    with nursery(tmp_path_factory.mktemp("nursery")) as started:
+def children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessPool]:
+    with process_pool(tmp_path_factory.mktemp("process-pool")) as started:
         yield started
 
 
@@ -29,7 +29,7 @@ def recorder() -> Iterator[Recorder]:
 
 
 @pytest.fixture(scope="module")
-def reference(children: Nursery, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+def reference(children: ProcessPool, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     file = make_world(tmp_path_factory.mktemp("reference"))
     end = children.run(file, recorder.url)
     assert end["code"] == 0, end
@@ -38,7 +38,7 @@ def reference(children: Nursery, recorder: Recorder, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def strike(
-    children: Nursery, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
+    children: ProcessPool, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
 ) -> Callable[..., list[dict[str, Any]]]:  # fmt: skip
     """Runs with one fault after the other over one lake, then a run without: everything must hold all the way."""
 
@@ -86,7 +86,7 @@ def test_sigterm_drains_and_pays_nothing_twice(strike: Callable[..., Any], recor
 
 
 def test_eight_at_once_buy_each_reply_once_and_publish_once(
-    children: Nursery, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
+    children: ProcessPool, recorder: Recorder, reference: pl.DataFrame, tmp_path: Path
 ) -> None:
     """One of them is killed on the way: the others take over what it had claimed, at once."""
     file = make_world(tmp_path / "world")
@@ -101,7 +101,7 @@ def test_eight_at_once_buy_each_reply_once_and_publish_once(
 
 
 @pytest.fixture(scope="module")
-def trace(children: Nursery, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+def trace(children: ProcessPool, recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     """The system's own calls of a run with so many requests at once, each run made once; the lake beside it."""
 
     @cache

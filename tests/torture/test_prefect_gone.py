@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from checks import Watch, cells
-from rig import N_SAMPLES, ROOT, Recorder, make_world
+from harness import N_SAMPLES, ROOT, Recorder, make_world
 
 from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter

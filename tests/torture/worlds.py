@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import polars as pl
 from checks import Watch, cells, digest_of, shape_of
+from harness import BENCHMARK, ProcessPool, Recorder, add_samples, make_world, process_pool
 from jobs import Job, World, drained, late_ms, not_stopped, put_on
-from rig import BENCHMARK, Nursery, Recorder, add_samples, make_world, nursery
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Template:
 
 @dataclass
 class Worker:
-    """One lake at a time, with nurseries and a provider of its own."""
+    """One lake at a time, with process pools and a provider of its own."""
 
     folder: Path
     shapes: set[str]  # shared by all workers: what was gone on from already
     _stack: ExitStack = field(default_factory=ExitStack)
     _templates: dict[World, Template] = field(default_factory=dict)
-    _nurseries: dict[bool, Nursery] = field(default_factory=dict)
+    _pools: dict[bool, ProcessPool] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         self.recorder = Recorder()
@@ -43,12 +43,12 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def children(self, *, is_bare: bool) -> Nursery:
-        """The nursery of that kind, started when it is first needed."""
-        if is_bare not in self._nurseries:
-            started = nursery(self.folder / f"nursery-{is_bare}", is_bare=is_bare)
-            self._nurseries[is_bare] = self._stack.enter_context(started)
-        return self._nurseries[is_bare]
+    def children(self, *, is_bare: bool) -> ProcessPool:
+        """The process pool of that kind, started when it is first needed."""
+        if is_bare not in self._pools:
+            started = process_pool(self.folder / f"pool-{is_bare}", is_bare=is_bare)
+            self._pools[is_bare] = self._stack.enter_context(started)
+        return self._pools[is_bare]
 
     def template(self, world: World) -> Template:
         """Made once for each kind of world, at the place it will be used: a lake's files may name their folder."""

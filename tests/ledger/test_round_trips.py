@@ -15,7 +15,7 @@ from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import Purse
 from tasks.ledger.tables import ATTEMPTS, REPLIES
-from tests.judge.distance import Distance, distant
+from tests.support.network_delay import Distance, distant
 
 KEYS = [f"{index:064x}" for index in range(50)]
 

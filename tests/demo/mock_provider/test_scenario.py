@@ -28,7 +28,7 @@ from demo.running import running_judge
 from flows.cli import run
 from schemas.errors import InputError, ProviderError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PLAIN = ROOT / "docs" / "examples" / "scenarios" / "plain.toml"
 
 REFUSED = {

@@ -8,14 +8,14 @@ from points import POINTS
 from series import KINDS, Done, ends_of, failing, n_killed, reached
 
 
-def told(done: Done) -> Iterator[str]:
+def summary(done: Done) -> Iterator[str]:
     """The table: a line for each series, and below it what became of its replies."""
     lines: dict[str, Callable[[Done, list[dict[str, Any]]], str]] = {
         "random kill": lambda done, ends: f"{n_killed(done, 'random kill')} kills in {len(ends)} runs",
-        "named point": _points_told,
-        "SIGTERM": _stops_told,
+        "named point": _points,
+        "SIGTERM": _stops,
         "full disk": lambda _, ends: f"{len(ends)} sizes, {_late(ends)}",
-    } | {failing(kind, is_checked=is_checked): _calls_told for kind in KINDS for is_checked in (False, True)}
+    } | {failing(kind, is_checked=is_checked): _calls for kind in KINDS for is_checked in (False, True)}
     for name, say in lines.items():
         ends = ends_of(done, name)
         if ends:
@@ -24,13 +24,13 @@ def told(done: Done) -> Iterator[str]:
             yield f"{'':<31} {_found([record for record in done if record['series'] == name])}"
 
 
-def _points_told(done: Done, _: list[dict[str, Any]]) -> str:
+def _points(done: Done, _: list[dict[str, Any]]) -> str:
     times = reached(done)
     rarest = min(times[point.name, point.event] for point in POINTS)
     return f"{n_killed(done, 'named point')} kills at {len(POINTS)} points, the rarest {rarest} times"
 
 
-def _stops_told(_: Done, ends: list[dict[str, Any]]) -> str:
+def _stops(_: Done, ends: list[dict[str, Any]]) -> str:
     struck = [end for end in ends if end["is_struck"]]
     if not struck:  # each run was over before it was told to stop
         return "0 stopped"
@@ -50,7 +50,7 @@ def _late(ends: list[dict[str, Any]]) -> str:
     return f"{len(late_ms)} requests after the first failure, the latest {max(late_ms, default=0):.0f} ms after"
 
 
-def _calls_told(_: Done, ends: list[dict[str, Any]]) -> str:
+def _calls(_: Done, ends: list[dict[str, Any]]) -> str:
     n_most = max(end["counts"].get(end["fault"]["kind"], 0) for end in ends)
     return f"{len({end['fault']['n'] for end in ends})} places of up to {n_most} calls, {_late(ends)}"
 

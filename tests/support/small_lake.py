@@ -1,4 +1,4 @@
-"""Fixtures of the publish tests: a lake of a few hand-written judgements, its cells, and publications of them."""
+"""Fixtures of a small published world: a lake of a few hand-written judgements, its cells, and publications of them."""
 
 import hashlib
 import json

@@ -12,7 +12,7 @@ from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import LEDGER_META, METADATA, insert_where_absent
-from tests.judge.postgres_support import at_once
+from tests.support.postgres import at_once
 
 KEY = "a" * 64
 

@@ -40,7 +40,7 @@ from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.ledger.shared_counter import Pool
 from tasks.ledger.tables import CLAIMS, LEDGER_META, ONE_WRITER, OWNERS, insert_where_absent
 from tasks.plan.rows import plan_part
-from tests.judge.postgres_support import PostgresServer, at_once
+from tests.support.postgres import PostgresServer, at_once
 
 KEYS = [f"{index:064x}" for index in range(40)]
 N = 150

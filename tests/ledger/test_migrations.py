@@ -24,8 +24,8 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.migrations.upgrading import scripts
 from tasks.ledger.tables import EARLIER_VERSIONS, METADATA, VERSION
 from tasks.plan.rows import plan_part
-from tests.judge.ledger_history import HISTORY, blob
-from tests.judge.postgres_support import at_once
+from tests.ledger.earlier_tables import HISTORY, blob
+from tests.support.postgres import at_once
 
 KEYS = [f"{index:064x}" for index in range(3)]
 

@@ -189,7 +189,7 @@ def test_plain_mode_costs_little_and_far_less_than_reading(play):
 
 
 def test_the_example_scenarios_are_valid_and_plain_is_plain():
-    folder = Path(__file__).parents[2] / "docs" / "examples" / "scenarios"
+    folder = Path(__file__).parents[3] / "docs" / "examples" / "scenarios"
     scenarios = {path.stem: load_scenario(path) for path in sorted(folder.glob("*.toml"))}
     assert list(scenarios) == ["batch", "limits", "plain", "storm"]
     assert scenarios["plain"].answer.is_plain

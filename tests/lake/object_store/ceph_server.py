@@ -1,6 +1,6 @@
 """A real S3 server for the tests: Ceph's radosgw over one monitor and one object daemon in memory, on loopback. Run it by hand:
 
-    python tests/bucket/ceph_server.py /tmp/ceph     # prints what to set in the environment; ends with its process
+    python tests/lake/object_store/ceph_server.py /tmp/ceph     # prints what to set in the environment; ends with its process
 
 Debian: apt-get install --no-install-recommends radosgw ceph-mon ceph-osd
 """

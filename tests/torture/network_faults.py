@@ -1,4 +1,4 @@
-"""Networks of this machine joined by wires that carry packets after a while. What runs in them is many_hosts.py's."""
+"""Networks of this machine joined by links that carry packets after a while. What runs in them is many_hosts.py's."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ def why_not() -> str | None:
     return "the machine does not allow network namespaces or has no /dev/net/tun" if tried.returncode else None
 
 
-class Wires:
+class NetworkFaults:
     """Network namespaces `salon-<name>`, each with one address, for as long as the block lasts.
 
     A packet from one to another arrives after `delay_s`; what is from or to an address in `lost` never does. There is no way out.
@@ -43,7 +43,7 @@ class Wires:
         self.lost: set[str] = set()
         self._ends: dict[bytes, int] = {}  # by address
         self._over = threading.Event()
-        self._carrying = threading.Thread(target=self._carry, name="wires")
+        self._carrying = threading.Thread(target=self._carry, name="links")
 
     def __enter__(self) -> Self:
         for number, (name, address) in enumerate(self._addresses.items()):

@@ -1,6 +1,5 @@
 """S3 servers for the tests: moto's always, and a real one where its address is given or Ceph's programs are installed."""
 
-import importlib.util
 import logging
 import os
 import threading
@@ -8,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -17,20 +15,7 @@ import boto3
 import pytest
 
 from tasks.lake.reading import Lake
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-ceph = _module(Path(__file__).with_name("ceph_server.py"))
-_publish = _module(Path(__file__).parents[1] / "publish" / "conftest.py")
-small_lake, small_cells, put, name_digest = _publish.small_lake, _publish.small_cells, _publish.put, _publish.name_digest
+from tests.lake.object_store import ceph_server as ceph
 
 
 @dataclass(frozen=True)

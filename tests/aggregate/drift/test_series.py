@@ -22,7 +22,7 @@ from tasks.publish.runs import record_run
 
 FIRST = date(2026, 1, 1)
 N_NIGHTS, SHIFTED = 13, 10
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The rig of the crash tests: a small world, a provider that writes down what it answered, the nursery of children."""
+"""The harness of the crash tests: a small world, a provider that writes down what it answered, the process pool."""
 
 import asyncio
 import json
@@ -105,7 +105,7 @@ def add_samples(folder: Path, numbers: range) -> None:
 
 
 @dataclass
-class Nursery:
+class ProcessPool:
     """The process that forks the children.
 
     A child's end: code (negative: the signal), said, wall_s, cpu_s, ended_ns; is_struck, and signal_ns and cpu_after_signal_s
@@ -131,13 +131,13 @@ class Nursery:
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
-        assert line, "the nursery died"
+        assert line, "the process pool died"
         return list(json.loads(line))
 
 
 @contextmanager
-def nursery(scratch: Path, *, is_bare: bool = False) -> Iterator[Nursery]:
-    """A nursery with the faults preloaded. Needs a C compiler. Children of a bare one import heavy libraries as a run does."""
+def process_pool(scratch: Path, *, is_bare: bool = False) -> Iterator[ProcessPool]:
+    """A process pool with the faults preloaded. Needs a C compiler. A bare one imports heavy libraries when a run does."""
     assert COMPILER is not None
     scratch.mkdir(parents=True, exist_ok=True)
     library = scratch / "faults.so"
@@ -145,11 +145,11 @@ def nursery(scratch: Path, *, is_bare: bool = False) -> Iterator[Nursery]:
     subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
     environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "POLARS_MAX_THREADS": "2"}
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("nursery.py")), *(["--bare"] if is_bare else [])],
+        [sys.executable, str(Path(__file__).with_name("process_pool.py")), *(["--bare"] if is_bare else [])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
     )  # fmt: skip
     try:
-        yield Nursery(scratch, process)
+        yield ProcessPool(scratch, process)
     finally:
         assert process.stdin is not None
         assert process.stdout is not None

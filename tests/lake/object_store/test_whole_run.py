@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from night_world import World, write_benchmark
 
 from demo.running import running_judge
 from flows.cli import run as salon
@@ -14,6 +13,7 @@ from flows.run.context import open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
 from tasks.publish.runs import runs
+from tests.flows.night_world import World, write_benchmark
 
 
 @pytest.fixture(scope="module")
