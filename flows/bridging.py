@@ -10,7 +10,7 @@ from flows.nights.bridges import keep_bridge
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.judging import judge
-from flows.run.planning import PlannedRubric, forecasts
+from flows.run.preview import PlannedRubric, forecasts
 from schemas.errors import InputError, ProviderError
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges

@@ -18,10 +18,11 @@ from sqlalchemy import Table, func, select
 from sqlalchemy.engine import Connection
 
 from demo.running import running_judge
+from flows.bridging import make_bridge, plan_bridge
 from flows.executors.base import in_this_process
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
 from flows.nights.anchors import freeze
-from flows.nights.bridges import bridges_of, make_bridge, plan_bridge
+from flows.nights.bridges import bridges_of
 from flows.nights.drift import drift_of_lake, nightly_publications
 from flows.nights.record import notes
 from flows.observability.alerting import NIGHT_MISSED, REGRESSION

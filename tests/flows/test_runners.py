@@ -20,12 +20,12 @@ from prefect.blocks.system import Secret
 
 from benchmarks import runners
 from demo import paint
+from flows.executors import keys
 from flows.executors.choose import check_runner
 from flows.executors.pools import LOST_MOST, WorkerLostError
 from flows.executors.remote import AtWorkers
 from flows.executors.worker import AtWorker, Line
 from flows.observability import redaction
-from flows.run import keys
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Benchmark, Runner
 from schemas.errors import InputError, StoppedError, StoreError
