@@ -10,9 +10,9 @@ from rich.table import Table
 
 from flows.commands.leaderboards import print_rows
 from flows.observability.terminal import Console
+from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import BENCHMARK_LONG
 from tasks.lake.reading import Lake
-from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from schemas.metrics import HEADLINE
 from tasks.publish.exports import escape_markdown
-from tasks.publish.leaderboard import HEADLINE, leaderboard_rows
+from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.report.drawing import drawable
 
 if TYPE_CHECKING:

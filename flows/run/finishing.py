@@ -9,12 +9,12 @@ import polars as pl
 from flows.executors.base import FanOut, one
 from flows.observability.progress import Reporter
 from schemas.errors import GateBlockedError
+from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, POOLED, QUARANTINE, REPLIES, SCORES, Table
 from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges
 from tasks.aggregate.tables import Run
 from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, REPORT, is_published
-from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.identity import benchmark_digest, provenance, publication_id
 from tasks.publish.prefect_tasks import publish_tables
 from tasks.publish.publication import Published

@@ -13,11 +13,12 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from schemas.benchmark import Statistics
+from schemas.metrics import CELL, MEAN, is_mean_for_prompts_like_these
 from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Correction, Estimand, Total
 from tasks.aggregate.comparisons_paired import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
-from tasks.aggregate.figures import MEAN, strata_of
+from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL, t_quantile
-from tasks.aggregate.outcomes import CELL, Judged
+from tasks.aggregate.outcomes import Judged
 from tasks.aggregate.tallies import Tally
 
 Row = dict[str, object]
@@ -209,7 +210,7 @@ def _contestants(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence
     """Each cell's tally with its published means, in the order of the tallies."""
     cells: dict[tuple[object, ...], dict[str, Row]] = {}
     for row in rows:
-        if row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE:
+        if is_mean_for_prompts_like_these(row):
             cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
     return [
         Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from rubrics.model import Rubric
-from schemas.statuses import Estimand, Total
+from schemas.metrics import CELL, is_mean_for_prompts_like_these
+from schemas.statuses import Total
 from tasks.aggregate.clusters import exact_sums
-from tasks.aggregate.figures import MEAN
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
-from tasks.aggregate.outcomes import CELL, Array, Judged, Outcomes
+from tasks.aggregate.outcomes import Array, Judged, Outcomes
 from tasks.aggregate.scales import score_steps
 
 Row = dict[str, object]
@@ -37,7 +37,7 @@ def distribution_rows(
     strata = _strata(judged, outcomes, edges)
     numbers = {row: number for number, row in enumerate(judged.strata.iter_rows())}
     for cell in rows:
-        is_mean = cell["metric"] == MEAN and cell["estimand"] == Estimand.PROMPTS_LIKE_THESE and cell["estimate"] is not None
+        is_mean = is_mean_for_prompts_like_these(cell) and cell["estimate"] is not None
         if not is_mean or cell["category"] == Total.MICRO:
             continue
         address = tuple(str(cell[name]) for name in CELL)

@@ -4,46 +4,15 @@ How a standard error is made is intervals.py; what a judgement's outcome is, out
 a failure is counted, named, and bounded.
 """
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from rubrics.model import Rubric
+from schemas.metrics import Metric
 from schemas.statuses import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval
 from tasks.aggregate.scales import scale, total_reason
 from tasks.aggregate.tallies import Tally, bounds_of, commonest, macro_of, mean_of
-
-MEAN = "mean"
-ADDRESS = ("rubric_id", "judge_model", "model", "checkpoint", "dimension", "category")
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """What is averaged: the scores (`at_least` None), or whether a score is `at_least` so much."""
-
-    at_least: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The word in the column metric."""
-        return MEAN if self.at_least is None else f"share_at_least_{self.at_least:g}"
-
-    def ends(self, ends: tuple[float, float]) -> tuple[float, float]:
-        """The scale of the figure, from that of the scores."""
-        return ends if self.at_least is None else (0.0, 1.0)
-
-
-def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
-    """First 12 hexadecimal characters of the sha256 of the cell's address as canonical JSON: the same every night.
-
-    A mean for prompts like these is addressed without metric and estimand.
-    """
-    address = [benchmark, *(row[name] for name in ADDRESS)]
-    if (row.get("metric", MEAN), row.get("estimand", Estimand.PROMPTS_LIKE_THESE)) != (MEAN, Estimand.PROMPTS_LIKE_THESE):
-        address += [row["metric"], row["estimand"]]
-    return hashlib.sha256(json.dumps(address, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()[:12]
 
 
 def strata_of(whole: Tally, expected: frozenset[str]) -> list[Tally]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
+from schemas.metrics import CELL
 from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
 from tasks.aggregate.clusters import exact_sums
-from tasks.aggregate.outcomes import CELL, Array, Judged, Outcomes
+from tasks.aggregate.outcomes import Array, Judged, Outcomes
 from tasks.aggregate.score_stream import HASHES, matched
 
 Row = dict[str, object]

@@ -15,12 +15,10 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError, SourceError
+from schemas.metrics import CELL
 from schemas.statuses import JudgementStatus, ScoreStatus, Total
 from tasks.aggregate.scales import has_prompt, is_asked, scale
 from tasks.aggregate.score_stream import HASHES, joined
-
-CELL = ("judge_model", "model", "checkpoint")
-"""What a mean is never taken across, beside rubric and dimension."""
 
 PROMPT = [*CELL, "category", "prompt_id"]
 """A prompt's judgements within a cell and category: what the statistics take as independent units."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.metrics import MEAN
 from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import POOLED, conform
-from tasks.aggregate.figures import MEAN
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Run, long_table
 

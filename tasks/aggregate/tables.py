@@ -9,12 +9,13 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.benchmark import Statistics
 from schemas.errors import RubricError
-from schemas.statuses import Estimand, Total
+from schemas.metrics import CELL_ORDER, Metric, cell_id, means_for_prompts_like_these
+from schemas.statuses import Total
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table, conform
 from tasks.aggregate.clusters import failure_counts, prompt_sums
 from tasks.aggregate.comparisons import comparison_rows, corrected
 from tasks.aggregate.distributions import distribution_rows
-from tasks.aggregate.figures import MEAN, Metric, cell_id, cell_rows
+from tasks.aggregate.figures import cell_rows
 from tasks.aggregate.health import health_rows
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.tallies import Tally, known_categories, tallies
@@ -22,7 +23,6 @@ from tasks.aggregate.wide import wide_rows
 from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
-SORTED_BY = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,9 @@ def _rubrics_of(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> list
 
 def _framed(table: Table, rows: list[Row]) -> pl.DataFrame:
     schema = pl.DataFrame(table.schema().empty_table()).schema
-    order = SORTED_BY if table is BENCHMARK_LONG else list(table.key)
+    order = CELL_ORDER if table is BENCHMARK_LONG else list(table.key)
     frame = pl.DataFrame([{name: row.get(name) for name in table.columns} for row in rows], schema=schema).sort(order)
     return pl.DataFrame(conform(frame, table))
-
-
-__all__ = ["cell_id", "cells"]
 
 
 def cells(
@@ -161,5 +158,4 @@ def cells(
 ) -> pl.DataFrame:
     """The means of one run, sorted. Raises RubricError where a judgement's rubric is not given."""
     run = Run(benchmark, dataset_id, run_id, run_date, min_coverage)
-    table = long_table(judgements.lazy(), scores.lazy(), rubrics, run)
-    return table.filter(pl.col("metric") == MEAN, pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE)
+    return means_for_prompts_like_these(long_table(judgements.lazy(), scores.lazy(), rubrics, run))

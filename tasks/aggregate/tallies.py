@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from schemas.metrics import CELL
 from schemas.statuses import Estimand
 from tasks.aggregate.clusters import PromptSums
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
-from tasks.aggregate.outcomes import CELL, Array, Judged
+from tasks.aggregate.outcomes import Array, Judged
 
 
 @dataclass(frozen=True)  # no slots: what many cells and comparisons ask for is worked out once

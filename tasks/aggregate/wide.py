@@ -4,18 +4,16 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 
-from schemas.statuses import ComparisonKind, Estimand, Total
+from schemas.metrics import BOARD, TOTALS, is_mean_for_prompts_like_these
+from schemas.statuses import ComparisonKind, Total
 from tasks.aggregate.comparisons import ALPHA, rank_ranges
-from tasks.aggregate.figures import MEAN
 
 Row = dict[str, object]
-_TABLE = ("rubric_id", "judge_model", "dimension")
-_TOTALS = (Total.MACRO.value, Total.MICRO.value)
 
 
 def wide_rows(long: Sequence[Row], comparisons: Sequence[Row]) -> list[Row]:
     """One row for each `__macro__` mean for prompts like these. Where it does not exist, so do rank and deltas not."""
-    means = [row for row in long if row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE]
+    means = [row for row in long if is_mean_for_prompts_like_these(row)]
     beside: dict[tuple[object, ...], dict[str, Row]] = defaultdict(dict)
     for row in means:
         beside[_contestant(row)][str(row["category"])] = row
@@ -33,8 +31,8 @@ def wide_rows(long: Sequence[Row], comparisons: Sequence[Row]) -> list[Row]:
 
 
 def _row(cells: dict[str, Row], compared: dict[str, Row], rank: Row) -> Row:
-    macro, micro = (cells[name] for name in _TOTALS)
-    by_category = {name: row["estimate"] for name, row in cells.items() if name not in _TOTALS}
+    macro, micro = (cells[name] for name in TOTALS)
+    by_category = {name: row["estimate"] for name, row in cells.items() if name not in TOTALS}
     before, base = (compared.get(kind.value, {}) for kind in (ComparisonKind.PREDECESSOR, ComparisonKind.BASELINE))
     return macro | rank | {
         "micro_estimate": micro["estimate"], "micro_ci_low": micro["ci_low"], "micro_ci_high": micro["ci_high"],
@@ -69,7 +67,7 @@ def _both(row: Row) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _table(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in _TABLE)
+    return tuple(row[name] for name in BOARD)
 
 
 def _contestant(row: Row) -> tuple[object, ...]:

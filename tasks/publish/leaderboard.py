@@ -6,11 +6,8 @@ from dataclasses import asdict, dataclass, fields
 
 import polars as pl
 
+from schemas.metrics import HEADLINE, means_for_prompts_like_these
 from schemas.statuses import CellStatus, Total
-from tasks.publish.headline import means_for_prompts_like_these
-
-HEADLINE = "overall_score"
-"""The dimension a rubric's other dimensions lead up to, where it has one."""
 
 NO_ESTIMATE = "–"
 

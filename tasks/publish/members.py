@@ -7,13 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from schemas.metrics import MEAN, RUBRIC_CELL, TOTALS, Metric
 from schemas.statuses import ScoreStatus, Total
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.headline import MEAN
 
-_ADDRESS = ("rubric_id", "judge_model", "model", "checkpoint")
-_TOTALS = (Total.MACRO.value, Total.MICRO.value)
 _TOLERANCE = 1e-9
 
 
@@ -24,12 +22,12 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     judgements that never were planned are told apart by dimension.
     """
     judgements = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
-        pl.col("occasion") == "", *(pl.col(name) == cell[name] for name in _ADDRESS)
+        pl.col("occasion") == "", *(pl.col(name) == cell[name] for name in RUBRIC_CELL)
     )
-    named = cells.filter(dimension=cell["dimension"], **{name: cell[name] for name in _ADDRESS})["category"]
-    named = named.filter(~named.is_in(_TOTALS))
+    named = cells.filter(dimension=cell["dimension"], **{name: cell[name] for name in RUBRIC_CELL})["category"]
+    named = named.filter(~named.is_in(TOTALS))
     category = pl.col("category").fill_null(Total.UNNAMED.value)
-    if cell["category"] not in _TOTALS:
+    if cell["category"] not in TOTALS:
         judgements = judgements.filter(category == cell["category"])
     elif named.len():
         judgements = judgements.filter(category.is_in(named.to_list()))
@@ -50,7 +48,7 @@ def mean_again(members: pl.DataFrame, category: str, metric: str = MEAN) -> floa
 
     What is averaged are the scores, or for `share_at_least_K` whether they are at least K.
     """
-    at_least = None if metric == MEAN else float(metric.removeprefix("share_at_least_"))
+    at_least = Metric.named(metric).at_least
     samples: dict[tuple[str | None, str], list[float]] = defaultdict(list)
     for row in members.filter(~pl.col("is_failure")).iter_rows(named=True):
         samples[row["category"] if category == Total.MACRO.value else None, row["sample_id"]].append(

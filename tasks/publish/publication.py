@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from schemas.metrics import CELL_ORDER
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, SCHEMA_VERSION, Table, conform
 from tasks.lake.atomic_files import locked, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
@@ -22,8 +23,6 @@ from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.page import leaderboard_page
 from tasks.publish.pointer import move_pointer
 from tasks.publish.views import views_sql
-
-CELL_ORDER = ["rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "metric", "estimand"]
 
 
 @dataclass(frozen=True, slots=True)

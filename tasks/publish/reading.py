@@ -12,13 +12,13 @@ import polars as pl
 
 from schemas.errors import CorruptLakeError, InputError
 from schemas.fields import DIGEST_LENGTH
+from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses import Total
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
 from tasks.lake.reading import Lake
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
-from tasks.publish.headline import means_for_prompts_like_these
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
 

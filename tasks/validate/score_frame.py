@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.metrics import HEADLINE
 from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
 from schemas.tables import REPLIES, REQUESTS
 from tasks.validate.buckets import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 
-OVERALL_DIMENSION = "overall_score"
 UNREADABLE_REASONS = [reason.value for reason in ParseReason if reason is not ParseReason.RULE_VIOLATION]
 NO_REPLY_REASONS = [status.value for status in ReplyStatus if status not in {ReplyStatus.ANSWERED, ReplyStatus.FILTERED}]
 
@@ -165,7 +165,7 @@ def _reply_columns(stored: Buckets) -> dict[str, pl.Expr]:
 
 def _beyond_aspects() -> pl.Expr:
     """How far an overall score lies outside its reply's aspects; null for other rows and where there are no aspects."""
-    is_overall = pl.col("dimension") == OVERALL_DIMENSION
+    is_overall = pl.col("dimension") == HEADLINE
     aspect = pl.when(~is_overall & pl.col("is_fit")).then(_SCORE)
     low, high = aspect.min().over("request_key"), aspect.max().over("request_key")
     beyond = pl.max_horizontal(low - _SCORE, _SCORE - high, pl.lit(0.0))

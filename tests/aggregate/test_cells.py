@@ -8,7 +8,8 @@ import pytest
 
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import CorruptLakeError, RubricError, SourceError
-from tasks.aggregate.tables import cell_id, cells
+from schemas.metrics import cell_id
+from tasks.aggregate.tables import cells
 
 TOTALS = ["__macro__", "__micro__"]
 

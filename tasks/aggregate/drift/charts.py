@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from schemas.metrics import HEADLINE
 from schemas.statuses import DriftReason, DriftVerdict
 from tasks.aggregate.drift.limits import SPREAD_FLOOR, chart, shared_alpha
 
@@ -11,7 +12,6 @@ _RUBRIC = ["benchmark", "rubric_id", "rubric_version", "judge_model", "dimension
 SERIES = [*_RUBRIC, "model", "n_judgements"]
 """What a series is. A dataset of another size is another series: its nights cannot be held against the old ones."""
 ANCHORS = [*_RUBRIC, "anchor_set"]
-OVERALL = "overall_score"
 _FIGURES = ("n_seen", "mean", "sd", "deviation", "deviation_se")
 
 
@@ -68,7 +68,7 @@ def with_alpha(rows: pl.DataFrame, headline: Collection[str], n_baseline: int) -
     """
     alone = pl.col("dimension").n_unique().over("benchmark", "run_date", "rubric_id", "rubric_version") == 1
     named = pl.col("dimension").is_in(sorted(headline))
-    rows = rows.with_columns(is_headline=named if headline else (pl.col("dimension") == OVERALL) | alone)
+    rows = rows.with_columns(is_headline=named if headline else (pl.col("dimension") == HEADLINE) | alone)
     night = ["benchmark", "run_date"]
     watched = rows.group_by(night).agg(
         n_headline=(pl.col("deviation").is_not_null() & pl.col("is_headline")).sum(),

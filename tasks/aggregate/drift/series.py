@@ -10,9 +10,9 @@ from datetime import date
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import CellReason, DriftReason, Estimand, Total
+from schemas.metrics import MEAN, NO_TOTAL
+from schemas.statuses import DriftReason, Estimand, Total
 from schemas.tables import BENCHMARK_LONG, NIGHTS, conform
-from tasks.aggregate.figures import MEAN
 from tasks.aggregate.tables import cells
 
 ANCHORS = "__anchors__"
@@ -23,7 +23,6 @@ _NEEDED = [
     *_JUDGED, "model", "checkpoint", "metric", "estimand", "dataset_id", "estimate", "se", "n_judgements", "scale_low",
     "scale_high", "reason",
 ]  # fmt: skip
-_NEVER = [CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value]
 
 
 def anchor_cells(
@@ -97,7 +96,7 @@ def series_cells(cells: pl.DataFrame, category: str = Total.MACRO.value) -> pl.D
         pl.col("category") == category,
         pl.col("metric") == MEAN,
         pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value,
-        ~pl.col("reason").is_in(_NEVER).fill_null(value=False),
+        ~pl.col("reason").is_in(NO_TOTAL).fill_null(value=False),
     )
 
 

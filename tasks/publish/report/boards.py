@@ -9,16 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from schemas.statuses import CellReason, ComparisonKind, HealthMeasure, Total
+from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these
+from schemas.statuses import ComparisonKind, HealthMeasure, Total
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
-from tasks.publish.headline import means_for_prompts_like_these
-from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.formats import natural_key
 
 Row = dict[str, Any]
-TOTALS = (Total.MACRO.value, Total.MICRO.value)
-NO_TOTAL = (CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value)
-_BOARD = ("rubric_id", "judge_model", "dimension")
 _CONTESTANT = ("model", "checkpoint")
 
 
@@ -131,7 +127,7 @@ def _best_first(row: Row) -> tuple[object, ...]:
 def _by_board(rows: list[Row]) -> defaultdict[tuple[str, ...], list[Row]]:
     grouped: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        grouped[tuple(row[name] for name in _BOARD)].append(row)
+        grouped[tuple(row[name] for name in BOARD)].append(row)
     return grouped
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses import Total
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.headline import means_for_prompts_like_these
-from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.picking import judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
 
@@ -20,7 +19,6 @@ N_CARDS = 200
 
 MAX_PROMPT, MAX_WORDS = 400, 900  # letters
 _TEXTS = ("prompt", "question", "text", "reference", "output", "caption_type")
-_ADDRESS = ("rubric_id", "judge_model", "model", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def _card(
     asks: list[Ask],
 ) -> Card:
     said = texts.get(row["sample_id"], {})
-    address = tuple(row[name] for name in _ADDRESS)
+    address = tuple(row[name] for name in RUBRIC_CELL)
     cells = [cell_ids.get((*address, category)) for category in (row["category"] or Total.UNNAMED.value, Total.MACRO.value)]
     return Card(
         **{name: row[name] for name in ("rubric_id", "sample_id", "model", "checkpoint", "category")},
@@ -165,4 +163,4 @@ def _keys(rows: pl.DataFrame) -> list[str]:
 def _cell_ids(cells: pl.DataFrame) -> dict[tuple[str, ...], str]:
     """The cell of a judge, checkpoint and category, in the rubric's leading dimension: the last in this order stays."""
     means = means_for_prompts_like_these(cells).sort(pl.col("dimension") == HEADLINE, "dimension", descending=[False, True])
-    return {(*(row[name] for name in _ADDRESS), row["category"]): row["cell_id"] for row in means.iter_rows(named=True)}
+    return {(*(row[name] for name in RUBRIC_CELL), row["category"]): row["cell_id"] for row in means.iter_rows(named=True)}

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from schemas.metrics import HEADLINE
 from schemas.tables import DRIFT
-from tasks.publish.leaderboard import HEADLINE
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.figures import Figure
 from tasks.publish.report.formats import words

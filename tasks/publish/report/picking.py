@@ -11,10 +11,10 @@ from enum import StrEnum
 
 import polars as pl
 
+from schemas.metrics import HEADLINE
 from schemas.statuses import ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.leaderboard import HEADLINE
 
 
 class Shelf(StrEnum):

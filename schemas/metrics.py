@@ -1,0 +1,74 @@
+"""What a published figure is of: the names of metrics both ways, the address and the order of a cell, the headline dimension."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import polars as pl
+
+from schemas.statuses import CellReason, Estimand, Total
+
+MEAN = "mean"
+_SHARE = "share_at_least_"
+
+CELL = ("judge_model", "model", "checkpoint")
+"""What a mean is never taken across, beside rubric and dimension."""
+
+RUBRIC_CELL = ("rubric_id", *CELL)
+ADDRESS = (*RUBRIC_CELL, "dimension", "category")
+CELL_ORDER = [*ADDRESS, "metric", "estimand"]
+"""How the rows of `benchmark_long` are sorted."""
+
+BOARD = ("rubric_id", "judge_model", "dimension")
+"""What is compared with one another: the cells of a leaderboard."""
+
+TOTALS = (Total.MACRO.value, Total.MICRO.value)
+NO_TOTAL = (CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value)
+"""Why a total can never have an estimate, whatever is judged."""
+
+HEADLINE = "overall_score"
+"""The dimension a rubric's other dimensions lead up to, where it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is averaged: the scores (`at_least` None), or whether a score is `at_least` so much."""
+
+    at_least: float | None = None
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The metric of a word in the column metric."""
+        return cls(None if name == MEAN else float(name.removeprefix(_SHARE)))
+
+    @property
+    def name(self) -> str:
+        """The word in the column metric."""
+        return MEAN if self.at_least is None else f"{_SHARE}{self.at_least:g}"
+
+    def ends(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """The scale of the figure, from that of the scores."""
+        return ends if self.at_least is None else (0.0, 1.0)
+
+
+def is_mean_for_prompts_like_these(row: Mapping[str, object]) -> bool:
+    """Whether a row of `benchmark_long` is one that leaderboards and a cell's path mean."""
+    return row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE
+
+
+def means_for_prompts_like_these(cells: pl.DataFrame) -> pl.DataFrame:
+    """The same rows of a frame: one for each address. The table holds other metrics and estimands beside them."""
+    return cells.filter(pl.col("metric") == MEAN, pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value)
+
+
+def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
+    """First 12 hexadecimal characters of the sha256 of the cell's address as canonical JSON: the same every night.
+
+    A mean for prompts like these is addressed without metric and estimand.
+    """
+    address = [benchmark, *(row[name] for name in ADDRESS)]
+    if not is_mean_for_prompts_like_these({"metric": MEAN, "estimand": Estimand.PROMPTS_LIKE_THESE, **row}):
+        address += [row["metric"], row["estimand"]]
+    return hashlib.sha256(json.dumps(address, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()[:12]
