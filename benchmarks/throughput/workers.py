@@ -18,9 +18,8 @@ from flows.run.context import open_run
 from flows.run.judging import SHARDS_AT_ONCE
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS
 from tasks.context import StageContext
-from tasks.judge.shard import judge_shard
+from tasks.judge.shard import AskShard, judge_shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,8 @@ def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[Plan
 
 
 def _judge(run: StageContext, dataset_id: str, plan_id: str, part: PlannedPart, limits: Limits) -> int:
-    requests = run.lake.read_part(REQUESTS, plan_id, part.index)
-    rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
-    return judge_shard(
-        run.lake, dataset_id, part.samples_part, requests, rubric, judge, limits, run.ledger_url, plan_id=plan_id
-    ).n_answered
+    context = run.having(dataset_id=dataset_id, plan_id=plan_id)
+    return judge_shard(context, AskShard(part, limits)).n_answered
 
 
 def _reset_peak() -> int:

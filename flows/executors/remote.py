@@ -21,6 +21,7 @@ from flows.executors.pools import LOST_MOST, GivenUpError, Pool, Submitted, Work
 from flows.executors.worker import AtWorker, Line
 from schemas.errors import StoppedError
 from tasks.ingest.samples import OpenShard
+from tasks.judge.shard import AskShard
 from tasks.ledger.mutex import standing
 from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
@@ -36,7 +37,7 @@ class AtWorkers(Elsewhere):
 
     Each is a Prefect task run in a thread of the flow's process, which waits for the worker: what Prefect does for a run in
     another process (a TLS context, its settings anew) costs five times as much CPU as the rest of the run.
-    A call with a `run_id` spends money: its shard is told when the flow ends, whatever ends it, and is waited for until it has
+    A call that asks a judge spends money: its shard is told when the flow ends, whatever ends it, and is waited for until it has
     stored what was under way, at most `drain_s`. A call whose samples carry their pictures stays in the flow's process.
     """
 
@@ -59,9 +60,10 @@ class AtWorkers(Elsewhere):
             try:
                 for call in calls:
                     check_not_stopped()
-                    if "run_id" in call and not is_followed:
+                    run_id = _spending_run(call)
+                    if run_id is not None and not is_followed:
                         is_followed = True
-                        line.enter_context(standing(self._ledger_url, [call["run_id"]]))
+                        line.enter_context(standing(self._ledger_url, [run_id]))
                     if len(waiting) == self._n_submitted:
                         yield _result(waiting)
                     waiting.append(task.submit(**call) if _has_pictures(call) else threads.submit(sent, dict(call)))
@@ -113,7 +115,8 @@ class _Errands:
 
     def _run(self, call: Mapping[str, Any]) -> Any:
         """The result of a call; it is made again when its worker dies."""
-        line = Line(self._ledger_url, call["run_id"]) if "run_id" in call else None
+        run_id = _spending_run(call)
+        line = Line(self._ledger_url, run_id) if run_id is not None else None
         function = replace(self._function, line=line)
         for n_lost in range(1, LOST_MOST + 1):
             try:
@@ -144,6 +147,12 @@ class _Errands:
     def _check_not_over(self) -> None:
         if self._is_over:
             raise StoppedError(f"{self._name!r} was told to stop; the same command goes on from here")
+
+
+def _spending_run(call: Mapping[str, Any]) -> str | None:
+    """The run whose money a call spends; None where it asks no judge."""
+    run_id: str = call["context"].ids.run_id if isinstance(call.get("shard"), AskShard) else ""
+    return run_id or None
 
 
 def _is_given_up(_task: Any, _run: Any, state: Any) -> bool:

@@ -6,12 +6,13 @@ from typing import Any
 
 from flows.executors.base import Elsewhere, FanOut, one
 from flows.observability.progress import Reporter
-from schemas.records import PlannedPart
+from schemas.records import JudgeReply, PlannedPart
 from tasks.context import StageContext
-from tasks.judge.batch.run import is_by_batch, is_under_way
+from tasks.judge.batch.run import AskByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
+from tasks.judge.shard import AskShard, OnReply
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.restore import refill
 from tasks.ledger.snapshot import parts_to_ask, still_holds
@@ -43,24 +44,22 @@ def judge(
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
     reporter.start("judge", n_requests)
-    common = {
-        "lake": run.lake,
-        "dataset_id": dataset_id,
-        "plan_id": plan_id,
-        "ledger_url": run.ledger_url,
-        "run_id": run_id,
-    }
-    told = {"on_reply": lambda _reply: reporter.advance("judge")}
+    context = run.having(dataset_id=dataset_id, plan_id=plan_id, run_id=run_id)
+
+    def on_reply(_reply: JudgeReply) -> None:
+        reporter.advance("judge")
+
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
     online: list[PlannedPart] = []
     for model, mine in _by_judge(asked).items():
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
         if is_batch or is_under_way(model, run.ledger_url):
-            outcome = _by_batch(run, mine, common | told, fan_out, reporter, is_asking=is_batch)
+            asked_now = AskByBatch(mine, run.benchmark.limits, on_reply, lambda said: reporter.describe("judge", said), is_batch)
+            outcome = _by_batch(context, asked_now, fan_out, reporter)
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(run, online, common if is_elsewhere else common | told, fan_out):
+    for outcome in _online(context, online, None if is_elsewhere else on_reply, fan_out):
         reporter.advance("judge", outcome.n_requests if is_elsewhere else outcome.n_cached)
         total += outcome
         reporter.tell("judge")
@@ -75,49 +74,21 @@ def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
     return found
 
 
-def _by_batch(
-    run: StageContext,
-    parts: list[PlannedPart],
-    common: Mapping[str, Any],
-    fan_out: FanOut,
-    reporter: Reporter,
-    *,
-    is_asking: bool,
-) -> Outcome:
+def _by_batch(context: StageContext, shard: AskByBatch, fan_out: FanOut, reporter: Reporter) -> Outcome:
     """One judge's parts through its Batch API; without `is_asking` only what earlier runs left there is fetched."""
-    judge = run.judge(parts[0].judge_model)
-    rubrics = {part.rubric_id: run.rubrics[part.rubric_id] for part in parts}
-    outcome: Outcome = one(
-        fan_out,
-        ask_by_batch,
-        **common,
-        parts=parts,
-        rubrics=rubrics,
-        judge=judge,
-        limits=run.benchmark.limits,
-        on_progress=lambda said: reporter.describe("judge", said),
-        is_asking=is_asking,
-    )
+    outcome: Outcome = one(fan_out, ask_by_batch, context=context, shard=shard)
     if outcome.n_in_flight:
-        reporter.say(f"{outcome.n_in_flight:,} requests are with the Batch API of {judge.model}; the same command collects them")
+        reporter.say(
+            f"{outcome.n_in_flight:,} requests are with the Batch API of {shard.judge_model}; the same command collects them"
+        )
     check_not_stopped()
     return outcome
 
 
-def _online(run: StageContext, parts: list[PlannedPart], common: Mapping[str, Any], fan_out: FanOut) -> Any:
+def _online(context: StageContext, parts: list[PlannedPart], on_reply: OnReply | None, fan_out: FanOut) -> Any:
     """The outcomes of all parts that are asked one request at a time, a shard each."""
-    whole = run.benchmark.limits
+    whole = context.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
     n_at_once = fan_out.n_at_once if isinstance(fan_out, Elsewhere) else SHARDS_AT_ONCE
     limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // n_at_once), "attempts_per_run": most})
-    calls = (
-        {
-            **common,
-            "part": part,
-            "rubric": run.rubrics[part.rubric_id],
-            "judge": run.judge(part.judge_model),
-            "limits": limits,
-        }
-        for part in parts
-    )
-    return fan_out(ask_judge, calls)
+    return fan_out(ask_judge, ({"context": context, "shard": AskShard(part, limits, on_reply)} for part in parts))

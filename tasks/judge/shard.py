@@ -5,27 +5,26 @@ import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
 from schemas.errors import CorruptLakeError
-from schemas.records import JudgeReply
-from schemas.tables import SAMPLES
+from schemas.records import JudgeReply, PlannedPart
+from schemas.tables import REQUESTS, SAMPLES
+from tasks.context import StageContext
 from tasks.judge.admission import open_gates
 from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.client import JudgeClient
 from tasks.judge.provider.payload import Picture
 from tasks.judge.runtime import LEDGERS, LOOP
-from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 
 ROWS_AT_ONCE = 8
@@ -99,37 +98,35 @@ class PartPictures:
         return CorruptLakeError(f"{self._path} {what}; delete the partition and run again")
 
 
-def judge_shard(
-    lake: Lake,
-    dataset_id: str,
-    part_index: int,
-    requests: pl.DataFrame,
-    rubric: Rubric,
-    judge: Judge,
-    limits: Limits,
-    ledger_url: str,
-    *,
-    plan_id: str = "",
-    run_id: str = "",
-    on_reply: Callable[[JudgeReply], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Outcome:
-    """Ask what the ledger lacks of these REQUESTS rows, whose pictures are in part `part_index` of the dataset.
+OnReply = Callable[[JudgeReply], None]
 
-    Shards with one `run_id` share `limits.max_usd`. `on_reply` is called after each reply is durable, in the
-    thread where all shards are judged.
+
+@dataclass(frozen=True, slots=True)
+class AskShard:
+    """One part of a plan to ask within these limits. `on_reply` hears of each reply once it is durable, in the judging thread."""
+
+    part: PlannedPart
+    limits: Limits
+    on_reply: OnReply | None = None
+
+
+def judge_shard(context: StageContext, shard: AskShard, stop: threading.Event | None = None) -> Outcome:
+    """Ask what the ledger lacks of a part's requests. Shards with one `context.ids.run_id` share `limits.max_usd`.
+
     When `stop` is set, replies under way are stored and it returns. Raises MissingKeyError, ProviderError, StoreError.
     """
-    with LEDGERS.opened(ledger_url) as ledger:
+    part, ids = shard.part, context.ids
+    requests = context.lake.read_part(REQUESTS, ids.plan_id, part.index)
+    with LEDGERS.opened(context.ledger_url) as ledger:
         keys = requests["request_key"]
         known = ledger.known(keys)
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):
             return Outcome(n_requests=len(known), n_cached=len(known))
         _keep_what_is_loaded()
-        pictures = PartPictures(lake.part(SAMPLES, dataset_id, part_index))
+        pictures = PartPictures(context.lake.part(SAMPLES, ids.dataset_id, part.samples_part))
         try:
-            judging = partial(judge_requests, requests, pictures, ledger, plan_id=plan_id, on_reply=on_reply)
-            return LOOP.run(_judge(judging, ledger, rubric, judge, limits, run_id, stop))
+            judging = partial(judge_requests, requests, pictures, ledger, plan_id=ids.plan_id, on_reply=shard.on_reply)
+            return LOOP.run(_judge(context, shard, ledger, judging, stop))
         finally:
             pictures.close()
 
@@ -141,20 +138,19 @@ def _keep_what_is_loaded() -> None:
 
 
 async def _judge(
-    judging: Callable[..., Coroutine[Any, Any, Outcome]],
+    context: StageContext,
+    shard: AskShard,
     ledger: Ledger,
-    rubric: Rubric,
-    judge: Judge,
-    limits: Limits,
-    run_id: str,
+    judging: Callable[..., Coroutine[Any, Any, Outcome]],
     stop: threading.Event | None,
 ) -> Outcome:
     """The shard's own things: the client with its connections, the gates, and an event that follows the caller's."""
-    client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+    rubric, limits = context.rubrics[shard.part.rubric_id], shard.limits
+    client = JudgeClient(context.judge(shard.part.judge_model), limits.concurrency, limits.deadline_s)
     stopping = asyncio.Event()
     watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
     try:
-        async with open_gates(ledger, client, rubric, limits, run_id) as gates:
+        async with open_gates(ledger, client, rubric, limits, context.ids.run_id) as gates:
             return await judging(limits=limits, rubric=rubric, client=client, gates=gates, stop=stopping)
     finally:
         if watcher is not None:

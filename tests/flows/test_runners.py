@@ -27,11 +27,13 @@ from flows.executors.remote import AtWorkers
 from flows.executors.worker import AtWorker, Line
 from flows.observability import redaction
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Benchmark, Runner
+from schemas.benchmark import Benchmark, Judge, Limits, Runner
 from schemas.errors import InputError, StoppedError, StoreError
-from schemas.records import Sample
+from schemas.identities import RunIds
+from schemas.records import PlannedPart, Sample
 from tasks.context import StageContext
 from tasks.ingest.samples import SampleList
+from tasks.judge.shard import AskShard
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_standing, standing
@@ -39,6 +41,7 @@ from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
+from tests.support.asking import context_of
 from tests.support.postgres import running_postgres, why_not
 
 BENCHMARK = """\
@@ -193,9 +196,15 @@ class Doubled:
         future.set_result("stored")
 
 
+SHARD = AskShard(PlannedPart(0, 0, "alignment", "judge", 1), Limits())
+CONTEXT = context_of(
+    Lake(Path()), {"alignment": load_rubric(SHIPPED / "alignment")}, Judge(model="judge"), "", RunIds(run_id="r")
+)
+
+
 @task(name="numbered", **OPTIONS)
-def numbered(number: int | None = None, run_id: str = "") -> str:
-    return f"{number} {run_id}"
+def numbered(number: int | None = None, context: StageContext | None = None, shard: AskShard | None = None) -> str:
+    return f"{number} {context} {shard}"
 
 
 def among(pool: Doubled, folder: Path) -> AtWorkers:
@@ -223,7 +232,7 @@ def test_at_the_end_what_spends_is_waited_for_and_the_rest_is_taken_back(tmp_pat
         results.close()
         return pool.at_work[0]
 
-    spending = flow(name="spending")(lambda: ended_after_one(Doubled(), {"run_id": "r"}, {"number": None}))()
+    spending = flow(name="spending")(lambda: ended_after_one(Doubled(), {"context": CONTEXT, "shard": SHARD}, {"number": None}))()
     assert spending.result(0) == "stored"
     other = flow(name="other")(lambda: ended_after_one(Doubled(), {"number": None}, {"number": None}))()
     assert other.cancelled()

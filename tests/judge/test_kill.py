@@ -24,16 +24,16 @@ from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
 from schemas.benchmark import Judge, Limits
 from tasks.plan.rows import plan_part
-from tasks.judge.shard import judge_shard
 from tasks.lake.reading import Lake
+from tests.support.asking import ask_shard
 from schemas.tables import SAMPLES
 
 lake, url, ledger, concurrency = Lake(Path(sys.argv[1])), sys.argv[2], sys.argv[3], int(sys.argv[4])
 rubric = find_rubrics(["alignment"], [SHIPPED])["alignment"]
 judge = Judge(model="judge", base_url=url)
 requests = plan_part(lake.read_part(SAMPLES, "1" * 64, 0), rubric, judge)[1]
-judge_shard(lake, "1" * 64, 0, requests, rubric, judge, Limits(concurrency=concurrency, deadline_s=10), ledger,
-            on_reply=lambda reply: print(reply.request_key, flush=True))
+ask_shard(lake, requests, rubric, judge, ledger, Limits(concurrency=concurrency, deadline_s=10),
+          on_reply=lambda reply: print(reply.request_key, flush=True))
 """
 
 

@@ -1,6 +1,7 @@
 """A shard with its stored pictures, and the snapshot taken of it."""
 
 import base64
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,12 +20,13 @@ from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
-from tasks.judge.shard import PartPictures, judge_shard
+from tasks.judge.shard import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest, snapshot_id, snapshot_part
 from tasks.plan.rows import plan_part
+from tests.support.asking import ask_shard
 
 
 @dataclass
@@ -50,8 +52,8 @@ def url(tmp_path: Any) -> str:
 
 def test_each_request_is_sent_with_its_own_picture(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
     samples = stored.samples(150)  # three row groups of pictures
-    lake, dataset_id = stored.store(samples)
-    outcome = judge_shard(lake, dataset_id, 0, plan_part(samples, rubric, judge)[1], rubric, judge, LIMITS, url)
+    lake, _ = stored.store(samples)
+    outcome = ask_shard(lake, plan_part(samples, rubric, judge)[1], rubric, judge, url, LIMITS)
     assert (outcome.n_answered, provider.n) == (150, 150)
     sent = {}
     for body in provider.bodies:
@@ -86,7 +88,7 @@ def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_n
 ) -> None:
     samples = stored.samples(6)
     lake, dataset_id = stored.store(samples)
-    judge_shard(lake, dataset_id, 0, plan_part(samples, rubric, judge)[1], rubric, judge, LIMITS, url)
+    ask_shard(lake, plan_part(samples, rubric, judge)[1], rubric, judge, url, LIMITS)
     images = samples["image"].to_list()
     images[4] = {"bytes": images[4]["bytes"] + b"!", "path": "4.png"}
     images[2]["path"] = "renamed.png"
@@ -95,7 +97,7 @@ def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_n
     staging = stage(lake, SAMPLES)
     staging.write_part(0, changed)
     staging.commit(dataset_id)
-    outcome = judge_shard(lake, dataset_id, 0, plan_part(changed, rubric, judge)[1], rubric, judge, LIMITS, url)
+    outcome = ask_shard(lake, plan_part(changed, rubric, judge)[1], rubric, judge, url, LIMITS)
     assert (outcome.n_cached, outcome.n_asked, provider.n) == (5, 1, 7)
 
 
@@ -107,27 +109,28 @@ def test_a_shard_that_is_all_cached_needs_no_key_and_no_pictures(
     requests = plan_part(samples, rubric, judge)[1]
     remote = judge.model_copy(update={"base_url": "https://judge.example/v1", "api_key_env": "SALON_NO_SUCH_KEY"})
     with pytest.raises(MissingKeyError):
-        judge_shard(lake, dataset_id, 0, requests, rubric, remote, LIMITS, url)
-    judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url)
-    outcome = judge_shard(Lake(lake.root / "gone"), dataset_id, 0, requests, rubric, remote, LIMITS, url)
+        ask_shard(lake, requests, rubric, remote, url, LIMITS)
+    ask_shard(lake, requests, rubric, judge, url, LIMITS)
+    shutil.rmtree(lake.partition(SAMPLES, dataset_id))
+    outcome = ask_shard(lake, requests, rubric, remote, url, LIMITS)
     assert (outcome.n_cached, outcome.n_asked) == (3, 0)
 
 
 def test_a_part_without_the_picture_is_a_corrupt_lake(judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
-    lake, dataset_id = stored.store(stored.samples(2))
+    lake, _ = stored.store(stored.samples(2))
     requests = plan_part(stored.samples(1, image_sha256=["9" * 64]), rubric, judge)[1]
     with pytest.raises(CorruptLakeError, match="does not hold the picture 999999999999"):
-        judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url)
+        ask_shard(lake, requests, rubric, judge, url, LIMITS)
 
 
 def test_a_stop_from_another_thread_ends_the_shard(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
     samples = stored.samples(60)
-    lake, dataset_id = stored.store(samples)
+    lake, _ = stored.store(samples)
     provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.1)
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
     requests = plan_part(samples, rubric, judge)[1]
-    outcome = judge_shard(lake, dataset_id, 0, requests, rubric, judge, LIMITS, url, stop=stop)
+    outcome = ask_shard(lake, requests, rubric, judge, url, LIMITS, stop=stop)
     assert outcome.is_stopped
     with Ledger(url) as ledger:
         assert len(ledger.known(requests["request_key"])) == provider.n < 60
@@ -135,17 +138,17 @@ def test_a_stop_from_another_thread_ends_the_shard(provider: Any, judge: Judge, 
 
 def test_a_snapshot_has_a_row_for_every_request(provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str) -> None:
     samples = stored.samples(5)
-    lake, dataset_id = stored.store(samples)
+    lake, _ = stored.store(samples)
     requests = plan_part(samples, rubric, judge)[1]
     provider.script.append(provider.play(body=provider.complete("no")))
     provider.script.append(provider.play(body=provider.complete('{"score": 2}')))
     provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": "bad"}})))
     one_by_one = Limits(concurrency=1, deadline_s=2)
-    judge_shard(lake, dataset_id, 0, requests[:2], rubric, judge, one_by_one, url)
+    ask_shard(lake, requests[:2], rubric, judge, url, one_by_one)
     provider.then = provider.play(status=401)
     with Ledger(url) as ledger:
         with pytest.raises(ProviderError):
-            judge_shard(lake, dataset_id, 0, requests[2:4], rubric, judge, one_by_one, url)
+            ask_shard(lake, requests[2:4], rubric, judge, url, one_by_one)
         snapshot = snapshot_part(ledger, requests)
         conform(snapshot, REPLIES)
         order = {key: index for index, key in enumerate(requests["request_key"])}

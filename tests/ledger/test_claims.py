@@ -20,7 +20,6 @@ from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import judge_shard
 from tasks.judge.work_queue import ASKED_COLUMNS, Feed
 from tasks.lake.reading import Lake
 from tasks.ledger import claims as claims_module
@@ -29,6 +28,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.tables import CLAIMS, OWNERS
 from tasks.plan.rows import plan_part
+from tests.support.asking import ask_shard
 
 KEYS = [f"{index:064x}" for index in range(6)]
 REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")
@@ -190,12 +190,10 @@ def shard(
     store_samples: Callable[..., tuple[Lake, str]], tmp_path: Path,
 ) -> Callable[..., Outcome]:  # fmt: skip
     samples = make_samples(150)
-    lake, dataset_id = store_samples(samples)
+    lake, _ = store_samples(samples)
     requests = plan_part(samples, rubric, judge)[1]
     limits = Limits(concurrency=8, deadline_s=5)
-    return lambda **more: judge_shard(
-        lake, dataset_id, 0, requests, rubric, judge, limits, f"sqlite:///{tmp_path}/shared.db", **more
-    )
+    return lambda **more: ask_shard(lake, requests, rubric, judge, f"sqlite:///{tmp_path}/shared.db", limits, **more)
 
 
 def test_shards_run_at_once_buy_each_request_once_and_all_have_it(provider: Any, shard: Callable[..., Outcome]) -> None:

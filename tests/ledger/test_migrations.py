@@ -17,7 +17,6 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import StoreError
 from tasks.judge.budget.budget import leased_usd
-from tasks.judge.shard import judge_shard
 from tasks.lake.reading import Lake
 from tasks.ledger import tables
 from tasks.ledger.ledger import Ledger
@@ -25,6 +24,7 @@ from tasks.ledger.migrations.upgrading import scripts
 from tasks.ledger.tables import EARLIER_VERSIONS, METADATA, VERSION
 from tasks.plan.rows import plan_part
 from tests.ledger.earlier_tables import HISTORY, blob
+from tests.support.asking import ask_shard
 from tests.support.postgres import at_once
 
 KEYS = [f"{index:064x}" for index in range(3)]
@@ -131,10 +131,10 @@ def test_nothing_is_asked_again(
     store_samples: Callable[..., tuple[Lake, str]],
 ) -> None:  # fmt: skip
     samples = make_samples(6)
-    lake, dataset_id = store_samples(samples)
+    lake, _ = store_samples(samples)
     requests = plan_part(samples, rubric, judge)[1]
     written_by(address, "1", sorted(requests["request_key"]))
-    outcome = judge_shard(lake, dataset_id, 0, requests, rubric, judge, Limits(deadline_s=5), address)
+    outcome = ask_shard(lake, requests, rubric, judge, address, Limits(deadline_s=5))
     assert (outcome.n_cached, outcome.n_answered, provider.n) == (5, 1, 1)  # the one whose attempt had failed
 
 

@@ -31,7 +31,6 @@ from tasks.judge.budget.observed_usage import Observed, load_observed, store_obs
 from tasks.judge.model_pin import AnsweringModel
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import Allowance
-from tasks.judge.shard import judge_shard
 from tasks.lake.reading import Lake
 from tasks.ledger.claims import Claims
 from tasks.ledger.group_commit import Transactions
@@ -40,6 +39,7 @@ from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.ledger.shared_counter import Pool
 from tasks.ledger.tables import CLAIMS, LEDGER_META, ONE_WRITER, OWNERS, insert_where_absent
 from tasks.plan.rows import plan_part
+from tests.support.asking import ask_shard
 from tests.support.postgres import PostgresServer, at_once
 
 KEYS = [f"{index:064x}" for index in range(40)]
@@ -52,12 +52,12 @@ def shard(
     store_samples: Callable[..., tuple[Lake, str]], address: str,
 ) -> Callable[..., Outcome]:  # fmt: skip
     samples = make_samples(N)
-    lake, dataset_id = store_samples(samples)
+    lake, _ = store_samples(samples)
     requests = plan_part(samples, rubric, judge)[1]
     limits = Limits(concurrency=8, deadline_s=5)
 
     def run(limits: Limits = limits, **more: Any) -> Outcome:
-        return judge_shard(lake, dataset_id, 0, requests, rubric, judge, limits, address, **more)
+        return ask_shard(lake, requests, rubric, judge, address, limits, **more)
 
     return run
 

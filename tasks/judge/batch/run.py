@@ -4,29 +4,29 @@ import asyncio
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.errors import ProviderError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.context import StageContext
 from tasks.judge.batch.api import BatchClient
 from tasks.judge.batch.asks import PlannedAsks
 from tasks.judge.batch.backoff import AUTO_AT_LEAST, BatchRules, CallFailedError, Patience
-from tasks.judge.batch.collect import Collector, CostOf
+from tasks.judge.batch.collect import Collector
+from tasks.judge.batch.money import BatchMoney
 from tasks.judge.batch.results import LostHoldError, Results
 from tasks.judge.batch.state import Batch, BatchState, hold, keys_of, lines_of, open_batches, settle
 from tasks.judge.batch.state_machine import Steps
-from tasks.judge.batch.submit import Reserve, Sender
+from tasks.judge.batch.submit import Sender
 from tasks.judge.model_pin import AnsweringModel
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.payload import check_parameters
 from tasks.judge.retries import ENDPOINT_FAILURES
-from tasks.lake.reading import Lake
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
@@ -194,45 +194,54 @@ def is_under_way(judge_model: str, ledger_url: str) -> bool:
         return bool(ledger.read(partial(open_batches, judge_model=judge_model)))
 
 
-def judge_by_batch(
-    lake: Lake,
-    dataset_id: str,
-    parts: Sequence[PlannedPart],
-    plan_id: str,
-    rubrics: Mapping[str, Rubric],
-    judge: Judge,
-    limits: Limits,
-    ledger_url: str,
-    *,
-    cost_of: CostOf | None = None,
-    reserve: Reserve | None = None,
-    on_reply: Callable[[JudgeReply], None] | None = None,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-    rules: BatchRules = RULES,
-    is_asking: bool = True,
-) -> Outcome:
-    """Ask what the ledger lacks of these parts' requests, all of one judge; without `is_asking`, only fetch what is under way.
+@dataclass(frozen=True, slots=True)
+class AskByBatch:
+    """Parts of one judge to ask by its Batch API; without `is_asking`, only what is under way there is fetched.
 
-    `stop` leaves batches at the provider (`Outcome.n_in_flight`); the same call again collects them. `on_reply` and `on_progress`
-    are called in the calling thread. Raises MissingKeyError, InputError, ProviderError, StoreError.
+    `on_reply` and `on_progress` are called in the calling thread.
     """
+
+    parts: Sequence[PlannedPart]
+    limits: Limits
+    on_reply: Callable[[JudgeReply], None] | None = None
+    on_progress: OnProgress | None = None
+    is_asking: bool = True
+
+    @property
+    def judge_model(self) -> str:
+        """The judge that all parts are for."""
+        return self.parts[0].judge_model
+
+
+def judge_by_batch(
+    context: StageContext, asked: AskByBatch, stop: threading.Event | None = None, rules: BatchRules = RULES
+) -> Outcome:
+    """Ask what the ledger lacks of these parts' requests.
+
+    `stop` leaves batches at the provider (`Outcome.n_in_flight`); the same call again collects them.
+    Raises MissingKeyError, InputError, ProviderError, StoreError.
+    """
+    judge, ids, limits = context.judge(asked.judge_model), context.ids, asked.limits
     check_parameters(judge.parameters)
-    with Ledger(ledger_url) as ledger:
-        asks = PlannedAsks(lake, dataset_id, plan_id, parts, rubrics)
+    with Ledger(context.ledger_url) as ledger:
+        asks = PlannedAsks(context.lake, ids.dataset_id, ids.plan_id, asked.parts, context.rubrics)
         n_in_flight, n_done = _n_in_flight(ledger, asks, judge.model), len(_done(ledger, asks))
-        if not n_in_flight and not (is_asking and n_done < len(asks.part_of)):
+        if not n_in_flight and not (asked.is_asking and n_done < len(asks.part_of)):
             return Outcome(n_requests=len(asks.part_of), n_cached=n_done)
 
         async def work() -> Outcome:
             client = BatchClient(judge)
-            answering, most = AnsweringModel(ledger, plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, asks, judge.model, answering, most, client.clean, client.clean_bytes, cost_of, on_reply)
-            folder, claims, patience = lake.root / "staging", Claims(ledger), Patience(rules)
+            rubrics = {part.rubric_id: context.rubrics[part.rubric_id] for part in asked.parts}
+            money = BatchMoney(judge, rubrics, limits.max_usd, context.ledger_url, ids.run_id)
+            answering, most = AnsweringModel(ledger, ids.plan_id, judge), limits.attempts_per_request
+            collector = Collector(
+                ledger, asks, judge.model, answering, most, client.clean, client.clean_bytes, money.cost_of, asked.on_reply
+            )
+            folder, claims, patience = context.lake.root / "staging", Claims(ledger), Patience(rules)
             results = Results(ledger, client, collector, patience, folder)
-            steps = Steps(ledger, client, results, rules, patience, is_asking)
-            sender = Sender(ledger, asks, claims, steps, folder, rules, reserve)
-            rounds = Rounds(ledger, asks, claims, sender, steps, collector, rules, on_progress)
+            steps = Steps(ledger, client, results, rules, patience, asked.is_asking)
+            sender = Sender(ledger, asks, claims, steps, folder, rules, money.reserve if limits.max_usd is not None else None)
+            rounds = Rounds(ledger, asks, claims, sender, steps, collector, rules, asked.on_progress)
             is_stopped = await _until_stopped(rounds, stop)
             return _outcome(ledger, rounds, judge.model, is_stopped=is_stopped)
 

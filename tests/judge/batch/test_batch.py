@@ -28,27 +28,30 @@ from demo.painter import painted_scenes
 from demo.serving import serving
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Judge, Limits, Price
 from schemas.errors import AccountError, InputError, ProviderError
+from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REQUESTS, SAMPLES
+from tasks.context import StageContext
 from tasks.judge.batch.backoff import BatchRules
-from tasks.judge.batch.run import is_by_batch, judge_by_batch
+from tasks.judge.batch.run import AskByBatch, is_by_batch, judge_by_batch
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import judge_shard
+from tasks.judge.shard import AskShard, judge_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import snapshot_part
 from tasks.plan.dataset import new_stagings, plan_rubric
+from tests.support.asking import DATASET, context_of
 
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
 N_SAMPLES, N_REQUESTS = 16, 32
 RULES = {"poll_s": 0.02, "poll_at_most_s": 0.05, "settle_s": 0.3, "patience_s": 2.0, "first_patience_s": 0.5}
 RULES_DEFAULT = BatchRules()
 QUICK = {"validating_s": 0.02, "in_progress_s": 0.1, "finalizing_s": 0.02}
-DATASET, PLAN = "1" * 64, "2" * 64
+PLAN = "2" * 64
 
 
 @dataclass
@@ -145,11 +148,21 @@ class Bench:
         fields = {"model": JUDGE, "base_url": self.wire.url, "parameters": {"temperature": 0}, "api_key_env": "SALON_TEST_KEY"}
         return Judge(**(fields | changes))
 
-    def run(self, *, judge: Judge | None = None, rules: dict[str, Any] | None = None, **more: Any) -> Outcome:
-        return judge_by_batch(
-            self.lake, DATASET, more.pop("parts", self.parts), PLAN, RUBRICS, judge or self.judge(), Limits(), self.ledger_url,
-            rules=BatchRules(**(RULES | (rules or {}))), **more,
-        )  # fmt: skip
+    def run(
+        self,
+        *,
+        judge: Judge | None = None,
+        rules: dict[str, Any] | None = None,
+        max_usd: float | None = None,
+        stop: threading.Event | None = None,
+        **more: Any,
+    ) -> Outcome:
+        asked = AskByBatch(more.pop("parts", self.parts), Limits(max_usd=max_usd), **more)
+        return judge_by_batch(self.context(judge), asked, stop, BatchRules(**(RULES | (rules or {}))))
+
+    def context(self, judge: Judge | None = None, ledger_url: str | None = None) -> StageContext:
+        ids = RunIds(dataset_id=DATASET, plan_id=PLAN, run_id="a run")
+        return context_of(self.lake, RUBRICS, judge or self.judge(), ledger_url or self.ledger_url, ids)
 
     def start(self, n_replies_to_live: int = 0) -> "Child":
         """The same call in a process of its own, which may kill itself after so many replies."""
@@ -163,10 +176,7 @@ class Bench:
 
     def online(self, ledger_url: str) -> None:
         for part in self.parts:
-            requests = self.lake.read_part(REQUESTS, PLAN, part.index)
-            judge_shard(
-                self.lake, DATASET, part.samples_part, requests, RUBRICS[part.rubric_id], self.judge(), Limits(), ledger_url
-            )  # fmt: skip
+            judge_shard(self.context(ledger_url=ledger_url), AskShard(part, Limits()))
 
     def replies(self, ledger_url: str | None = None) -> pl.DataFrame:
         with Ledger(ledger_url or self.ledger_url) as ledger:
@@ -190,7 +200,7 @@ class Bench:
 
 FORKS = multiprocessing.get_context("forkserver")
 """Processes that have imported everything already: starting one costs nothing."""
-FORKS.set_forkserver_preload(["tasks.judge.batch.run", "rubrics.loading", "demo.world"])
+FORKS.set_forkserver_preload(["tests.support.asking", "tasks.judge.batch.run", "rubrics.loading", "demo.world"])
 
 CHILD = """
 import json, os, signal, threading
@@ -198,10 +208,12 @@ from pathlib import Path
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits
 from demo.world import JUDGE
-from tasks.judge.batch.run import judge_by_batch
+from schemas.identities import RunIds
+from tasks.judge.batch.run import AskByBatch, judge_by_batch
 from tasks.judge.batch.backoff import BatchRules
 from schemas.records import PlannedPart
 from tasks.lake.reading import Lake
+from tests.support.asking import context_of
 
 told, url, ledger_url, n_replies_to_live, path = argv
 told, stop, seen = json.loads(told), threading.Event(), []
@@ -215,8 +227,9 @@ def on_reply(reply):
 parts = [PlannedPart(**part) for part in told["parts"]]
 rubrics = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
 judge = Judge(model=JUDGE, base_url=url, parameters={"temperature": 0}, api_key_env="SALON_TEST_KEY")
-outcome = judge_by_batch(Lake(Path(told["root"])), "1" * 64, parts, "2" * 64, rubrics, judge, Limits(), ledger_url,
-                         rules=BatchRules(**told["rules"]), stop=stop, on_reply=on_reply)
+ids = RunIds(dataset_id="1" * 64, plan_id="2" * 64, run_id="a run")
+context = context_of(Lake(Path(told["root"])), rubrics, judge, ledger_url, ids)
+outcome = judge_by_batch(context, AskByBatch(parts, Limits(), on_reply), stop, BatchRules(**told["rules"]))
 path.write_text(json.dumps([outcome.n_answered, outcome.n_in_flight, outcome.is_stopped]))
 """
 
@@ -289,7 +302,8 @@ def make_bench(planned: tuple[Lake, list[PlannedPart]], tmp_path: Path) -> Itera
 def test_a_batch_gets_the_replies_that_asking_online_gets(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
     bench = make_bench(batch={"line_faults": {"malformed": 0.0}})
     told: list[str] = []
-    outcome = bench.run(on_progress=told.append, cost_of=lambda answer: answer.n_input_tokens / 1e6)
+    price = Price(input_usd_per_million=2, output_usd_per_million=0, batch_share=0.5)
+    outcome = bench.run(judge=bench.judge(price=price), on_progress=told.append)
     assert (outcome.n_requests, outcome.n_asked, outcome.n_answered, outcome.n_cached) == (N_REQUESTS, N_REQUESTS, N_REQUESTS, 0)
     assert bench.wire.n("POST /files") == bench.wire.n("POST /batches") == 1  # both rubrics, all parts
     assert told[-1] == f"batch 1 of 1: completed, {N_REQUESTS} of {N_REQUESTS}"
@@ -675,14 +689,9 @@ def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench]
 
 def test_a_budget_lets_so_many_through(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
-    left = [10]
-
-    def reserve(asks: Any) -> int:
-        n = min(left[0], len(asks))
-        left[0] -= n
-        return n
-
-    outcome = bench.run(reserve=reserve)
+    bounded = {"temperature": 0, "max_tokens": 1000}
+    price = Price(input_usd_per_million=0, output_usd_per_million=1, batch_share=1)  # at worst 0.001 a line
+    outcome = bench.run(judge=bench.judge(parameters=bounded, price=price), max_usd=0.0105)
     assert dict(outcome.n_by_status) == {"answered": 10, "not_asked": N_REQUESTS - 10}
     assert bench.wire.bills() == {1: 10}
     assert bench.run().n_answered == N_REQUESTS - 10
