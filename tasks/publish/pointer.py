@@ -1,4 +1,4 @@
-"""The pointer of a benchmark, latest.json: which publication is the current one, and when it moves. See docs/decisions/0011."""
+"""The pointer of a benchmark, latest.json, and when it moves: docs/decisions/10-publishing-and-report.md."""
 
 import hashlib
 import json

@@ -27,7 +27,7 @@ from tasks.ingest.images.open import OpenedImage, open_image
 from tasks.ingest.paths import MAX_FILE_BYTES, encodable
 
 CPU_LIMIT_S = 10
-"""Of one picture. The slowest that is allowed takes 1.4 s (docs/decisions/0127-hostile-pictures.md)."""
+"""Of one picture. The slowest that is allowed takes 1.4 s (docs/decisions/02-ingest.md)."""
 
 DEADLINE_S = 120.0
 """Of one picture, by the clock: only a process that stands still, or a machine that is hopelessly busy, ever meets it."""

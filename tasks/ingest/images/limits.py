@@ -1,6 +1,6 @@
 """What a picture may cost: counts and sizes that are looked at before its pixels are made. Opening it is open.py.
 
-Each bound keeps the worst file of its kind below 300 MB and 2 s of processor time (docs/decisions/0127-hostile-pictures.md).
+Each bound keeps the worst file of its kind below 300 MB and 2 s of processor time (docs/decisions/02-ingest.md).
 """
 
 import io

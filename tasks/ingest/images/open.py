@@ -20,7 +20,7 @@ from tasks.ingest.paths import MAX_FILE_BYTES, quote
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 _CLEAN_WHEN_LOADED = {"PNG", "WEBP"}  # a JPEG that is clean is read through, all others are encoded anew
 _JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
-_RUNS = 3  # zlib's Z_RLE: what PNG's filters leave is mostly runs and noise (docs/decisions/0127-hostile-pictures.md)
+_RUNS = 3  # zlib's Z_RLE: what PNG's filters leave is mostly runs and noise (docs/decisions/02-ingest.md)
 _JPEG_END, _PNG_END = b"\xff\xd9", b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
 

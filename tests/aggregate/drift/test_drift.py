@@ -1,4 +1,4 @@
-"""Series of nights: limits, alarms, verdicts, dates. Where series come from is test_drift_series.py."""
+"""Series of nights: limits, alarms, verdicts, dates. Where series come from is test_series.py."""
 
 import math
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""The judge itself: variance components, reliability, designs. Jury agreement is test_reliability_jury.py."""
+"""The judge itself: variance components, reliability, designs. Jury agreement is test_jury.py."""
 
 import math
 
