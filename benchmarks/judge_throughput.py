@@ -2,7 +2,7 @@
 
     python -m benchmarks.judge_throughput [--judgements 2000] [--repetitions 3] [--environments FOLDER] [--only NAME …]
 
-The server is the difficult provider in its plain mode, in a process of its own, without latency. Every contender is run with
+The server is the mock provider in its plain mode, in a process of its own, without latency. Every contender is run with
 `--judgements` and with `--few` items, `--repetitions` times in turn; of each the run with the least CPU counts. CPU without
 start-up is the slope between the two. CPU is that of all of a client's processes; Prefect's embedded server stands apart.
 """

@@ -3,7 +3,7 @@
     python -m benchmarks.runners [--only rate kills overhead] [--runner dask] [--workers 4] [--seconds 60]
 
 `rate`: `salon run` with its shards in worker processes, the ledger on PostgreSQL, one limit of 1,800 requests a minute at the
-difficult provider. `kills`: the same, and every 5 s a worker is killed -9; the command is given again until it publishes.
+mock provider. `kills`: the same, and every 5 s a worker is killed -9; the command is given again until it publishes.
 `overhead`: CPU of the flow, its workers and the Prefect server for one task run of a stage, divided by 500. All servers are this
 command's own, on loopback. Exit code 1 where a number is missed.
 """
@@ -230,7 +230,7 @@ def write_world(
 
 @contextmanager
 def provider(folder: Path, burst: int, per_minute: int = PER_MINUTE) -> Iterator[str]:
-    """The difficult provider with one limit; its base_url."""
+    """The mock provider with one limit; its base_url."""
     folder.mkdir(parents=True, exist_ok=True)
     scenario = folder / "scenario.toml"
     scenario.write_text(SCENARIO.format(judge=JUDGE, per_minute=per_minute, burst=burst))

@@ -1,4 +1,4 @@
-"""CPU of the difficult provider's process for a request of 200 KB in its plain mode, beside aiohttp reading the same.
+"""CPU of the mock provider's process for a request of 200 KB in its plain mode, beside aiohttp reading the same.
 
 `python -m benchmarks.serve_judge_cost [--requests N] [--connections C]`. Exit code 1 where the plain mode costs over 0.06 ms.
 The server's CPU is its own `getrusage` (user and system), from GET /stats. Load: bare sockets, and aiohttp's client.

@@ -3,7 +3,7 @@
     python -m benchmarks.simulate_workers [--workers 1 4 16 100] [--rates 500 5000 50000] [--seconds 60] [--processes 2]
 
 Each worker has a ledger of its own on one PostgreSQL server that syncs its commits, and asks for its share by the allowance's
-real code; what it may send costs nothing and is noted. Afterwards the moments of all of them are played to the difficult
+real code; what it may send costs nothing and is noted. Afterwards the moments of all of them are played to the mock
 provider's bucket, filled with a second's worth: what that would refuse would have been a 429. Workers stand in a few
 processes, as many as there are cores: their CPU is the client's, shown for each request, the server's beside it.
 """
