@@ -23,7 +23,8 @@ def of_length(unit: str, n_bytes: int) -> str:
 
 # A quadratic reader takes minutes here. The bound leaves room for a busy machine: the worst took 0.07 s on a 2-core one.
 @pytest.mark.parametrize(
-    ("opening", "share"), [("", 1), ("{", 4), ('{"reason": "', 4), ("Score: ", 4), ("[Text Response Quality: ", 4)]
+    ("opening", "share"),
+    [("", 1), ("{", 4), ('{"reason": "', 4), ("Score: ", 4), ("[Text Response Quality: ", 4)],
 )
 def test_a_megabyte_of_anything(shipped: dict[str, Rubric], opening: str, share: int) -> None:
     """A megabyte, and behind openings a quarter of one."""
@@ -81,3 +82,10 @@ def test_many_parts_in_strict_json(shipped: dict[str, Rubric], text: str) -> Non
     started_s = time.process_time()
     assert parse_reply(shipped["caption"], text, {}).as_dict() == {"scores": {"score": 4}}
     assert time.process_time() - started_s < 0.3
+
+
+@pytest.mark.parametrize(("n_characters", "expected"), [(65_536, {"scores": {"score": 4}}), (65_537, {"error": "malformed"})])
+def test_strict_json_is_tried_up_to_64_ki_characters(shipped: dict[str, Rubric], n_characters: int, expected: object) -> None:
+    """Its decoder counts no parts: a megabyte of empty objects takes it a second, and the tolerant reader gives up in 0.03 s."""
+    text = '{"list": [' + "{}, " * 16_000 + '{}], "score": 4}'
+    assert parse_reply(shipped["caption"], text.ljust(n_characters), {}).as_dict() == expected

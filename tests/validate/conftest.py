@@ -45,7 +45,7 @@ def _dimension(key: str, high: float, step: float | None) -> Dimension:
 
 MARKS = rubric(
     "marks",
-    {None: (_dimension("words", 5, 1), _dimension("picture", 5, 1))},
+    {None: (_dimension("words", 5, 1), _dimension("picture", 5, 0.5))},
     (Rule("no text", (Condition("text", is_null=True),), ("words",), 0.0, 0.0),),
 )
 ASPECTS = rubric(

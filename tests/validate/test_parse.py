@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.statuses import ParseReason, ReplyStatus
 from schemas.tables import SCORES, conform
-from tasks.validate.parse import parse_part, reading_id
+from tasks.validate.parse import _verdicts, parse_part, reading_id
 
 KEY = "a" * 64
 GOOD, OTHER = '{"words": 4, "picture": 3}', '{"words": 1, "picture": 1}'
@@ -73,6 +73,21 @@ def test_what_becomes_of_a_request(lakes, case):
     assert [words[name] for name in ("is_in_range", "is_on_step", "is_rule_kept")] == [verdict] * 3
     bounds = (0.0, 5.0) if expected["score"] is None else (4.0, 4.0)
     assert (words["bound_low"], words["bound_high"]) == bounds
+
+
+def test_a_score_on_a_half_step_counts_and_one_off_it_does_not(lakes):
+    found = [parse_part(*marks(("answered", f'{{"words": 4, "picture": {said}}}')), lakes.rubrics) for said in (2.5, 2.25)]
+    verdicts = [rows.select("score", "reason", "is_on_step").row(0) for rows in found]
+    assert verdicts == [(2.5, None, True), (None, "non_integer", None)]
+
+
+@pytest.mark.parametrize(("low", "step", "on", "off"), [(0.0, 0.5, 2.5, 2.25), (1.0, 2.0, 3.0, 4.0), (0.0, 0.1, 0.3, 0.35)])
+def test_the_step_verdict_is_a_second_opinion_on_any_step(low, step, on, off):
+    """No reader stands before it here: in a run it is only ever given what the reader let through."""
+    rules = {"rule_low": None, "rule_high": None}
+    rows = [{"score": score, "scale_low": low, "scale_high": 5.0, "step": step} | rules for score in (on, off, None)]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.Float64))
+    assert frame.select(*_verdicts())["is_on_step"].to_list() == [True, False, None]
 
 
 def test_a_rule_strikes_out_only_the_dimension_it_forbids(lakes):
