@@ -14,9 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 TOPS = ("benchmarks", "demo", "docs", "flows", "infra", "rubrics", "salon", "schemas", "tasks", "tests")
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "infra").rglob("*.md")])
 SOURCES = sorted(path for top in TOPS for path in (ROOT / top).rglob("*.py"))
-CONFIGURATIONS = sorted(
-    path for path in (ROOT / "infra").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc", ".md", ".svg", ".png")
-)
+NOT_PROSE = (".py", ".pyc", ".md", ".svg", ".png")
+CONFIGURATIONS = [
+    ROOT / "Makefile",
+    *sorted(path for path in (ROOT / "infra").rglob("*") if path.is_file() and path.suffix not in NOT_PROSE),
+]
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
