@@ -63,6 +63,7 @@ def measure(arguments: argparse.Namespace) -> int:
     from flows.executors.base import as_prefect_tasks
     from flows.observability.progress import Reporter
     from flows.run import finishing, judging, stages
+    from schemas.identities import RunIds
     from tasks.publish.code_version import code_version
 
     clock, run, reporter = Clock(), opened(arguments), Reporter()
@@ -83,7 +84,7 @@ def measure(arguments: argparse.Namespace) -> int:
         clock.say("snapshot")
         reading = stages.read(run, planned, snapshot, code_version(), fan_out, reporter)
         clock.say("read")
-        made = finishing.Made(DATASET, planned.plan_id, snapshot, reading, code_version())
+        made = RunIds(DATASET, planned.plan_id, snapshot, reading, code_version())
         found = finishing.finish(run, made, fan_out, reporter)
         clock.say("finish")
         return found

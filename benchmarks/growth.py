@@ -61,6 +61,7 @@ def measure(arguments: argparse.Namespace) -> int:
     from flows.executors.base import in_this_process
     from flows.observability.progress import Reporter
     from flows.run import finishing, stages
+    from schemas.identities import RunIds
     from tasks.publish.code_version import code_version
 
     (n_judgements,) = arguments.judgements
@@ -70,7 +71,7 @@ def measure(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     reading = stages.read(run, planned, IDS["snapshot_id"], code_version(), in_this_process, reporter)
     usage.say("parse")
-    made = finishing.Made(reading_id=reading, code_version=code_version(), **IDS)
+    made = RunIds(reading_id=reading, code_version=code_version(), **IDS)
     stage_names = {"_check": "check", "tables_of": "aggregate", "publish": "publish"}
     with usage.of(finishing, stage_names):
         published, cells = finishing.finish(run, made, in_this_process, reporter)

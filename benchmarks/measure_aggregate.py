@@ -45,9 +45,9 @@ def main() -> int:
 
 
 def measure(folder: Path, n_dimensions: int) -> int:
-    from tasks.aggregate.tables import Run, aggregated
+    from tasks.aggregate.tables import Settings, aggregated
 
-    run = Run("measured", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.9)
+    run = Settings("measured", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.9)
     names = ("judgements", "scores", "replies")
     judgements, scores, replies = (pl.scan_parquet(folder / name / "*.parquet") for name in names)
     before, started = cpu_s(), time.monotonic()

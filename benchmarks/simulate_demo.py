@@ -30,7 +30,7 @@ from rubrics.rendering import prompt_id, render, report_category
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses import Total
-from tasks.aggregate.tables import cells
+from tasks.aggregate.tables import Settings, cells
 
 ASKED = {"composition": "overall_score", "image_aspects": "overall_score", "alignment": "score"}
 LOWEST, HIGHEST = 0.91, 0.98
@@ -58,11 +58,7 @@ def repaint(seed: int) -> Covered:
         judgements,
         scores,
         rubrics,
-        benchmark="demo",
-        dataset_id="0" * 64,
-        run_id="simulation",
-        run_date=date(2026, 1, 1),
-        min_coverage=1.0,
+        Settings("demo", "0" * 64, "simulation", date(2026, 1, 1), min_coverage=1.0),
     )
     wanted = published.filter(pl.col("dimension") == pl.col("rubric_id").replace_strict(ASKED)).with_columns(
         category=pl.col("category").replace(Total.MACRO.value, MACRO)

@@ -19,7 +19,7 @@ from scipy import optimize, stats
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, REPLIES
-from tasks.aggregate.tables import Run, aggregated
+from tasks.aggregate.tables import Settings, aggregated
 
 SIZES = (80, 99, 80, 94, 100, 100)
 CENTRES = (9.2, 8.0, 5.5, 8.5, 4.0, 3.0)
@@ -172,7 +172,7 @@ def tables_of(scores: np.ndarray, has_failed: np.ndarray) -> dict[object, pl.Dat
     )  # fmt: skip
     replies = pl.DataFrame(REPLIES.schema().empty_table()).lazy()
     statistics = Statistics(at_least={"d0": AT_LEAST}, max_ranked=5)
-    run = Run("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics)
+    run = Settings("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics)
     tables: dict[object, pl.DataFrame] = dict(
         aggregated(judgements.lazy(), read.lazy(), replies, {"simulated": rubric(n_dimensions)}, run)
     )

@@ -3,7 +3,7 @@
 # The scores are those the ledger has (after `salon run`), or come in as recorded replies on the way.
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -17,18 +17,17 @@ from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import open_run
 from schemas.benchmark import Ratings
-from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, RATINGS, SCORES
-from tasks.aggregate.agreement.agreement import agreement
-from tasks.aggregate.agreement.corrected import corrected
+from schemas.identities import RunIds
+from schemas.tables import AGREEMENT, CORRECTED, RATINGS, Table
+from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import read_ratings
 from tasks.lake.reading import Lake
 from tasks.ledger.import_replies.importing import ImportResult
-from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement, ratings_digest
+from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
 from tasks.publish.code_version import code_version
-from tasks.publish.identity import provenance
-from tasks.publish.publication import Published
+from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
 
 N_WAITING = 4  # shards submitted ahead of the one whose result is awaited
@@ -68,15 +67,16 @@ def _run(file: Path, ratings: Sequence[Path], run_date: date | None, replies: Pa
     code = code_version()
     snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
     reading = stages.read(run, planned, snapshot, code, fan_out, reporter)
-    made_of = {"dataset_id": dataset.dataset_id, "plan_id": planned.plan_id, "reading_id": reading, "code_version": code}
-    key = agreement_id(rated, run_date=run.run_date, **made_of)
+    ids = RunIds(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
+    key = agreement_id(rated, ids, run.run_date)
+    context = replace(run, ids=replace(ids, publication_id=key))
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:
-        tables = pl.read_parquet(found / f"{AGREEMENT.name}.parquet"), pl.read_parquet(found / f"{CORRECTED.name}.parquet")
+        tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in (AGREEMENT, CORRECTED)}
     else:
-        tables = compare(run, rated, made_of, key)
-    published = publish(run, rated, tables, key, made_of | {"snapshot_id": snapshot})
-    return AgreementSummary(*tables, rated, published, imported)
+        tables = compare(context, rated)
+    published = publish(context, tables | {RATINGS: rated.select(RATINGS.columns)}, is_there=found is not None)
+    return AgreementSummary(tables[AGREEMENT], tables[CORRECTED], rated, published, imported)
 
 
 @task(name="take ratings", cache_policy=NO_CACHE)
@@ -86,31 +86,12 @@ def take_ratings(lake: Lake, dataset_id: str, paths: list[Path], how: Ratings) -
 
 
 @task(name="compare with people", cache_policy=NO_CACHE)
-def compare(run: StageContext, rated: pl.DataFrame, made_of: Mapping[str, str], key: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def compare(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
     """The tables `agreement` and `corrected`."""
-    judgements = run.lake.scan(JUDGEMENTS, made_of["plan_id"])
-    scores = run.lake.scan(SCORES, made_of["reading_id"])
-    name, dataset_id = run.benchmark.name, made_of["dataset_id"]
-    common = {"benchmark": name, "dataset_id": dataset_id, "run_id": key}
-    return (
-        agreement(judgements, scores, rated, run.rubrics, run_date=run.run_date, **common),
-        corrected(judgements, scores, rated, run.rubrics, run_date=run.run_date, **common),
-    )
+    return agreement_tables(context, rated)
 
 
 @task(name="publish agreement", cache_policy=NO_CACHE)
-def publish(
-    run: StageContext, rated: pl.DataFrame, tables: tuple[pl.DataFrame, pl.DataFrame], key: str, identities: Mapping[str, str]
-) -> Published:
+def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], *, is_there: bool) -> Published:
     """Write the publication's folder, then its pointer."""
-    made = provenance(run.benchmark, run.rubrics, ratings_sha256=ratings_digest(rated), **identities)
-    return publish_agreement(
-        run.lake.root,
-        key=key,
-        benchmark=run.benchmark.name,
-        run_date=run.run_date,
-        agreement=tables[0],
-        corrected=tables[1],
-        ratings=rated.select(RATINGS.columns),
-        provenance=made,
-    )
+    return publish_agreement(context, tables, is_there=is_there)

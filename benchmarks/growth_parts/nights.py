@@ -17,10 +17,8 @@ from flows.nights.record import Night, note_night, notes
 from flows.observability.progress import Reporter
 from schemas.tables import (
     BENCHMARK_LONG,
-    CHECKS,
     JUDGEMENTS,
     PARTITIONS,
-    QUARANTINE,
     REPLIES,
     REQUESTS,
     RUNS,
@@ -33,7 +31,8 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.writing import stage
-from tasks.publish.publication import publish
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
 from tasks.publish.reading import Publication, find_publication, load_cells
 from tasks.publish.runs import runs
 
@@ -123,11 +122,8 @@ def copy_night(template: Template, number: int) -> None:
     tables = {table: _redated(frame, old, new, run_date) for table, frame in template.tables.items()}
     noise = draw.normal(0, NIGHT_NOISE, tables[BENCHMARK_LONG].height)
     tables[BENCHMARK_LONG] = tables[BENCHMARK_LONG].with_columns(pl.col("estimate") + pl.Series(noise))
-    publish(
-        lake.root, publication_id=key, benchmark=NAME, run_date=run_date, cells=tables[BENCHMARK_LONG], checks=tables[CHECKS],
-        quarantine=tables[QUARANTINE], provenance=said, pages={"report.html": b"<p>a night</p>"},
-        further={table: frame for table, frame in tables.items() if table not in (BENCHMARK_LONG, CHECKS, QUARANTINE)},
-    )  # fmt: skip
+    pages = {"report.html": b"<p>a night</p>"}
+    publish(lake.root, Draft(PublicationName(NAME, key, run_date), tables, said, pages))
     at = datetime.combine(run_date, time(2, 10), UTC)
     row = template.row | {"run_date": run_date, "publication_id": key, "dataset_id": ids["dataset_id"], "started_at": at,
                           "finished_at": at + timedelta(minutes=9)}  # fmt: skip

@@ -18,6 +18,7 @@ from rubrics.model import Rubric
 from schemas.identities import canonical_json
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, SCORES
 from tasks.aggregate.drift.series import anchor_cells, series_cells
+from tasks.aggregate.tables import Settings
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import fresh, push
 from tasks.lake.reading import Lake
@@ -88,14 +89,9 @@ def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, 
     same = {name: rubric for name, rubric in rubrics.items() if said["rubrics"].get(name, {}).get("digest") == rubric.digest}
     if not (lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(SCORES, reading_id)):
         return None
-    return anchor_cells(
-        lake.scan(JUDGEMENTS, plan_id),
-        lake.scan(SCORES, reading_id),
-        same,
-        benchmark=publication.benchmark,
-        run_date=date.fromisoformat(publication.run_date),
-        min_coverage=float(said["min_coverage"]),
-    )
+    run_date = date.fromisoformat(publication.run_date)
+    settings = Settings(publication.benchmark, "", publication.publication_id, run_date, float(said["min_coverage"]))
+    return anchor_cells(lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id), same, settings)
 
 
 def _name(publication: Publication, note: NightNote | None, rubrics: Mapping[str, Rubric]) -> str:

@@ -18,7 +18,7 @@ from tasks.publish.folders import LAYOUT
 if TYPE_CHECKING:
     from flows.observability.summary import RunSummary
     from tasks.context import StageContext
-    from tasks.publish.publication import Published
+    from tasks.publish.folders import Published
 
 
 def emit_after_run(run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:

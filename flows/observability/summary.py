@@ -8,7 +8,7 @@ from schemas.statuses import CellStatus
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.ledger.import_replies.importing import ImportResult
-from tasks.publish.publication import Published
+from tasks.publish.folders import Published
 
 
 @dataclass(frozen=True, slots=True)

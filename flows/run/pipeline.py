@@ -13,6 +13,7 @@ from flows.observability.summary import RunSummary
 from flows.run import finishing, stages
 from flows.run.judging import judge
 from schemas.errors import GateBlockedError
+from schemas.identities import RunIds
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
@@ -54,7 +55,7 @@ def run_pipeline(
     code = code_version()
     snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
     reading = stages.read(run, planned, snapshot, code, fan_out, reporter)
-    made = finishing.Made(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
+    made = RunIds(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
     try:
         published, cells = finishing.finish(run, made, fan_out, reporter)
     except GateBlockedError:

@@ -25,7 +25,7 @@ from tasks.plan.checks import check_something_to_ask, plan_id, summarise
 from tasks.plan.dataset import is_planned, new_stagings, staged_judgements
 from tasks.plan.prefect_tasks import plan_questions
 from tasks.validate.parse import reading_id
-from tasks.validate.prefect_tasks import read_replies
+from tasks.validate.prefect_tasks import ReadShard, read_replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,11 @@ def read(run: StageContext, planned: Plan, snapshot: str, code: str, fan_out: Fa
         return key
     reporter.start("read", len(planned.parts))
     staging = stage(run.lake, SCORES)
-    common = {"lake": run.lake, "plan_id": planned.plan_id, "snapshot_id": snapshot, "rubrics": run.rubrics, "staging": staging}
+    context = run.having(plan_id=planned.plan_id, snapshot_id=snapshot)
     try:
         some = _indices(planned)
-        for indices, _ in zip(some, fan_out(read_replies, (common | {"indices": indices} for indices in some)), strict=True):
+        calls = ({"context": context, "shard": ReadShard(indices, staging)} for indices in some)
+        for indices, _ in zip(some, fan_out(read_replies, calls), strict=True):
             reporter.advance("read", len(indices))
         return staging.commit(key)
     finally:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,20 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from flows.executors.base import in_this_process
-from flows.run.finishing import Made, publish, tables_of
+from flows.run.finishing import publish, tables_of
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, RATINGS, SCORES, Table
-from tasks.aggregate.agreement.agreement import agreement
-from tasks.aggregate.agreement.corrected import corrected
+from schemas.identities import RunIds
+from schemas.tables import CHECKS, QUARANTINE, RATINGS, Table
+from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import Lake
-from tasks.publish.agreement import agreement_id, publish_agreement, ratings_digest
+from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.folders import PROVENANCE
-from tasks.publish.identity import benchmark_digest, provenance, publication_id
+from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
+from tasks.publish.prefect_tasks import RunTables
 from tasks.validate.checks import validate
 from tasks.verify.publication import is_agreement
 from tasks.verify.rows import NOTHING, Difference
@@ -38,7 +39,6 @@ class Published:
 
     folder: Path
     run: StageContext
-    ids: dict[str, str]
     differences: tuple[Difference, ...]
 
 
@@ -53,17 +53,17 @@ def open_published(folder: Path, said: Mapping[str, Any], lake: Path, file: Path
         )
     own = [benchmark.path(one) for one in benchmark.rubric_folders]
     found = find_rubrics([choice.id for choice in benchmark.rubrics], [*own, *rubrics, SHIPPED])
-    ids: dict[str, str] = dict(said["identities"])
+    ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
     differences = [
         Difference(PROVENANCE, "", f"rubrics.{name}.digest", str(_digest_of(said, name)), f"{rubric.digest} ({rubric.folder})")
         for name, rubric in found.items()
         if _digest_of(said, name) != rubric.digest
     ]
     run_date = date.fromisoformat(str(said["run_date"]))
-    key = _key(folder, ids, digest, run_date)
+    key = _key(folder, ids, benchmark, run_date)
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
-    return Published(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date), ids, tuple(differences))
+    return Published(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids), tuple(differences))
 
 
 def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:
@@ -79,11 +79,10 @@ def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
     return said.get("rubrics", {}).get(rubric_id, {}).get("digest")
 
 
-def _key(folder: Path, ids: Mapping[str, str], digest: str, run_date: date) -> str:
-    made_of = {name: ids[name] for name in ("reading_id", "plan_id", "dataset_id", "code_version")}
+def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
     if is_agreement(folder):
-        return agreement_id(pl.read_parquet(folder / f"{RATINGS.name}.parquet"), run_date=run_date, **made_of)
-    return publication_id(benchmark_digest=digest, run_date=run_date, **made_of)
+        return agreement_id(pl.read_parquet(folder / f"{RATINGS.name}.parquet"), ids, run_date)
+    return publication_id(benchmark, ids, run_date)
 
 
 def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Difference], int]:
@@ -125,30 +124,14 @@ def make_tables(published: Published) -> Path:
     """The publication's folder made again in the run's own lake."""
     if is_agreement(published.folder):
         return _make_agreement(published)
-    run, ids, key = published.run, published.ids, published.folder.name
-    made = Made(**{field.name: ids[field.name] for field in fields(Made)})
-    checked = validate(
-        run.lake, dataset_id=made.dataset_id, plan_id=made.plan_id, snapshot_id=made.snapshot_id, reading_id=made.reading_id,
-        rubrics=run.rubrics, run_id=key, docs_folder=None,
-    )  # fmt: skip
-    checks = {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
-    return publish(run, made, key, tables_of(run, made, key, in_this_process) | checks, in_this_process).folder
+    context = published.run
+    checked = validate(context)
+    tables = tables_of(context, in_this_process) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
+    return publish(context, RunTables(tables), in_this_process).folder
 
 
 def _make_agreement(published: Published) -> Path:
     """People's ratings are taken as published: they came from outside, and the samples they are of were matched then."""
-    run, ids, key = published.run, published.ids, published.folder.name
+    context = published.run
     rated = pl.read_parquet(published.folder / f"{RATINGS.name}.parquet")
-    judgements, scores = run.lake.scan(JUDGEMENTS, ids["plan_id"]), run.lake.scan(SCORES, ids["reading_id"])
-    common = {"benchmark": run.benchmark.name, "dataset_id": ids["dataset_id"], "run_id": key}
-    named = ids | {"ratings_sha256": ratings_digest(rated)}
-    return publish_agreement(
-        run.lake.root,
-        key=key,
-        benchmark=run.benchmark.name,
-        run_date=run.run_date,
-        agreement=agreement(judgements, scores, rated, run.rubrics, run_date=run.run_date, **common),
-        corrected=corrected(judgements, scores, rated, run.rubrics, run_date=run.run_date, **common),
-        ratings=rated,
-        provenance=provenance(run.benchmark, run.rubrics, **named),
-    ).folder
+    return publish_agreement(context, agreement_tables(context, rated) | {RATINGS: rated}).folder

@@ -17,6 +17,7 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
+from schemas.identities import RunIds
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, packed
@@ -79,9 +80,9 @@ def verify(folder: Path, lake: Lake, reporter: Reporter, file: Path | None = Non
             verdict.differences.append(Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
             return verdict
         verdict.differences += published.differences
-        if published.ids["code_version"] != code_version():
+        if published.run.ids.code_version != code_version():
             verdict.notes.append(
-                f"made by code version {published.ids['code_version'][:12]}, verified by {code_version()[:12]}: a "
+                f"made by code version {published.run.ids.code_version[:12]}, verified by {code_version()[:12]}: a "
                 "difference may come from the code; to be sure, verify with the version that published"
             )
         _verify_stages(verdict, published, lake, reporter)
@@ -90,22 +91,22 @@ def verify(folder: Path, lake: Lake, reporter: Reporter, file: Path | None = Non
 
 def _verify_stages(verdict: Verdict, published: Published, lake: Lake, reporter: Reporter) -> None:
     """Each stage is made again from the stored output of the one before, so that a difference is said where it arose."""
-    run, ids = published.run, published.ids
+    run, ids = published.run, published.run.ids
     stored = Lake(run.lake.root.parent / "stored")
     with _step(verdict, reporter, "lake"):
         n_files = 0
         for table in LAYERS:
             # Scores are made again under their own name in the run's lake: those that were stored are put aside.
-            found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, ids[_KEYS[table]])
+            found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, _KEYS[table]))
             verdict.differences += found
             n_files += n_parts
         verdict.steps.append(("lake", f"{n_files} files of {len(LAYERS)} tables against their checksums"))
     with _step(verdict, reporter, "samples"):
-        _verify_samples(verdict, run.lake, ids["dataset_id"], reporter)
+        _verify_samples(verdict, run.lake, ids.dataset_id, reporter)
     with _step(verdict, reporter, "plan"):
         _verify_plan(verdict, run, ids, lake)
     with _step(verdict, reporter, "replies"):
-        _verify_replies(verdict, run.lake, ids["snapshot_id"])
+        _verify_replies(verdict, run.lake, ids.snapshot_id)
     with _step(verdict, reporter, "scores"):
         _verify_scores(verdict, run, ids, stored)
         with _step(verdict, reporter, "tables"):
@@ -141,14 +142,14 @@ def _verify_samples(verdict: Verdict, lake: Lake, key: str, reporter: Reporter) 
     verdict.steps.append(("samples", f"{len(ids):,} rows and {n_pictures:,} pictures against their digests"))
 
 
-def _verify_plan(verdict: Verdict, run: StageContext, ids: dict[str, str], lake: Lake) -> None:
+def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -> None:
     """Every question written again from samples and rubrics: request keys, messages, facts, the plan's id."""
     alone = Lake(run.lake.root.parent / "plan")
-    adopt(lake, alone, SAMPLES, ids["dataset_id"])
-    planned = stages.plan(replace(run, lake=alone), ids["dataset_id"], in_this_process, Reporter())
-    verdict.differences += _identity("plan_id", ids["plan_id"], planned.plan_id)
+    adopt(lake, alone, SAMPLES, ids.dataset_id)
+    planned = stages.plan(replace(run, lake=alone), ids.dataset_id, in_this_process, Reporter())
+    verdict.differences += _identity("plan_id", ids.plan_id, planned.plan_id)
     for table in (JUDGEMENTS, REQUESTS):
-        verdict.differences += _compare_parts(table, run.lake, ids["plan_id"], alone, planned.plan_id)
+        verdict.differences += _compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)
     verdict.steps.append(("plan", f"{planned.n_requests:,} questions written again from samples and rubrics"))
 
 
@@ -159,19 +160,19 @@ def _verify_replies(verdict: Verdict, lake: Lake, key: str) -> None:
     verdict.steps.append(("replies", f"{sum(part.height for part in parts):,} replies against the snapshot's id"))
 
 
-def _verify_scores(verdict: Verdict, run: StageContext, ids: dict[str, str], stored: Lake) -> None:
+def _verify_scores(verdict: Verdict, run: StageContext, ids: RunIds, stored: Lake) -> None:
     """Every reply read again, held against the stored scores."""
-    derived = reading_id(ids["snapshot_id"], run.rubrics, ids["code_version"])
-    verdict.differences += _identity("reading_id", ids["reading_id"], derived)
+    derived = reading_id(ids.snapshot_id, run.rubrics, ids.code_version)
+    verdict.differences += _identity("reading_id", ids.reading_id, derived)
     staging, n_rows = stage(run.lake, SCORES), 0
-    for path in run.lake.parts(REQUESTS, ids["plan_id"]):
+    for path in run.lake.parts(REQUESTS, ids.plan_id):
         index = int(path.stem.removeprefix("part-"))
-        replies = run.lake.read_part(REPLIES, ids["snapshot_id"], index)
+        replies = run.lake.read_part(REPLIES, ids.snapshot_id, index)
         n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, run.rubrics))
-    staging.commit(ids["reading_id"])
+    staging.commit(ids.reading_id)
     verdict.steps.append(("scores", f"{n_rows:,} read again from the replies"))
     with _tried(verdict, SCORES.name):
-        verdict.differences += _compare_parts(SCORES, stored, ids["reading_id"], run.lake, ids["reading_id"])
+        verdict.differences += _compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id)
 
 
 def _compare_parts(table: Table, stored: Lake, key: str, derived: Lake, derived_key: str) -> Iterator[Difference]:

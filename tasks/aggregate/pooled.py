@@ -14,7 +14,7 @@ from schemas.metrics import MEAN
 from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import POOLED, conform
 from tasks.aggregate.reliability.jury import WHOLE_JURY
-from tasks.aggregate.tables import Run, long_table
+from tasks.aggregate.tables import Settings, long_table
 
 _SAMPLE = ["rubric_id", "rubric_version", "model", "checkpoint", "category", "prompt_id", "sample_id"]
 _CELL = ["rubric_id", "model", "checkpoint", "dimension", "category", "estimand"]
@@ -22,7 +22,7 @@ _NUMBERS = ("score", "bound_low", "bound_high")
 _NOT_BY_ALL = "not_scored_by_every_judge"
 
 
-def pooled(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run) -> pl.DataFrame:
+def pooled(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings) -> pl.DataFrame:
     """The POOLED table, sorted; without rows where fewer than two judges judged. Anchors are no part of it."""
     asked = judgements.filter(pl.col("occasion") == "")
     judges = asked.select(pl.col("judge_model").unique().sort()).collect()["judge_model"].to_list()
@@ -32,7 +32,7 @@ def pooled(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str,
 
 
 def _rows(
-    asked: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run, judges: list[str]
+    asked: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings, judges: list[str]
 ) -> list[dict[str, object]]:
     """The jury's cells; each judge's own over the same samples are made beside them, for the spread."""
     cells = long_table(*_pooled(asked, scores, judges), rubrics, run).filter(pl.col("metric") == MEAN)

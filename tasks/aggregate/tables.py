@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Self
 
 import polars as pl
 
@@ -20,14 +21,15 @@ from tasks.aggregate.health import health_rows
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.tallies import Tally, known_categories, tallies
 from tasks.aggregate.wide import wide_rows
+from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What every row of a publication shares, and how its figures are made."""
+class Settings:
+    """What every row of a publication shares, and how its figures are made. `run_id` is the publication's id."""
 
     benchmark: str
     dataset_id: str
@@ -36,6 +38,15 @@ class Run:
     min_coverage: float
     statistics: Statistics = field(default_factory=Statistics)
     baseline: str | None = None
+
+    @classmethod
+    def of(cls, context: StageContext) -> Self:
+        """The settings of a run's benchmark file."""
+        own, ids = context.benchmark, context.ids
+        return cls(
+            own.name, ids.dataset_id, ids.publication_id, context.run_date, own.gate.min_coverage, own.statistics,
+            own.nightly.baseline,
+        )  # fmt: skip
 
     @property
     def named(self) -> Row:
@@ -58,7 +69,7 @@ class _Dimension:
 
 
 def aggregated(
-    judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run
+    judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings
 ) -> dict[Table, pl.DataFrame]:
     """Every table of one run, each sorted. Raises RubricError where a judgement's rubric is not given."""
     rows: dict[Table, list[Row]] = {t: [] for t in (BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH)}
@@ -87,7 +98,7 @@ def aggregated(
     return {table: _framed(table, found) for table, found in rows.items()}
 
 
-def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Run) -> pl.DataFrame:
+def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings) -> pl.DataFrame:
     """benchmark_long alone."""
     rows: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
@@ -97,7 +108,7 @@ def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[
     return _framed(BENCHMARK_LONG, rows)
 
 
-def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Run) -> Iterator[_Dimension]:
+def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Settings) -> Iterator[_Dimension]:
     is_known = known_prompts(judged, rubric)
     for key, outcomes in read.items():
         check_not_stopped()
@@ -146,16 +157,7 @@ def _framed(table: Table, rows: list[Row]) -> pl.DataFrame:
 
 
 def cells(
-    judgements: pl.LazyFrame | pl.DataFrame,
-    scores: pl.LazyFrame | pl.DataFrame,
-    rubrics: Mapping[str, Rubric],
-    *,
-    benchmark: str,
-    dataset_id: str,
-    run_id: str,
-    run_date: date,
-    min_coverage: float,
+    judgements: pl.LazyFrame | pl.DataFrame, scores: pl.LazyFrame | pl.DataFrame, rubrics: Mapping[str, Rubric], run: Settings
 ) -> pl.DataFrame:
     """The means of one run, sorted. Raises RubricError where a judgement's rubric is not given."""
-    run = Run(benchmark, dataset_id, run_id, run_date, min_coverage)
     return means_for_prompts_like_these(long_table(judgements.lazy(), scores.lazy(), rubrics, run))

@@ -14,24 +14,37 @@ from pathlib import Path
 
 import polars as pl
 
+from schemas.identities import RunIds
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
+from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.publish.agreement_page import agreement_page
 from tasks.publish.exports import to_csv
-from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE, as_json, is_published, manifest_of, take_place
-from tasks.publish.publication import Published
+from tasks.publish.folders import (
+    LAYOUT,
+    MANIFEST,
+    POINTER,
+    PROVENANCE,
+    PublicationName,
+    Published,
+    as_json,
+    is_published,
+    manifest_of,
+    take_place,
+)
+from tasks.publish.identity import provenance
+from tasks.publish.publication import Draft
 
 FOLDER = "agreement"
 
 
-def agreement_id(
-    ratings: pl.DataFrame, *, reading_id: str, plan_id: str, dataset_id: str, run_date: date, code_version: str
-) -> str:
+def agreement_id(ratings: pl.DataFrame, ids: RunIds, run_date: date) -> str:
     """sha256 hex of everything an agreement is made from: the same inputs are the same publication."""
     inputs = {
-        "code_version": code_version, "dataset_id": dataset_id, "plan_id": plan_id, "ratings": ratings_digest(ratings),
-        "reading_id": reading_id, "run_date": run_date.isoformat(), "schema_version": SCHEMA_VERSION,
+        "code_version": ids.code_version, "dataset_id": ids.dataset_id, "plan_id": ids.plan_id,
+        "ratings": ratings_digest(ratings), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
+        "schema_version": SCHEMA_VERSION,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -54,46 +67,35 @@ def find_agreement(lake_root: Path, benchmark: str, key: str) -> Path | None:
     return folder
 
 
-def publish_agreement(
-    lake_root: Path,
-    *,
-    key: str,
-    benchmark: str,
-    run_date: date,
-    agreement: pl.DataFrame,
-    corrected: pl.DataFrame,
-    ratings: pl.DataFrame,
-    provenance: Mapping[str, object],
-) -> Published:
-    """Write the folder whole, unless it is there, then point `agreement/latest.json` to it. Raises StoreError."""
-    home = lake_root / "publish" / LAYOUT / benchmark / FOLDER
-    folder, staging = home / key, lake_root / "staging"
-    is_new = not is_published(folder)
-    if is_new:
-        named = {"benchmark": benchmark, "publication_id": key, "run_date": run_date, "schema_version": SCHEMA_VERSION}
-        staged = staging / f"agreement-{uuid.uuid4().hex}"
-        try:
-            for table, frame in ((AGREEMENT, agreement), (CORRECTED, corrected), (RATINGS, ratings)):
-                _write(table, frame, staged, staging)
-            page = agreement_page(agreement, corrected, benchmark=benchmark, run_date=run_date, key=key)
-            write_bytes(page.encode(), staged / "agreement.md", staging)
-            write_bytes(as_json(dict(provenance) | named), staged / PROVENANCE, staging)
-            write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
-            is_new = take_place(staged, folder)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame], *, is_there: bool = False) -> Published:
+    """Write the folder whole, unless it `is_there`, then point `agreement/latest.json` to it. Raises StoreError."""
+    lake_root = context.lake.root
+    name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
+    said = provenance(context, ratings_sha256=ratings_digest(tables[RATINGS]))
+    home = lake_root / "publish" / LAYOUT / name.benchmark / FOLDER
+    folder, staging = home / name.publication_id, lake_root / "staging"
+    is_new = False if is_there else _written(folder, staging, Draft(name, tables, said))
     if not is_new:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
-    pointer = {
-        "benchmark": benchmark,
-        "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
-        "publication_id": key,
-        "run_date": run_date,
-        "schema_version": SCHEMA_VERSION,
-    }
+    pointer = name.said | {"manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()}
     write_bytes(as_json(pointer), home / POINTER, staging)
     push(lake_root, home / POINTER)
-    return Published(folder, key, is_new, is_current=True)
+    return Published(folder, name.publication_id, is_new, is_current=True)
+
+
+def _written(folder: Path, staging: Path, made: Draft) -> bool:
+    """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
+    staged = staging / f"agreement-{uuid.uuid4().hex}"
+    try:
+        for table, frame in made.tables.items():
+            _write(table, frame, staged, staging)
+        page = agreement_page(made.tables[AGREEMENT], made.tables[CORRECTED], made.name)
+        write_bytes(page.encode(), staged / "agreement.md", staging)
+        write_bytes(as_json(dict(made.provenance) | made.name.said), staged / PROVENANCE, staging)
+        write_bytes(manifest_of(staged, made.name.said), staged / MANIFEST, staging)
+        return take_place(staged, folder)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _write(table: Table, frame: pl.DataFrame, staged: Path, staging: Path) -> None:

@@ -1,12 +1,12 @@
 """agreement.md: who agrees with whom, as a page that can be pasted elsewhere. The whole of it is in agreement.parquet."""
 
 from collections.abc import Iterator
-from datetime import date
 
 import polars as pl
 
 from schemas.statuses import AgreementMetric, Total
 from tasks.publish.exports import escape_markdown, to_markdown
+from tasks.publish.folders import PublicationName
 
 ALL = "__all__"
 _SHORT = {
@@ -20,9 +20,9 @@ Per category, per checkpoint: `agreement.csv`. Formulas and sources: docs/agreem
 """
 
 
-def agreement_page(agreement: pl.DataFrame, corrected: pl.DataFrame, *, benchmark: str, run_date: date, key: str) -> str:
+def agreement_page(agreement: pl.DataFrame, corrected: pl.DataFrame, name: PublicationName) -> str:
     """A table for each rubric and dimension over all samples, and one of the means."""
-    lines = [f"# Agreement with people: {escape_markdown(benchmark)}, {run_date.isoformat()}\n"]
+    lines = [f"# Agreement with people: {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"]
     overall = agreement.filter(model=ALL, category=Total.MICRO.value)
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
         lines.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}\n")
@@ -31,7 +31,7 @@ def agreement_page(agreement: pl.DataFrame, corrected: pl.DataFrame, *, benchmar
     lines.append("## Means\n")
     headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
     lines.append(to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6))
-    return "\n".join([*lines, _NOTES, f"Publication {key}.\n"])
+    return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
 
 
 def _agreement_lines(rows: pl.DataFrame) -> Iterator[list[object]]:

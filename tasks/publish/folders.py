@@ -3,9 +3,12 @@
 import json
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
+from schemas.tables import SCHEMA_VERSION
 from tasks.lake.atomic_files import fsync_folder, sha256_of_file
 from tasks.lake.object_store.address import working_root
 from tasks.lake.object_store.cache_folder import fresh, seal
@@ -13,6 +16,35 @@ from tasks.lake.object_store.cache_folder import fresh, seal
 LAYOUT = "v1"
 MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"
 REPORT, INDEX = "report.html", "index.html"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationName:
+    """What a publication, of a benchmark's tables or of its agreement with people, is called."""
+
+    benchmark: str
+    publication_id: str
+    run_date: date
+
+    @property
+    def said(self) -> dict[str, object]:
+        """What every JSON file of the publication begins with."""
+        return asdict(self) | {"schema_version": SCHEMA_VERSION}
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where a publication stands; whether this call wrote it; whether the pointer says it is the current one."""
+
+    folder: Path
+    publication_id: str
+    is_new: bool
+    is_current: bool
+
+
+def publication_folder(lake_root: Path, benchmark: str, publication_id: str) -> Path:
+    """The folder of a publication."""
+    return lake_root / "publish" / LAYOUT / benchmark / publication_id
 
 
 def is_published(folder: Path) -> bool:

@@ -2,13 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
+from schemas.identities import RunIds
 from schemas.tables import SCHEMA_VERSION
+from tasks.context import StageContext
+
+MADE_OF = ("code_version", "dataset_id", "plan_id", "reading_id", "snapshot_id")
+"""The identities that provenance.json holds."""
 
 _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "lake": True,
@@ -30,23 +33,23 @@ def benchmark_digest(benchmark: Benchmark) -> str:
     return _digest(_settings(benchmark))
 
 
-def publication_id(
-    *, reading_id: str, plan_id: str, dataset_id: str, benchmark_digest: str, run_date: date, code_version: str
-) -> str:
+def publication_id(benchmark: Benchmark, ids: RunIds, run_date: date) -> str:
     """sha256 hex of everything a publication is made from: the same inputs are the same publication."""
     return _digest({
-        "benchmark_digest": benchmark_digest, "code_version": code_version, "dataset_id": dataset_id, "plan_id": plan_id,
-        "reading_id": reading_id, "run_date": run_date.isoformat(), "schema_version": SCHEMA_VERSION,
+        "benchmark_digest": benchmark_digest(benchmark), "code_version": ids.code_version, "dataset_id": ids.dataset_id,
+        "plan_id": ids.plan_id, "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
+        "schema_version": SCHEMA_VERSION,
     })  # fmt: skip
 
 
-def provenance(benchmark: Benchmark, rubrics: Mapping[str, Rubric], **identities: str) -> dict[str, Any]:
-    """What provenance.json says: the identities (dataset_id, plan_id, snapshot_id, reading_id, …), the instruments, the judges.
+def provenance(context: StageContext, **more: str) -> dict[str, Any]:
+    """What provenance.json says: what the publication is made of, and `more` of it; the instruments, the judges.
 
     Library versions, host and time are left out on purpose: the same inputs publish the same bytes on every machine.
     """
+    benchmark, rubrics = context.benchmark, context.rubrics
     return {
-        "identities": dict(sorted(identities.items())),
+        "identities": {name: getattr(context.ids, name) for name in MADE_OF} | more,
         "benchmark_digest": benchmark_digest(benchmark),
         "settings": _settings(benchmark),
         "min_coverage": benchmark.gate.min_coverage,

@@ -3,11 +3,11 @@ r"""leaderboard.tex: the leaderboard as LaTeX tables (booktabs), for \input. Nam
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from datetime import date
 from itertools import groupby
 
 import polars as pl
 
+from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 _COMMANDS = {
@@ -36,9 +36,10 @@ _NOTE = (
 )
 
 
-def leaderboard_tex(cells: pl.DataFrame, *, benchmark: str, run_date: date, publication_id: str) -> str:
+def leaderboard_tex(cells: pl.DataFrame, name: PublicationName) -> str:
     """A table for each rubric and judge, its dimensions one under the other, best first."""
-    return latex_tables(leaderboard_rows(cells), title=f"{benchmark}, {run_date.isoformat()}, publication {publication_id}")
+    title = f"{name.benchmark}, {name.run_date.isoformat()}, publication {name.publication_id}"
+    return latex_tables(leaderboard_rows(cells), title=title)
 
 
 def latex_tables(rows: Iterable[LeaderboardRow], *, title: str) -> str:

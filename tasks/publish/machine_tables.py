@@ -19,7 +19,7 @@ from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
 from tasks.lake.atomic_files import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.reading import Lake, part_name
-from tasks.publish.folders import LAYOUT, PROVENANCE
+from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 
 FOLDER, LISTING = "tables", "tables.json"
@@ -53,7 +53,7 @@ def partition_folder(lake_root: Path, table: Table, benchmark: str, publication_
 
 
 def place_tables(
-    lake: Lake, benchmark: str, publication_id: str, small: Mapping[Table, Path], identities: Mapping[str, str]
+    lake: Lake, name: PublicationName, small: Mapping[Table, Path], identities: Mapping[str, str]
 ) -> list[PlacedFile]:
     """Put the publication's small tables (files) and the lake's large ones into the tree; what was placed, by table and path.
 
@@ -66,12 +66,12 @@ def place_tables(
     large = {table: identities[key] for table, key in LARGE if lake.is_complete(table, identities.get(key, ""))}
     for table in sorted([*small, *large], key=lambda table: table.name):
         check_not_stopped()
-        target = partition_folder(lake.root, table, benchmark, publication_id)
+        target = partition_folder(lake.root, table, name.benchmark, name.publication_id)
         staged = lake.root / "staging" / f"table-{uuid.uuid4().hex}"
         try:
             if table in small:
                 write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
-            elif not _link_large(lake, table, (large[table], identities.get("code_version")), benchmark, staged):
+            elif not _link_large(lake, table, (large[table], identities.get("code_version")), name.benchmark, staged):
                 _copy_large(lake, table, large[table], staged)
             _settle(staged, target)
         finally:

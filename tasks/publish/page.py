@@ -1,12 +1,12 @@
 """leaderboard.md: the leaderboard as a page that can be pasted into a README."""
 
 from collections.abc import Iterable
-from datetime import date
 from itertools import groupby
 
 import polars as pl
 
 from tasks.publish.exports import escape_markdown, to_markdown
+from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 _HEADERS = ("model", "checkpoint", "mean and 95 % interval", "prompts", "images", "coverage", "failures", "cell")
@@ -17,10 +17,10 @@ independent unit. A failure is counted and never averaged in. Coverage is the sh
 """
 
 
-def leaderboard_page(cells: pl.DataFrame, *, benchmark: str, run_date: date, publication_id: str) -> str:
+def leaderboard_page(cells: pl.DataFrame, name: PublicationName) -> str:
     """The page: a table for each rubric, judge and dimension, best first."""
-    title = f"# {escape_markdown(benchmark)}, {run_date.isoformat()}\n"
-    return "\n".join([title, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {publication_id}.\n"])
+    title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
+    return "\n".join([title, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {name.publication_id}.\n"])
 
 
 def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:

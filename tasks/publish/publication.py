@@ -4,20 +4,28 @@ import json
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from datetime import date
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, SCHEMA_VERSION, Table, conform
+from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
 from tasks.lake.atomic_files import locked, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
-from tasks.publish.folders import LAYOUT, MANIFEST, PROVENANCE, as_json, is_published, manifest_of, take_place
+from tasks.publish.folders import (
+    MANIFEST,
+    PROVENANCE,
+    PublicationName,
+    Published,
+    as_json,
+    manifest_of,
+    publication_folder,
+    take_place,
+)
 from tasks.publish.latex import leaderboard_tex
 from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.page import leaderboard_page
@@ -26,74 +34,50 @@ from tasks.publish.views import views_sql
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """Where a publication stands; whether this call wrote it; whether the pointer says it is the current one."""
+class Draft:
+    """What is to be published: tables, and pages by their plain file names. Of one that `is_there` already, its cells alone."""
 
-    folder: Path
-    publication_id: str
-    is_new: bool
-    is_current: bool
+    name: PublicationName
+    tables: Mapping[Table, pl.DataFrame]
+    provenance: Mapping[str, Any]
+    pages: Mapping[str, bytes] = field(default_factory=dict)
+    is_there: bool = False
 
 
-def publish(
-    lake_root: Path,
-    *,
-    publication_id: str,
-    benchmark: str,
-    run_date: date,
-    cells: pl.DataFrame,
-    checks: pl.DataFrame,
-    quarantine: pl.DataFrame,
-    provenance: Mapping[str, object],
-    further: Mapping[Table, pl.DataFrame] | None = None,
-    pages: Mapping[str, bytes] | None = None,
-) -> Published:
+def publish(lake_root: Path, made: Draft) -> Published:
     """Write `publish/v1/<benchmark>/<publication_id>/` whole, unless it is there, then move the pointer where it should move.
 
-    `further` tables are written beside benchmark_long, as Parquet and CSV, `pages` as they are under their plain file names.
+    benchmark_long, checks and quarantine are always written; the others as Parquet and CSV beside them.
     Before the folder takes its place, its tables and the lake's large ones are placed among the tables for machines.
     In a lake on a bucket all of it is put there, the manifest last; where another run was first, its folder counts.
     Raises StoreError where the disk or the bucket refuses; the pointer then says what it said before.
     """
-    home = lake_root / "publish" / LAYOUT / benchmark
-    folder = home / publication_id
-    named = {"benchmark": benchmark, "publication_id": publication_id, "run_date": run_date, "schema_version": SCHEMA_VERSION}
-    tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: quarantine} | dict(further or {})
-    with locked(lake_root, f"publication-{publication_id}"):
-        is_new = not is_published(folder)
-        if is_new:
-            staged = lake_root / "staging" / f"publication-{uuid.uuid4().hex}"
-            texts = _texts(cells, dict(further or {}), dict(pages or {}), named)
-            try:
-                _write(lake_root, staged, tables, texts, provenance, named)
-                is_new = take_place(staged, folder, _tables_of(staged, home))
-            finally:
-                shutil.rmtree(staged, ignore_errors=True)
+    name = made.name
+    folder = publication_folder(lake_root, name.benchmark, name.publication_id)
+    with locked(lake_root, f"publication-{name.publication_id}"):
+        is_new = False if made.is_there else _written(lake_root, folder, made)
         if not is_new:
             pull(lake_root, folder.relative_to(lake_root).as_posix())
-    has_estimate = cells["estimate"].count() > 0
-    is_current = move_pointer(lake_root, folder, benchmark=benchmark, run_date=run_date, has_estimate=has_estimate)
-    return Published(folder, publication_id, is_new, is_current)
+    has_estimate = made.tables[BENCHMARK_LONG]["estimate"].count() > 0
+    is_current = move_pointer(lake_root, folder, benchmark=name.benchmark, run_date=name.run_date, has_estimate=has_estimate)
+    return Published(folder, name.publication_id, is_new, is_current)
 
 
-def _write(
-    lake_root: Path,
-    staged: Path,
-    tables: Mapping[Table, pl.DataFrame],
-    texts: dict[str, bytes],
-    provenance: Mapping[str, Any],
-    named: dict[str, Any],
-) -> None:
-    """Write the folder's files, the manifest last, and place its tables among those for machines."""
-    staging = lake_root / "staging"
-    texts = texts | {PROVENANCE: as_json(dict(provenance) | named)}
-    written = _write_tables(staged, lake_root, tables)
-    identities = provenance.get("identities") or {}
-    placed = place_tables(Lake(lake_root), named["benchmark"], named["publication_id"], written, identities)
-    texts[LISTING] = as_json(named | {"files": [asdict(file) for file in placed]})
-    for name, content in texts.items():
-        write_bytes(content, staged / name, staging)
-    write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
+def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
+    """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
+    staging, named = lake_root / "staging", made.name.said
+    staged = staging / f"publication-{uuid.uuid4().hex}"
+    texts = _texts(made) | {PROVENANCE: as_json(dict(made.provenance) | named)}
+    try:
+        written = _write_tables(staged, lake_root, made.tables)
+        placed = place_tables(Lake(lake_root), made.name, written, made.provenance.get("identities") or {})
+        texts[LISTING] = as_json(named | {"files": [asdict(file) for file in placed]})
+        for name, content in texts.items():
+            write_bytes(content, staged / name, staging)
+        write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
+        return take_place(staged, folder, _tables_of(staged, folder.parent))
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _tables_of(staged: Path, home: Path) -> Iterator[Path]:
@@ -102,17 +86,15 @@ def _tables_of(staged: Path, home: Path) -> Iterator[Path]:
         yield home.parent / file["path"]
 
 
-def _texts(
-    cells: pl.DataFrame, further: dict[Table, pl.DataFrame], pages: dict[str, bytes], named: dict[str, Any]
-) -> dict[str, bytes]:
+def _texts(made: Draft) -> dict[str, bytes]:
     """The publication's files that are no Parquet, by name. Raises ValueError where a page would take another file's name."""
-    ordered = cells.sort(CELL_ORDER)
-    said = {name: named[name] for name in ("benchmark", "publication_id", "run_date")}
+    ordered, pages = made.tables[BENCHMARK_LONG].sort(CELL_ORDER), dict(made.pages)
+    further = {table: frame for table, frame in made.tables.items() if table not in (BENCHMARK_LONG, CHECKS, QUARANTINE)}
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
-        "leaderboard.md": leaderboard_page(ordered, **said).encode(),
-        "leaderboard.tex": leaderboard_tex(ordered, **said).encode(),
-        "views.sql": views_sql(said["benchmark"], said["publication_id"]).encode(),
+        "leaderboard.md": leaderboard_page(ordered, made.name).encode(),
+        "leaderboard.tex": leaderboard_tex(ordered, made.name).encode(),
+        "views.sql": views_sql(made.name.benchmark, made.name.publication_id).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}
     taken = {*texts, PROVENANCE, LISTING, MANIFEST}

@@ -6,15 +6,14 @@ pictures are left out, which no check looks at: a file that was changed on the d
 
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 
-from rubrics.model import Rubric
 from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
+from tasks.context import StageContext
 from tasks.lake.atomic_files import sha256_of_file, write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -27,38 +26,23 @@ _LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")
 _PICTURES = "image."  # how Parquet names the columns inside `image`
 
 
-def checked(
-    lake: Lake,
-    *,
-    dataset_id: str,
-    plan_id: str,
-    snapshot_id: str,
-    reading_id: str,
-    rubrics: Mapping[str, Rubric],
-    code_version: str,
-    run_id: str,
-    docs_folder: Path,
-) -> ValidationResult:
+def docs_folder(context: StageContext) -> Path:
+    """Where the Data Docs of a publication's checks stand."""
+    return context.lake.root / "data_docs" / context.ids.publication_id
+
+
+def checked(context: StageContext) -> ValidationResult:
     """validate(), or what it found of the same bytes for another run; checks and quarantine are kept in the lake either way.
 
     Data Docs are written where the checks run. Only a verdict that lets a run publish is found again.
     """
-    ids = {"dataset_id": dataset_id, "plan_id": plan_id, "snapshot_id": snapshot_id, "reading_id": reading_id}
-    note = lake.root / "verdicts" / f"{_verdict_id(lake, ids, rubrics, code_version)}.json"
-    result = _found(lake, note, run_id)
+    lake, docs = context.lake, docs_folder(context)
+    note = lake.root / "verdicts" / f"{_verdict_id(context)}.json"
+    result = _found(lake, note, context.ids.publication_id)
     if result is None:
-        with put_in_place(docs_folder, lake.root) as written:
-            result = validate(
-                lake,
-                dataset_id=dataset_id,
-                plan_id=plan_id,
-                snapshot_id=snapshot_id,
-                reading_id=reading_id,
-                rubrics=rubrics,
-                run_id=run_id,
-                docs_folder=written,
-            )
-            share_static(written, docs_folder.parent / "static")
+        with put_in_place(docs, lake.root) as written:
+            result = validate(context, written)
+            share_static(written, docs.parent / "static")
     check_id = _kept(lake, result)
     if not result.is_blocked:
         said = {"check_id": check_id, "sentences": result.sentences}
@@ -92,13 +76,14 @@ def _kept(lake: Lake, result: ValidationResult) -> str:
     return key
 
 
-def _verdict_id(lake: Lake, ids: Mapping[str, str], rubrics: Mapping[str, Rubric], code_version: str) -> str:
+def _verdict_id(context: StageContext) -> str:
+    keys = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
     named = {
-        **ids,
-        "code_version": code_version,
+        **keys,
+        "code_version": context.ids.code_version,
         "libraries": {name: version(name) for name in _LIBRARIES},
-        "rubrics": {rubric.id: rubric.digest for rubric in rubrics.values()},
-        "files": {table.name: _content(lake, table, ids[key]) for table, key in PARTITIONS.items()},
+        "rubrics": {rubric.id: rubric.digest for rubric in context.rubrics.values()},
+        "files": {table.name: _content(context.lake, table, keys[name]) for table, name in PARTITIONS.items()},
     }
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 

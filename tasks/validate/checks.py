@@ -6,10 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from rubrics.model import Rubric
 from schemas.statuses import CheckStatus
 from schemas.tables import CHECKS, QUARANTINE
-from tasks.lake.reading import Lake
+from tasks.context import StageContext
 from tasks.validate.buckets import PARTITIONS, ROWS_AT_ONCE, dealt
 from tasks.validate.expectations import all_checks
 from tasks.validate.frames import batches
@@ -27,26 +26,16 @@ class ValidationResult:
     sentences: list[str]
 
 
-def validate(
-    lake: Lake,
-    *,
-    dataset_id: str,
-    plan_id: str,
-    snapshot_id: str,
-    reading_id: str,
-    rubrics: Mapping[str, Rubric],
-    run_id: str,
-    docs_folder: Path | None,
-    rows_at_once: int = ROWS_AT_ONCE,
-) -> ValidationResult:
+def validate(context: StageContext, docs_folder: Path | None = None, rows_at_once: int = ROWS_AT_ONCE) -> ValidationResult:
     """Check the five stored tables of a run against their schemas, the rubrics and one another, some rows at a time.
 
     Nothing is changed; Data Docs are written to `docs_folder` where one is given. Raises StoreError where a partition is not
     there and CorruptLakeError where a stored column is not of its declared type.
     """
-    ids = {"dataset_id": dataset_id, "plan_id": plan_id, "snapshot_id": snapshot_id, "reading_id": reading_id}
-    with dealt(lake, ids, rows_at_once) as stored:
-        outcomes = evaluate(batches(stored, rubrics), all_checks(rubrics), docs_folder)
+    ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
+    run_id = context.ids.publication_id
+    with dealt(context.lake, ids, rows_at_once) as stored:
+        outcomes = evaluate(batches(stored, context.rubrics), all_checks(context.rubrics), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
     return ValidationResult(_checks(outcomes, keys, run_id), _quarantine(outcomes, keys, run_id), is_blocked, sentences)

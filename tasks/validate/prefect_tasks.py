@@ -1,12 +1,12 @@
-"""The Prefect tasks of validation: a shard's replies read into scores, and the data checks over the stored tables."""
+"""The Prefect tasks of validation: shards' replies read into scores, and the data checks over the stored tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from prefect import task
 
-from rubrics.model import Rubric
 from schemas.tables import REPLIES, REQUESTS
-from tasks.lake.reading import Lake
+from tasks.context import StageContext
 from tasks.lake.writing import Staging
 from tasks.prefect_options import OPTIONS
 from tasks.stopping import check_not_stopped
@@ -14,17 +14,23 @@ from tasks.validate.check_cache import checked
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
 
 
-@task(name="read replies", task_run_name="read replies, from shard {indices[0]} on", **OPTIONS)
-def read_replies(
-    lake: Lake, plan_id: str, snapshot_id: str, indices: Sequence[int], rubrics: Mapping[str, Rubric], staging: Staging
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class ReadShard:
+    """The parts of a plan whose replies are read together, and where their scores go."""
+
+    indices: Sequence[int]
+    staging: Staging
+
+
+@task(name="read replies", task_run_name="read replies, from shard {shard.indices[0]} on", **OPTIONS)
+def read_replies(context: StageContext, shard: ReadShard) -> int:
     """Write some shards' scores; return how many rows."""
     n_rows = 0
-    for index in indices:
+    for index in shard.indices:
         check_not_stopped()
-        requests = lake.read_part(REQUESTS, plan_id, index, REQUEST_COLUMNS)
-        replies = lake.read_part(REPLIES, snapshot_id, index, REPLY_COLUMNS)
-        n_rows += staging.write_part(index, parse_part(requests, replies, rubrics))
+        requests = context.lake.read_part(REQUESTS, context.ids.plan_id, index, REQUEST_COLUMNS)
+        replies = context.lake.read_part(REPLIES, context.ids.snapshot_id, index, REPLY_COLUMNS)
+        n_rows += shard.staging.write_part(index, parse_part(requests, replies, context.rubrics))
     return n_rows
 
 

@@ -12,7 +12,7 @@ import pytest
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, REPLIES, SCORES
-from tasks.aggregate.tables import Run, aggregated, cells
+from tasks.aggregate.tables import Settings, aggregated, cells
 
 RUN = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": date(2026, 11, 3)}
 
@@ -87,7 +87,7 @@ def aggregate() -> Callable[..., pl.DataFrame]:
     """Rows and a rubric to the published cells."""
 
     def run(rows: list[dict[str, Any]], asked: Rubric, min_coverage: float = 0.0) -> pl.DataFrame:
-        return cells(*frames(rows, asked), {asked.id: asked}, min_coverage=min_coverage, **RUN)
+        return cells(*frames(rows, asked), {asked.id: asked}, Settings(**RUN, min_coverage=min_coverage))
 
     return run
 
@@ -101,7 +101,7 @@ def all_tables() -> Callable[..., dict[str, pl.DataFrame]]:
     ) -> dict[str, pl.DataFrame]:
         judgements, scores = frames(rows, asked)
         baseline = settings.pop("baseline", None)
-        described = Run(**RUN, min_coverage=min_coverage, statistics=Statistics(**settings), baseline=baseline)
+        described = Settings(**RUN, min_coverage=min_coverage, statistics=Statistics(**settings), baseline=baseline)
         answered = answers(judgements) if replies is None else replies
         found = aggregated(judgements.lazy(), scores.lazy(), answered.lazy(), {asked.id: asked}, described)
         return {table.name: frame for table, frame in found.items()}

@@ -9,7 +9,7 @@ import pytest
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import CorruptLakeError, RubricError, SourceError
 from schemas.metrics import cell_id
-from tasks.aggregate.tables import cells
+from tasks.aggregate.tables import Settings, cells
 
 TOTALS = ["__macro__", "__micro__"]
 
@@ -225,7 +225,7 @@ def test_the_cell_id_is_the_address_alone(make_rubric, make_frames, aggregate, o
     rows = [{"prompt": p, "sample": p, "scores": {"q": 3}} for p in "ab"]
     asked = make_rubric({None: ("q",)})
     other_night = run_arguments | {"dataset_id": "0" * 64, "run_id": "1" * 64}
-    table = cells(*make_frames(rows, asked), {"plain": asked}, min_coverage=0.5, **other_night)
+    table = cells(*make_frames(rows, asked), {"plain": asked}, Settings(**other_night, min_coverage=0.5))
     assert table["cell_id"].to_list() == aggregate(rows, asked)["cell_id"].to_list()
     assert table["cell_id"][0] == cell_id("nightly", one(table, category="__macro__"))
     assert json.dumps(table["run_id"].unique().to_list()) == json.dumps(["1" * 64])
@@ -235,9 +235,9 @@ def test_a_plan_whose_replies_were_not_read_is_refused(make_rubric, make_frames,
     asked = make_rubric({None: ("q",)})
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "scores": {"q": 3}}], asked)
     with pytest.raises(CorruptLakeError, match="1 planned judgements of rubric plain have no row in scores"):
-        cells(judgements, scores.clear(), {"plain": asked}, min_coverage=0.5, **run_arguments)
+        cells(judgements, scores.clear(), {"plain": asked}, Settings(**run_arguments, min_coverage=0.5))
     with pytest.raises(RubricError, match="'plain' has judgements and was not given; given: none"):
-        cells(judgements, scores, {}, min_coverage=0.5, **run_arguments)
+        cells(judgements, scores, {}, Settings(**run_arguments, min_coverage=0.5))
 
 
 def test_no_judgements_make_an_empty_table(make_rubric, aggregate):

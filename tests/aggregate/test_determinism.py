@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from schemas.benchmark import Statistics
-from tasks.aggregate.tables import Run, aggregated
+from tasks.aggregate.tables import Settings, aggregated
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +29,7 @@ def many_rows():
 
 
 def written(judgements, scores, replies, asked, run_arguments) -> str:
-    run = Run(**run_arguments, min_coverage=0.1, statistics=Statistics(at_least={"q": 5}), baseline="m0/0")
+    run = Settings(**run_arguments, min_coverage=0.1, statistics=Statistics(at_least={"q": 5}), baseline="m0/0")
     tables = aggregated(judgements.lazy(), scores.lazy(), replies.lazy(), {"plain": asked}, run)
     assert len(tables) == 5
     assert not [table.name for table, frame in tables.items() if frame.is_empty()]

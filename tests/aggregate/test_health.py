@@ -45,13 +45,13 @@ def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_ta
 
 
 def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, make_frames, run_arguments, make_answers):
-    from tasks.aggregate.tables import Run, aggregated
+    from tasks.aggregate.tables import Settings, aggregated
 
     asked = make_rubric({None: ("q",)})
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "checkpoint": c, "scores": {"q": 3}} for c in "12"], asked)
     shared = judgements.with_columns(request_key=pl.lit(judgements["request_key"][0]))
     one = scores.head(1).with_columns(request_key=pl.lit(judgements["request_key"][0]))
-    run = Run(**run_arguments, min_coverage=0.0)
+    run = Settings(**run_arguments, min_coverage=0.0)
     tables = aggregated(shared.lazy(), one.lazy(), make_answers(shared).lazy(), {asked.id: asked}, run)
     named = {table.name: frame for table, frame in tables.items()}
     assert [said(named, checkpoint=c)["n_requests", ""] for c in "12"] == [1, 1]

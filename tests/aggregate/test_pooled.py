@@ -10,14 +10,14 @@ import pytest
 
 from schemas.tables import POOLED, conform
 from tasks.aggregate.pooled import pooled
-from tasks.aggregate.tables import Run
+from tasks.aggregate.tables import Settings
 
 Make = Callable[..., Any]
 KEYS = {None: ("score",)}
 
 
-def run(min_coverage: float = 0.0) -> Run:
-    return Run("nightly", "d" * 64, "e" * 64, date(2026, 11, 3), min_coverage)
+def run(min_coverage: float = 0.0) -> Settings:
+    return Settings("nightly", "d" * 64, "e" * 64, date(2026, 11, 3), min_coverage)
 
 
 @pytest.fixture

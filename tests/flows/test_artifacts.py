@@ -22,7 +22,7 @@ from flows.observability.artifacts import page_address, show_in_prefect
 from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
-from tasks.publish.publication import Published
+from tasks.publish.folders import Published
 
 DAY = date(2026, 11, 3)
 

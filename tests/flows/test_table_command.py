@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from flows.commands.opening_page import open_page
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table
-from tasks.publish.publication import publish
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
 from tests.flows.flow_support import Said
 
 DAY = date(2026, 11, 3)
@@ -50,10 +51,9 @@ def published(tmp_path: Path) -> Path:
         cell("north", 7.123456789), cell("south", None, n_failed=60, coverage=0.5, failures_json='{"refusal": 60}'),
         cell("a [red]hostile[/] name", 6.5, cell_id="abcdef012345", n_failed=1, coverage=0.992, failures_json='{"truncated": 1}'),
     ]  # fmt: skip
-    done = publish(
-        tmp_path / "lake", publication_id="f" * 64, benchmark="nightly", run_date=DAY, cells=table_of(BENCHMARK_LONG, rows),
-        checks=table_of(CHECKS, []), quarantine=table_of(QUARANTINE, []), provenance={}, pages={"report.html": b"<p>page</p>"},
-    )  # fmt: skip
+    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+    name = PublicationName("nightly", "f" * 64, DAY)
+    done = publish(tmp_path / "lake", Draft(name, tables, {}, {"report.html": b"<p>page</p>"}))
     return done.folder
 
 

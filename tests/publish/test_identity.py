@@ -1,12 +1,15 @@
 """What changes a publication's identity, and what must not; runs; the data dictionary."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 from schemas.benchmark import Benchmark
+from schemas.identities import RunIds
 from schemas.tables import TABLES
+from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.publish.code_version import PACKAGES, code_version
 from tasks.publish.dictionary import data_dictionary
@@ -14,6 +17,7 @@ from tasks.publish.identity import benchmark_digest, provenance, publication_id
 from tasks.publish.runs import record_run, runs
 
 ROOT = Path(__file__).resolve().parents[2]
+DAY = date(2026, 11, 3)
 FILE = {
     "name": "nightly",
     "sources": [{"reader": "geneval", "path": "outputs", "columns": {"prompt": "caption"}}],
@@ -61,26 +65,33 @@ def test_what_can_change_a_number_or_a_cell_is(other):
     assert benchmark_digest(other) != benchmark_digest(changed())
 
 
-PARTS = {
-    "reading_id": "a", "plan_id": "b", "dataset_id": "c", "benchmark_digest": "d", "run_date": date(2026, 11, 3),
-    "code_version": "e",
-}  # fmt: skip
+IDS = RunIds("a", "b", "c", "d", "e")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_each_input_changes_the_publication_id(part):
-    other = date(2026, 11, 4) if part == "run_date" else "z"
-    first = publication_id(**PARTS)
+@pytest.mark.parametrize(
+    "other",
+    [
+        (changed(), replace(IDS, dataset_id="z"), DAY), (changed(), replace(IDS, plan_id="z"), DAY),
+        (changed(), replace(IDS, reading_id="z"), DAY), (changed(), replace(IDS, code_version="z"), DAY),
+        (changed(name="weekly"), IDS, DAY), (changed(), IDS, date(2026, 11, 4)),
+    ],
+    ids=["dataset", "plan", "reading", "code", "file", "date"],
+)  # fmt: skip
+def test_each_input_changes_the_publication_id(other):
+    first = publication_id(changed(), IDS, DAY)
     assert len(first) == 64
-    assert first == publication_id(**PARTS)
-    assert publication_id(**(PARTS | {part: other})) != first
+    assert first == publication_id(changed(), IDS, DAY)
+    assert publication_id(*other) != first
 
 
 def test_provenance_names_instruments_and_judges_and_no_place(small_lake):
     benchmark = in_judge(base_url="http://secret.example/v1", api_key_env="SECRET")
-    said = provenance(benchmark, {"small": small_lake.rubric}, dataset_id="x", reading_id="y")
+    context = StageContext(benchmark, {"small": small_lake.rubric}, small_lake.lake, "sqlite://", DAY, IDS)
+    said = provenance(context, ratings_sha256="f")
     assert said["rubrics"]["small"]["digest"] == small_lake.rubric.digest
-    assert said["identities"] == {"dataset_id": "x", "reading_id": "y"}
+    assert said["identities"] == {
+        "code_version": "e", "dataset_id": "a", "plan_id": "b", "reading_id": "d", "snapshot_id": "c", "ratings_sha256": "f",
+    }  # fmt: skip
     assert said["judges"][0]["model"] == "eye-2026-01-01"
     assert "secret" not in str(said).lower()
 

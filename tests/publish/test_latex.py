@@ -3,15 +3,18 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
+from datetime import date
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.publish.folders import PublicationName
 from tasks.publish.latex import escape_latex, leaderboard_tex
 
-RUN = {"benchmark": "nightly", "publication_id": "p" * 64}
+NAME = PublicationName("nightly", "p" * 64, date(2026, 11, 3))
 HOSTILE = [
     "\\input{/etc/passwd}", "\\write18{id}", "a{b", "a}b", "$x$", "a & b", "#1", "a_b_c", "100 % sure", "~", "^^M", "x^2", "\\",
     "line\nbreak", "par\n\n\\end{tabular}", "tab\tx", "[2cm] x", "*", "-- ---", ",,", "?` !`", "<<>>", '"quoted"', "`tick'",
@@ -41,22 +44,22 @@ def test_no_text_says_anything_to_tex(text):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_row_stays_a_row(small_cells, text):
-    page = leaderboard_tex(small_cells.with_columns(model=pl.lit(text)), run_date=small_cells["run_date"][0], **RUN)
+    page = leaderboard_tex(small_cells.with_columns(model=pl.lit(text)), NAME)
     (row,) = [line for line in page.splitlines() if "6.50 [" in line]
     assert row.replace(r"\&", "").count("&") == 5
     assert row.endswith(r"77.8\,\% \\")
 
 
 def test_the_comment_stays_a_comment(small_cells):
-    page = leaderboard_tex(small_cells, run_date=small_cells["run_date"][0], benchmark="a\n\\b", publication_id="p")
-    assert page.startswith("% a \\b, 2026-11-03, publication p\n")
+    page = leaderboard_tex(small_cells, replace(NAME, benchmark="a\n\\b"))
+    assert page.startswith(f"% a \\b, 2026-11-03, publication {'p' * 64}\n")
 
 
 @pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
 def test_every_hostile_name_compiles(small_cells, tmp_path, engine):
     """Skipped nowhere silently: where no TeX is installed, what is checked is that the braces close."""
     rows = [small_cells.with_columns(model=pl.lit(name), judge_model=pl.lit(name[:3])) for name in HOSTILE if name != "\ud800"]
-    page = leaderboard_tex(pl.concat(rows), run_date=small_cells["run_date"][0], **RUN)
+    page = leaderboard_tex(pl.concat(rows), NAME)
     bare = re.sub(r"\\[{}]", "", page)
     assert bare.count("{") == bare.count("}")
     if shutil.which(engine) is None:

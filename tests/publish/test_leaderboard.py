@@ -1,12 +1,15 @@
 """What the leaderboard shows, in which order, and how a missing number reads."""
 
+from datetime import date
+
 import polars as pl
 import pytest
 
+from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_rows
 from tasks.publish.page import leaderboard_page
 
-RUN = {"benchmark": "nightly", "publication_id": "p" * 64}
+NAME = PublicationName("nightly", "p" * 64, date(2026, 11, 3))
 
 
 @pytest.mark.parametrize(
@@ -55,9 +58,8 @@ def test_the_frame_holds_the_rows(small_cells):
 
 
 def test_the_page_is_escaped(small_cells):
-    day = small_cells["run_date"][0]
     hostile = small_cells.with_columns(model=pl.lit("<img src=x onerror=alert(1)>|`x`\n# owned"))
-    page = leaderboard_page(hostile, run_date=day, **RUN)
+    page = leaderboard_page(hostile, NAME)
     assert "<img" not in page.replace("\\<img", "")
     assert page.count("\n# ") == 0
     (line,) = [line for line in page.splitlines() if "onerror" in line]
@@ -65,7 +67,7 @@ def test_the_page_is_escaped(small_cells):
 
 
 def test_the_page_says_what_it_shows(small_cells):
-    page = leaderboard_page(small_cells, run_date=small_cells["run_date"][0], **RUN)
+    page = leaderboard_page(small_cells, NAME)
     assert page.startswith("# nightly, 2026-11-03\n")
     assert "| lab/north | 1\\|a | 6.50 \\[" in page
     assert "77.8 %" in page

@@ -5,7 +5,7 @@ import pytest
 
 from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, SCORES
-from tasks.aggregate.tables import Run, long_table
+from tasks.aggregate.tables import Settings, long_table
 from tasks.publish.explain import explain
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.reading import current, find_cell, load_cells
@@ -14,7 +14,7 @@ from tasks.publish.reading import current, find_cell, load_cells
 @pytest.fixture
 def published(small_lake, put, run_arguments):
     ids, lake = run_arguments["identities"], small_lake.lake
-    run = Run(**run_arguments["run"], statistics=Statistics(at_least={"overall_score": 6}))
+    run = Settings(**run_arguments["run"], statistics=Statistics(at_least={"overall_score": 6}))
     judgements, scores = lake.scan(JUDGEMENTS, ids["plan_id"]), lake.scan(SCORES, ids["reading_id"])
     put(lake.root, long_table(judgements, scores, {small_lake.rubric.id: small_lake.rubric}, run))
     return current(lake.root)

@@ -12,7 +12,7 @@ import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import BENCHMARK_LONG, HEALTH
-from tasks.publish.folders import POINTER
+from tasks.publish.folders import POINTER, is_published, publication_folder
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
 
 FILES = [
@@ -178,10 +178,11 @@ def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path, small_cells, 
         put(tmp_path, small_cells)
 
 
-def test_a_folder_without_manifest_is_not_taken_for_a_publication(tmp_path, small_cells, put, name_digest):
-    (tmp_path / "publish/v1/nightly" / name_digest("publication")).mkdir(parents=True)
+def test_a_folder_without_manifest_is_not_taken_for_a_publication(tmp_path):
+    assert not is_published(publication_folder(tmp_path, "nightly", "f" * 64))
+    publication_folder(tmp_path, "nightly", "f" * 64).mkdir(parents=True)
     with pytest.raises(CorruptLakeError, match="published whole; move it away"):
-        put(tmp_path, small_cells)
+        is_published(publication_folder(tmp_path, "nightly", "f" * 64))
 
 
 def test_further_tables_stand_beside_the_long_one_and_the_pointer_names_them(tmp_path, small_cells, put):

@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.aggregate.tables import cells
+from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.publish.publication import Published, publish
+from tasks.publish.folders import PublicationName, Published
+from tasks.publish.publication import Draft, publish
 
 RUN_DATE = date(2026, 11, 3)
 # (category, prompt, sample, repeat, what became of it): a number, a reason, or "-" for a sample that could not be used
@@ -138,7 +139,7 @@ def make_cells(judgements: Any, scores: Any, asked: Rubric, **changes: Any) -> p
         "benchmark": "nightly", "dataset_id": IDS["dataset_id"], "run_id": digest("publication"), "run_date": RUN_DATE,
         "min_coverage": 0.5,
     }  # fmt: skip
-    return cells(judgements, scores, {asked.id: asked}, **(arguments | changes))
+    return cells(judgements, scores, {asked.id: asked}, Settings(**(arguments | changes)))
 
 
 @pytest.fixture
@@ -156,12 +157,11 @@ def put() -> Callable[..., Published]:
              "n_failing": 0}
             for name in ("scores.score.range", "requests.rows")
         ])  # fmt: skip
-        arguments: dict[str, Any] = {
-            "publication_id": digest("publication"), "benchmark": "nightly", "run_date": RUN_DATE, "cells": cells,
-            "checks": checks, "quarantine": table_of(QUARANTINE, []),
-            "provenance": {"identities": IDS, "code_version": digest("code")},
-        }  # fmt: skip
-        return publish(root, **(arguments | changes))
+        named = {"publication_id": digest("publication"), "benchmark": "nightly", "run_date": RUN_DATE}
+        name = PublicationName(**{key: changes.get(key, value) for key, value in named.items()})
+        tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: table_of(QUARANTINE, [])} | changes.get("further", {})
+        provenance = changes.get("provenance", {"identities": IDS, "code_version": digest("code")})
+        return publish(root, Draft(name, tables, provenance, changes.get("pages", {})))
 
     return run
 

@@ -14,16 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant
+from schemas.identities import RunIds
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.checks import ValidationResult, validate
+from tests.support.contexts import stage_context
 
 TABLES = {table.name: table for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
-IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64, "reading_id": "c" * 64}
+IDS = RunIds("d" * 64, "a" * 64, "b" * 64, "c" * 64, "code", "7" * 64)
 PARTITIONS = {
-    "samples": IDS["dataset_id"], "judgements": IDS["plan_id"], "requests": IDS["plan_id"],
-    "replies": IDS["snapshot_id"], "scores": IDS["reading_id"],
+    "samples": IDS.dataset_id, "judgements": IDS.plan_id, "requests": IDS.plan_id,
+    "replies": IDS.snapshot_id, "scores": IDS.reading_id,
 }  # fmt: skip
 
 Rows = dict[str, list[dict[str, object]]]
@@ -189,7 +191,7 @@ def _arrow(rows: list[dict[str, object]], table: Table) -> pa.Table:
 
 def check(lake: Lake, docs_folder: Path | None = None, **options: int) -> ValidationResult:
     """validate() on a lake of this file's."""
-    return validate(lake, **IDS, rubrics=RUBRICS, run_id="7" * 64, docs_folder=docs_folder, **options)
+    return validate(stage_context(lake, RUBRICS, IDS), docs_folder, **options)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from schemas.identities import RunIds
 from schemas.tables import SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.validate.check_cache import checked
+from tasks.validate.check_cache import checked, docs_folder
+from tests.support.contexts import stage_context
 
-IDS = {"dataset_id": "d" * 64, "plan_id": "a" * 64, "snapshot_id": "b" * 64, "reading_id": "c" * 64}
+IDS = RunIds("d" * 64, "a" * 64, "b" * 64, "c" * 64, "code", "1" * 64)
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +23,7 @@ def once(lakes, tmp_path_factory):
     """A small lake that was checked, and what was found."""
     folder = tmp_path_factory.mktemp("checked")
     lake = lakes.write(folder / "lake", lakes.together([lakes.world(0)]))
-    named = {"rubrics": lakes.rubrics, "code_version": "code", "run_id": "1" * 64, "docs_folder": folder / "docs"}
-    return lake.root, checked(lake, **IDS, **named)
+    return lake.root, checked(stage_context(lake, lakes.rubrics, IDS))
 
 
 @pytest.fixture
@@ -31,9 +32,9 @@ def run(lakes, once, tmp_path):
     lake = Lake(shutil.copytree(once[0], tmp_path / "lake"))
 
     def check(run_id, rubrics=lakes.rubrics, code_version="code"):
-        docs = tmp_path / f"docs-{run_id}"
-        result = checked(lake, **IDS, rubrics=rubrics, code_version=code_version, run_id=run_id * 64, docs_folder=docs)
-        return result, docs.is_dir()
+        context = stage_context(lake, rubrics, replace(IDS, code_version=code_version, publication_id=run_id * 64))
+        shutil.rmtree(docs_folder(context), ignore_errors=True)
+        return checked(context), docs_folder(context).is_dir()
 
     check.lake = lake
     return check
@@ -68,7 +69,7 @@ def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(o
 
 @pytest.mark.parametrize(("table", "column", "value"), [(SCORES, "note", "another"), (SAMPLES, "prompt", "another")])
 def test_a_file_changed_since_is_checked(run, table, column, value):
-    key = IDS["dataset_id" if table is SAMPLES else "reading_id"]
+    key = IDS.dataset_id if table is SAMPLES else IDS.reading_id
     changed(run.lake.parts(table, key)[0], column, value)
     fitted(run.lake, table, key)
     assert run("2")[1]
@@ -78,8 +79,8 @@ def test_a_picture_is_no_part_of_a_verdict(run):
     """No check looks at one, and a dataset's pictures may be a terabyte. (Parquet's footer repeats values under 4 KB.)"""
     was_run = []
     for run_id, letter in (("1", b"x"), ("2", b"y")):
-        changed(run.lake.parts(SAMPLES, IDS["dataset_id"])[0], "image", {"bytes": letter * 5000, "path": None})
-        fitted(run.lake, SAMPLES, IDS["dataset_id"])
+        changed(run.lake.parts(SAMPLES, IDS.dataset_id)[0], "image", {"bytes": letter * 5000, "path": None})
+        fitted(run.lake, SAMPLES, IDS.dataset_id)
         was_run.append(run(run_id)[1])
     assert was_run == [True, False]
 

@@ -6,7 +6,6 @@ metrics.py, the intervals bootstrap.py.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +20,7 @@ from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_m
 from tasks.aggregate.agreement.pairs import Pair, Rated, items_of, judge_values, pairs, people, rated_dimension, usable
 from tasks.aggregate.agreement.scopes import Scope, scopes
 from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.tables import Settings
 
 CI_METHOD = "cluster_bootstrap_percentile"
 ON_ONE_SCALE = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPENDORFF_ALPHA, AgreementMetric.BIAS})
@@ -45,21 +45,17 @@ def agreement(
     scores: pl.LazyFrame | pl.DataFrame,
     ratings: pl.DataFrame,
     rubrics: Mapping[str, Rubric],
-    *,
-    benchmark: str,
-    dataset_id: str,
-    run_id: str,
-    run_date: date,
+    run: Settings,
 ) -> pl.DataFrame:
     """The agreement table of one run, sorted. Raises InputError where ratings are of a dimension that no rubric has."""
-    whole = {"benchmark": benchmark, "dataset_id": dataset_id, "run_id": run_id, "run_date": run_date, "ci_level": LEVEL}
+    whole = run.named | {"ci_level": LEVEL}
     rows: list[Row] = []
     for rubric, dimensions in rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics):
         named = whole | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         rows += [named | row for rated in dimensions for row in _dimension_rows(rated)]
         rows += [named | row for one, other in combinations(dimensions, 2) for row in _between_rows(one, other)]
     schema = pl.DataFrame(AGREEMENT.schema().empty_table()).schema
-    frame = pl.DataFrame(rows, schema=schema).sort(AGREEMENT.key)
+    frame = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema).sort(AGREEMENT.key)
     return pl.DataFrame(conform(frame, AGREEMENT))
 
 

@@ -5,22 +5,33 @@ estimate the same thing. How a mean is corrected is ppi.py.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import date
 
 import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses import Against, AgreementReason, CellStatus, Estimator
-from schemas.tables import CORRECTED, conform
-from tasks.aggregate.agreement.agreement import Row, published, rated_dimensions
+from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, SCORES, Table, conform
+from tasks.aggregate.agreement.agreement import Row, agreement, published, rated_dimensions
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Rated, people
 from tasks.aggregate.agreement.ppi import MIN_LABELLED, mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.scopes import Scope, scopes
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, Interval, interval
+from tasks.aggregate.tables import Settings
+from tasks.context import StageContext
 
 CI_METHOD = "wilson_t_prompts"
+
+
+def agreement_tables(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
+    """The tables `agreement` and `corrected` of a run and people's ratings."""
+    judged = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
+    run = Settings.of(context)
+    return {
+        AGREEMENT: agreement(*judged, rated, context.rubrics, run),
+        CORRECTED: corrected(*judged, rated, context.rubrics, run),
+    }
 
 
 def corrected(
@@ -28,20 +39,16 @@ def corrected(
     scores: pl.LazyFrame | pl.DataFrame,
     ratings: pl.DataFrame,
     rubrics: Mapping[str, Rubric],
-    *,
-    benchmark: str,
-    dataset_id: str,
-    run_id: str,
-    run_date: date,
+    run: Settings,
 ) -> pl.DataFrame:
     """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
-    whole = {"benchmark": benchmark, "dataset_id": dataset_id, "run_id": run_id, "run_date": run_date, "ci_level": LEVEL}
+    whole = run.named | {"ci_level": LEVEL}
     rows: list[Row] = []
     for rubric, dimensions in rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics):
         named = whole | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         rows += [named | row for rated in dimensions if rated.raters for row in _dimension_rows(rated)]
     schema = pl.DataFrame(CORRECTED.schema().empty_table()).schema
-    frame = pl.DataFrame(rows, schema=schema).sort(CORRECTED.key)
+    frame = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema).sort(CORRECTED.key)
     return pl.DataFrame(conform(frame, CORRECTED))
 
 

@@ -5,7 +5,7 @@ Which publications a lake holds is tasks/publish; limits and verdicts are drift.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import date
+from dataclasses import replace
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from rubrics.model import Rubric
 from schemas.metrics import MEAN, NO_TOTAL
 from schemas.statuses import DriftReason, Estimand, Total
 from schemas.tables import BENCHMARK_LONG, NIGHTS, conform
-from tasks.aggregate.tables import cells
+from tasks.aggregate.tables import Settings, cells
 
 ANCHORS = "__anchors__"
 """What stands for model and checkpoint of the anchors' cells: the frozen set may hold several."""
@@ -29,30 +29,22 @@ def anchor_cells(
     judgements: pl.LazyFrame | pl.DataFrame,
     scores: pl.LazyFrame | pl.DataFrame,
     rubrics: Mapping[str, Rubric],
-    *,
-    benchmark: str,
-    run_date: date,
-    min_coverage: float,
+    run: Settings,
 ) -> pl.DataFrame:
-    """Cells (benchmark_long) of the anchors asked on `run_date`: the judgements whose occasion is that date.
+    """Cells (benchmark_long) of the anchors asked on the run's date: the judgements whose occasion is that date.
 
     `dataset_id` is the anchor set: sha256 over its sorted sample ids, rubric by rubric and judge by judge, so that a set
     frozen anew is a series of its own. Empty where the night has no anchors, or none under the rubrics given.
     """
     tonight = judgements.lazy().filter(
-        pl.col("occasion") == run_date.isoformat(), pl.col("rubric_id").is_in(sorted(rubrics))
+        pl.col("occasion") == run.run_date.isoformat(), pl.col("rubric_id").is_in(sorted(rubrics))
     ).collect()  # fmt: skip
     found = [pl.DataFrame(BENCHMARK_LONG.schema().empty_table())]
     for asked in tonight.sort("rubric_id", "judge_model").partition_by("rubric_id", "judge_model", maintain_order=True):
         named = asked.with_columns(occasion=pl.lit(""), model=pl.lit(ANCHORS), checkpoint=pl.lit(ANCHORS))
         replies = scores.lazy().join(asked.lazy().select("request_key"), on="request_key", how="semi")
         mine = {name: rubrics[name] for name in asked["rubric_id"].unique()}
-        found.append(
-            cells(
-                named, replies, mine, run_id=_set_id(asked), dataset_id=_set_id(asked),
-                benchmark=benchmark, run_date=run_date, min_coverage=min_coverage,
-            )
-        )  # fmt: skip
+        found.append(cells(named, replies, mine, replace(run, run_id=_set_id(asked), dataset_id=_set_id(asked))))
     return pl.concat(found)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from schemas.identities import RunIds
 from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses import Total
 from schemas.tables import REPLIES, SAMPLES, SCORES
@@ -69,7 +70,7 @@ class Gallery:
     n_judgements: int
 
 
-def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:
+def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:
     """The cards of a publication; `ids` are its identities, `cells` its benchmark_long. Pictures are read for the cards alone.
 
     Raises StoreError where the lake does not hold the plan, the reading, the snapshot or the dataset.
@@ -88,7 +89,7 @@ def gallery_of(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, *, n_car
         for card, mine in asked.items()
     }
     texts = _texts(lake, ids, cards["sample_id"])
-    pictures = thumbnails_of(lake, ids["dataset_id"], set(texts))
+    pictures = thumbnails_of(lake, ids, set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
     shown = rows.unique(["rubric_id", "sample_id"], keep="first", maintain_order=True).sort(order)
@@ -133,26 +134,26 @@ def _ask(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int
     return Ask(row["judge_model"], row["repeat"], row["status"], row["reason"], shown, len(words or ""), told)
 
 
-def _scores(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
+def _scores(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
     found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
-    wanted = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
+    wanted = lake.scan(SCORES, ids.reading_id).filter(pl.col("request_key").is_in(_keys(rows)))
     for row in wanted.sort("request_key", "dimension").collect(engine="streaming").iter_rows(named=True):
         found[row["request_key"]].append(row)
     return found
 
 
-def _replies(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
+def _replies(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
     found: dict[str | None, dict[int, str | None]] = defaultdict(dict)
-    wanted = lake.scan(REPLIES, ids["snapshot_id"]).filter(pl.col("request_key").is_in(_keys(rows)))
+    wanted = lake.scan(REPLIES, ids.snapshot_id).filter(pl.col("request_key").is_in(_keys(rows)))
     words = wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect(engine="streaming")
     for row in words.iter_rows(named=True):
         found[row["request_key"]][row["ask_index"]] = row["reply_text"] or row["refusal_text"]
     return found
 
 
-def _texts(lake: Lake, ids: Mapping[str, str], sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+def _texts(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
-    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(wanted).select("sample_id", "source_key", *_TEXTS)
+    samples = lake.scan(SAMPLES, ids.dataset_id).filter(wanted).select("sample_id", "source_key", *_TEXTS)
     return {row.pop("sample_id"): row for row in samples.collect(engine="streaming").to_dicts()}
 
 

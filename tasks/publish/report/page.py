@@ -1,12 +1,12 @@
 """A publication's page: its tables, provenance and gallery as one HTML file. It knows nothing that is not handed to it."""
 
 from collections.abc import Mapping
-from datetime import date
 
 import polars as pl
 
 from schemas import tables as t
 from schemas.tables import Table
+from tasks.publish.folders import PublicationName
 from tasks.publish.report import sections
 from tasks.publish.report.boards import boards, by_judge, glance
 from tasks.publish.report.environment import render
@@ -18,13 +18,7 @@ N_CHARTED = 8
 
 
 def report_page(
-    tables: Mapping[Table, pl.DataFrame],
-    *,
-    provenance: Mapping[str, object],
-    benchmark: str,
-    run_date: date,
-    publication_id: str,
-    gallery: Gallery,
+    name: PublicationName, tables: Mapping[Table, pl.DataFrame], provenance: Mapping[str, object], gallery: Gallery
 ) -> bytes:
     """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there."""
     found = boards(tables)
@@ -33,9 +27,9 @@ def report_page(
     reliability, jury = sections.reliability(tables)
     return render(
         "report.html.j2",
-        benchmark=benchmark,
-        run_date=run_date.isoformat(),
-        publication_id=publication_id,
+        benchmark=name.benchmark,
+        run_date=name.run_date.isoformat(),
+        publication_id=name.publication_id,
         provenance=provenance,
         groups=by_judge(found),
         glance=glance(headlines),

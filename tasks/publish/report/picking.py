@@ -6,11 +6,11 @@ where it has none by the mean of its dimensions; over the judge's repeats. Readi
 The tables are read as streams, and names become numbers: of most judgements no text is in memory.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 import polars as pl
 
+from schemas.identities import RunIds
 from schemas.metrics import HEADLINE
 from schemas.statuses import ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
@@ -38,7 +38,7 @@ _SAMPLE = ["rubric_id", "sample"]
 _KEY, _NUMBER = pl.col("request_key").hash(1).alias("key"), pl.col("sample_id").hash(1).alias("sample")
 
 
-def picked(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, n_cards: int) -> pl.DataFrame:
+def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.DataFrame:
     """At most `n_cards` rows rubric_id, sample_id, rank, shelves (list): each group's first of each shelf before any second one.
 
     `cells` is benchmark_long, for the scales. Ties go by sample id, so the same lake gives the same picks.
@@ -56,9 +56,9 @@ def picked(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame, n_cards: int
     return cards.sort("rank", *_CARD).head(n_cards)
 
 
-def judged_samples(lake: Lake, ids: Mapping[str, str]) -> pl.LazyFrame:
+def judged_samples(lake: Lake, ids: RunIds) -> pl.LazyFrame:
     """The plan's judgements, anchors left out: they watch the judge."""
-    return lake.scan(JUDGEMENTS, ids["plan_id"]).filter(pl.col("occasion") == "")
+    return lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("occasion") == "")
 
 
 def _foremost(shelf: pl.DataFrame) -> pl.DataFrame:
@@ -68,17 +68,17 @@ def _foremost(shelf: pl.DataFrame) -> pl.DataFrame:
     return found.select(*_GROUP, "row", "shelf", "badness")
 
 
-def _named(lake: Lake, ids: Mapping[str, str], rows: pl.DataFrame) -> pl.DataFrame:
+def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the sample_id that their judgement has."""
     wanted = rows.lazy().select("row").unique()
-    numbered = lake.scan(JUDGEMENTS, ids["plan_id"]).select("sample_id").with_row_index("row")
+    numbered = lake.scan(JUDGEMENTS, ids.plan_id).select("sample_id").with_row_index("row")
     names = numbered.join(wanted, on="row", how="semi").collect(engine="streaming")
     return rows.join(names, on="row").with_columns(pl.col("rubric_id").cast(pl.String))
 
 
-def _candidates(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame) -> pl.DataFrame:
+def _candidates(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
     """A row for each group and sample: level, dispute, has_no_score, and `row`, the number of one of its judgements."""
-    numbered = lake.scan(JUDGEMENTS, ids["plan_id"]).with_row_index("row").filter(pl.col("occasion") == "")
+    numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(pl.col("occasion") == "")
     few = pl.col(_GROUP).cast(pl.Categorical)
     asked = numbered.select("row", few, _NUMBER, "repeat", _KEY).collect(engine="streaming")
     per_ask = asked.join(_requests(lake, ids, cells), on="key", how="left").drop("key")
@@ -95,11 +95,11 @@ def _candidates(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame) -> pl.D
     )
 
 
-def _requests(lake: Lake, ids: Mapping[str, str], cells: pl.DataFrame) -> pl.DataFrame:
+def _requests(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
     """What each request's scores say: key, level, has_no_score, is_forbidden."""
     scales = cells.select("rubric_id", "dimension", "scale_low", "scale_high").unique(["rubric_id", "dimension"], keep="first")
     headlined = cells.filter(dimension=HEADLINE)["rubric_id"].unique()
-    scored = lake.scan(SCORES, ids["reading_id"]).join(scales.lazy(), on=["rubric_id", "dimension"], how="left")
+    scored = lake.scan(SCORES, ids.reading_id).join(scales.lazy(), on=["rubric_id", "dimension"], how="left")
     is_scored = pl.col("status").eq_missing(ScoreStatus.SCORED.value)
     is_leading = (pl.col("dimension") == HEADLINE) | ~pl.col("rubric_id").is_in(headlined.implode())
     share = (pl.col("score") - pl.col("scale_low")) / (pl.col("scale_high") - pl.col("scale_low"))

@@ -5,17 +5,18 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 
+from schemas.identities import RunIds
 from schemas.tables import SAMPLES
 from tasks.lake.reading import Lake
 from tasks.publish.report.thumbnails import thumbnail
 
 
-def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str, str]:
+def thumbnails_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> dict[str, str]:
     """A data URI for each of the samples that has a picture. One row group of pictures is in memory at a time.
 
     The parts that hold one of them are found in one scan, and no other is opened.
     """
-    paths = lake.parts_without_pictures(SAMPLES, dataset_id)
+    paths = lake.parts_without_pictures(SAMPLES, ids.dataset_id)
     if not paths or not sample_ids:
         return {}
     places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
@@ -23,7 +24,7 @@ def thumbnails_of(lake: Lake, dataset_id: str, sample_ids: set[str]) -> dict[str
     parts, found = set(holding), dict[str, str]()
     for path in paths:
         if str(path) in parts:
-            with lake.open_part(SAMPLES, dataset_id, path.name) as file:
+            with lake.open_part(SAMPLES, ids.dataset_id, path.name) as file:
                 found |= _from_part(path, file, sample_ids)
     return found
 

@@ -13,6 +13,7 @@ from schemas.errors import InputError
 from schemas.statuses import AgreementReason
 from schemas.tables import AGREEMENT, RATINGS, conform
 from tasks.aggregate.agreement.agreement import agreement
+from tasks.aggregate.tables import Settings
 
 N = 24
 CATEGORIES = ("colors", "counting")
@@ -66,7 +67,7 @@ def _replaced(record: Any, **changed: Any) -> Any:
 
 @pytest.fixture
 def compare(run_arguments: dict[str, Any]) -> Callable[..., pl.DataFrame]:
-    return lambda tables: agreement(**tables, **run_arguments)
+    return lambda tables: agreement(**tables, run=Settings(**run_arguments, min_coverage=0.0))
 
 
 def noisy(p: int, m: int, rater: str) -> float:

@@ -13,6 +13,7 @@ from benchmarks.simulate_agreement import ppi_outcome
 from schemas.tables import RATINGS, conform
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.ppi import mean_of_prompts, powered_mean
+from tasks.aggregate.tables import Settings
 
 
 def _draw(seed: int, n: int = 40, rest: int = 200, taste: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -98,7 +99,7 @@ def table(
             for p in range(n_rated)
         ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=pl.DataFrame(RATINGS.schema().empty_table()).schema), RATINGS))
-        return corrected(judgements, scores, ratings, {rubric.id: rubric}, **run_arguments)
+        return corrected(judgements, scores, ratings, {rubric.id: rubric}, Settings(**run_arguments, min_coverage=0.0))
 
     return build
 

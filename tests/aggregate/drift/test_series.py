@@ -12,12 +12,13 @@ import pytest
 
 from flows.nights.drift import drift_of_lake, nightly_publications
 from flows.nights.record import Night, note_night
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
+from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, SCORES
 from tasks.aggregate.drift.series import ANCHORS, anchor_cells, night_series
-from tasks.aggregate.tables import cells
+from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.publish.publication import publish
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
 from tasks.publish.runs import record_run
 
 FIRST = date(2026, 1, 1)
@@ -58,8 +59,8 @@ def anchored(make_rubric, make_frames):
         judgements, scores = make_frames(rows, asked)
         day = FIRST + timedelta(night)
         named = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": day}
-        whole = cells(judgements, scores, {"plain": asked}, min_coverage=0, **named)
-        frozen = anchor_cells(judgements, scores, {"plain": asked}, benchmark="nightly", run_date=day, min_coverage=0.9)
+        whole = cells(judgements, scores, {"plain": asked}, Settings(**named, min_coverage=0))
+        frozen = anchor_cells(judgements, scores, {"plain": asked}, Settings("nightly", "", "", day, 0.9))
         return whole, frozen
 
     return run
@@ -150,17 +151,12 @@ def publish_night(root, make_frames, asked, night, rows, attempt=0):
         staging = stage(Lake(root), table)
         staging.write_part(0, frame)
         staging.commit(key)
-    whole = cells(
-        judgements, scores, {"plain": asked}, benchmark="nightly", dataset_id=key, run_id=key, run_date=day, min_coverage=0.9
-    )  # fmt: skip
-    publish(
-        root, publication_id=key, benchmark="nightly", run_date=day, cells=whole,
-        checks=pl.DataFrame(CHECKS.schema().empty_table()), quarantine=pl.DataFrame(QUARANTINE.schema().empty_table()),
-        provenance={
-            "identities": {"plan_id": key, "reading_id": key}, "min_coverage": 0.9,
-            "rubrics": {"plain": {"digest": asked.digest}},
-        },
-    )  # fmt: skip
+    whole = cells(judgements, scores, {"plain": asked}, Settings("nightly", key, key, day, 0.9))
+    provenance = {
+        "identities": {"plan_id": key, "reading_id": key}, "min_coverage": 0.9, "rubrics": {"plain": {"digest": asked.digest}},
+    }  # fmt: skip
+    empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
+    publish(root, Draft(PublicationName("nightly", key, day), {BENCHMARK_LONG: whole} | empty, provenance))
     # The night's second publication has the greater id, and its run was the earlier one.
     at = datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=night, hours=-attempt)
     record_run(Lake(root), {

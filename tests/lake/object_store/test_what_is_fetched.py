@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from schemas.errors import CorruptLakeError, StoreError
+from schemas.identities import RunIds
 from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES
@@ -75,9 +76,9 @@ def test_the_gallery_fetches_the_row_groups_of_its_pictures(machine, served, tmp
     assert reader.n_parts(SAMPLES, key) == N_PARTS
     assert _fetched(served) < 0.1 * n_all
     served.clear()
-    pictures = thumbnails_of(reader, key, wanted)
+    pictures = thumbnails_of(reader, RunIds(key), wanted)
     assert _fetched(served) < 1.2 * n_all / (N_PARTS * N_ROWS) * 64
-    assert pictures == thumbnails_of(machine("flow"), key, wanted)
+    assert pictures == thumbnails_of(machine("flow"), RunIds(key), wanted)
     assert len(pictures) == len(wanted)
 
 

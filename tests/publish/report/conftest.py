@@ -16,11 +16,24 @@ from PIL import Image
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.benchmark import Statistics
-from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, SAMPLES, SCORES, Table
-from tasks.aggregate.tables import Run, aggregated
+from schemas.identities import RunIds
+from schemas.tables import (
+    BENCHMARK_LONG,
+    BENCHMARK_WIDE,
+    CHECKS,
+    COMPARISONS,
+    JUDGEMENTS,
+    QUARANTINE,
+    REPLIES,
+    SAMPLES,
+    SCORES,
+    Table,
+)
+from tasks.aggregate.tables import Settings, aggregated
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.publish.publication import Published, publish
+from tasks.publish.folders import PublicationName, Published
+from tasks.publish.publication import Draft, publish
 from tasks.publish.report.gallery import Gallery, gallery_of
 from tasks.publish.report.page import report_page
 
@@ -104,17 +117,11 @@ class Made:
         return self.kept[0]
 
     def gallery(self, **options: Any) -> Gallery:
-        return gallery_of(self.lake, IDS, self.tables[BENCHMARK_LONG], **options)
+        return gallery_of(self.lake, RunIds(**IDS), self.tables[BENCHMARK_LONG], **options)
 
     def page(self, gallery: Gallery | None = None) -> bytes:
-        return report_page(
-            self.tables,
-            provenance=self.provenance,
-            benchmark=self.provenance["benchmark"],
-            run_date=RUN_DATE,
-            publication_id=self.publication_id,
-            gallery=gallery or self.gallery(),
-        )
+        name = PublicationName(self.provenance["benchmark"], self.publication_id, RUN_DATE)
+        return report_page(name, self.tables, self.provenance, gallery or self.gallery())
 
 
 def rubric() -> Rubric:
@@ -228,7 +235,7 @@ def make(root: Path, world: World, benchmark: str = "nightly") -> Made:
         staging = stage(lake, table)
         staging.write_part(0, frames[table])
         staging.commit(IDS[key])
-    run = Run(
+    run = Settings(
         benchmark=benchmark,
         dataset_id=IDS["dataset_id"],
         run_id=digest("publication"),
@@ -279,17 +286,9 @@ def publish_one() -> Callable[..., Published]:
     """Puts a publication with a report into a lake; its number makes its id and its date."""
 
     def put(root: Path, made: Made, index: int, benchmark: str = "nightly") -> Published:
-        published = publish(
-            root,
-            publication_id=digest(f"{benchmark} {index}"),
-            benchmark=benchmark,
-            run_date=date(2026, 1, 1) + timedelta(days=index),
-            cells=made.tables[BENCHMARK_LONG],
-            checks=made.tables[CHECKS],
-            quarantine=_frame(QUARANTINE, []),
-            provenance=made.provenance,
-            further={table: frame for table, frame in made.tables.items() if table.name in {"benchmark_wide", "comparisons"}},
-        )
+        name = PublicationName(benchmark, digest(f"{benchmark} {index}"), date(2026, 1, 1) + timedelta(days=index))
+        kept = {table: made.tables[table] for table in (BENCHMARK_LONG, CHECKS, BENCHMARK_WIDE, COMPARISONS)}
+        published = publish(root, Draft(name, kept | {QUARANTINE: _frame(QUARANTINE, [])}, made.provenance))
         (published.folder / "report.html").write_text("not to be opened")
         return published
 
