@@ -16,7 +16,7 @@ from schemas.tables import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.scores import scored
 from tasks.context import StageContext
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import opened
 from tasks.publish.code_version import code_version
 
 
@@ -59,7 +59,7 @@ def plan_bridge(run: StageContext, judge_old: str, judge_new: str, reporter: Rep
     pair = [judge for judge in asked if judge.model in (judge_old, judge_new)]
     both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair}))
     plan = stages.plan(both, anchor_set, in_this_process, reporter)
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         rows = forecasts(both, anchor_set, plan, ledger, reporter)
     return BridgePlan(both, judge_old, judge_new, anchor_set, plan, tuple(row for row in rows if row.forecast.n_requests))
 

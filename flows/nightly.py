@@ -28,7 +28,8 @@ from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
 from tasks.context import StageContext
-from tasks.ledger.mutex import one_at_a_time
+from tasks.ledger.ledger import opened
+from tasks.ledger.mutex import mutex
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 
@@ -102,7 +103,7 @@ def run_night(run: StageContext, fan_out: FanOut, reporter: Reporter) -> NightSu
     Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
     """
     name, root = run.benchmark.name, run.lake.root
-    with one_at_a_time(run.ledger_url, f"nightly {name}"):
+    with opened(run.ledger_url) as ledger, mutex(ledger, f"nightly {name}"):
         noted = notes(root, name).get(run.run_date.isoformat())
         if noted is not None and noted.is_whole:
             return NightSummary(run.run_date, noted.checkpoints, noted.anchor_set, noted.publication_id, None)

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, get_type_hints
 
+from schemas import fields as f
+from schemas.fields import Field
 from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
@@ -49,25 +53,36 @@ class JudgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """How one ask of a request ended. Tokens, cost and latency are None where nobody said."""
+    """How one ask of a request ended. Tokens, cost and latency are None where nobody said.
 
-    request_key: str
-    ask_index: int
-    status: ReplyStatus
-    judge_model: str
-    origin: ReplyOrigin
-    text: str | None = None
-    finish_reason: str | None = None
-    refusal_text: str | None = None
-    error_detail: str | None = None
-    answered_model: str | None = None
-    n_input_tokens: int | None = None
-    n_cached_tokens: int | None = None
-    n_output_tokens: int | None = None
-    cost_usd: float | None = None
-    latency_s: float | None = None
-    n_attempts: int = 1
-    logprobs_json: str | None = None
+    Its lines are the columns of `replies`, in order: the lake's table, the ledger's (tasks/ledger/tables.py), the row written
+    and the types read back all follow from them.
+    """
+
+    request_key: Annotated[str, f.REQUEST_KEY]
+    ask_index: Annotated[int, f.ASK_INDEX]
+    status: Annotated[ReplyStatus, f.REPLY_STATUS]
+    text: Annotated[str | None, f.REPLY_TEXT] = field(default=None, kw_only=True)
+    finish_reason: Annotated[str | None, f.FINISH_REASON] = field(default=None, kw_only=True)
+    refusal_text: Annotated[str | None, f.REFUSAL_TEXT] = field(default=None, kw_only=True)
+    error_detail: Annotated[str | None, f.ERROR_DETAIL] = field(default=None, kw_only=True)
+    judge_model: Annotated[str, f.JUDGE_MODEL]
+    answered_model: Annotated[str | None, f.ANSWERED_MODEL] = field(default=None, kw_only=True)
+    n_input_tokens: Annotated[int | None, f.N_INPUT_TOKENS] = field(default=None, kw_only=True)
+    n_cached_tokens: Annotated[int | None, f.N_CACHED_TOKENS] = field(default=None, kw_only=True)
+    n_output_tokens: Annotated[int | None, f.N_OUTPUT_TOKENS] = field(default=None, kw_only=True)
+    cost_usd: Annotated[float | None, f.COST_USD] = field(default=None, kw_only=True)
+    latency_s: Annotated[float | None, f.LATENCY_S] = field(default=None, kw_only=True)
+    n_attempts: Annotated[int, f.N_ATTEMPTS] = field(default=1, kw_only=True)
+    received_at: Annotated[datetime | None, f.RECEIVED_AT] = field(default=None, kw_only=True)
+    origin: Annotated[ReplyOrigin | None, f.ORIGIN]
+    logprobs_json: Annotated[str | None, f.LOGPROBS_JSON] = field(default=None, kw_only=True)
+
+
+REPLY_FIELDS: Mapping[str, Field] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(JudgeReply, include_extras=True).items()
+}
+"""The column of each attribute of a reply, in the table's order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from schemas import fields as f
 from schemas import night_fields as n
 from schemas.fields import Field
+from schemas.records import REPLY_FIELDS
 
 SCHEMA_VERSION = "1"
 
@@ -68,15 +69,7 @@ REQUESTS = Table(
     key=("request_key",),
 )  # fmt: skip
 
-REPLIES = Table(
-    "replies",
-    (
-        f.REQUEST_KEY, f.ASK_INDEX, f.REPLY_STATUS, f.REPLY_TEXT, f.FINISH_REASON, f.REFUSAL_TEXT, f.ERROR_DETAIL,
-        f.JUDGE_MODEL, f.ANSWERED_MODEL, f.N_INPUT_TOKENS, f.N_CACHED_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.LATENCY_S,
-        f.N_ATTEMPTS, f.RECEIVED_AT, f.ORIGIN, f.LOGPROBS_JSON,
-    ),
-    key=("request_key", "ask_index"),
-)  # fmt: skip
+REPLIES = Table("replies", tuple(REPLY_FIELDS.values()), key=("request_key", "ask_index"))  # declared once, as JudgeReply
 
 SCORES = Table(
     "scores",

@@ -26,6 +26,13 @@ def opened_fan_out(run: StageContext, runner: Runner | None = None, n_submitted:
     `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
     """
     check_runner(run, runner)
+    from tasks.ledger.ledger import opened
+
+    with opened(run.ledger_url):  # once for all stages
+        yield from _fan_outs(run, runner, n_submitted)
+
+
+def _fan_outs(run: StageContext, runner: Runner | None, n_submitted: int | None) -> "Iterator[FanOut]":
     from flows.executors.base import as_prefect_tasks
     from flows.executors.pools import process_pool
     from flows.executors.remote import AtWorkers  # Prefect: who only checks a runner waits for none of it
@@ -37,12 +44,12 @@ def opened_fan_out(run: StageContext, runner: Runner | None = None, n_submitted:
     names = tuple(sorted({judge.api_key_env for judge in run.benchmark.judges if not judge.recorded}))
     n = said.n or len(os.sched_getaffinity(0))
     if chosen == "processes":
-        opened = process_pool(n, names)
+        workers = process_pool(n, names)
     else:
         from flows.executors.dask import dask_pool
 
-        opened = dask_pool(said.n if said.address else n, said.address, names)
-    with opened as pool:
+        workers = dask_pool(said.n if said.address else n, said.address, names)
+    with workers as pool:
         yield AtWorkers(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, run.benchmark.limits.deadline_s + DRAIN_S)
 
 

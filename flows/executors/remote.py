@@ -22,7 +22,8 @@ from flows.executors.worker import AtWorker, Line
 from schemas.errors import StoppedError
 from tasks.ingest.samples import OpenShard
 from tasks.judge.shard import AskShard
-from tasks.ledger.mutex import standing
+from tasks.ledger.ledger import opened
+from tasks.ledger.mutex import heartbeat
 from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
 from tasks.stopping import check_not_stopped
@@ -63,7 +64,7 @@ class AtWorkers(Elsewhere):
                     run_id = _spending_run(call)
                     if run_id is not None and not is_followed:
                         is_followed = True
-                        line.enter_context(standing(self._ledger_url, [run_id]))
+                        line.enter_context(heartbeat(line.enter_context(opened(self._ledger_url)), run_id))
                     if len(waiting) == self._n_submitted:
                         yield _result(waiting)
                     waiting.append(task.submit(**call) if _has_pictures(call) else threads.submit(sent, dict(call)))

@@ -16,8 +16,8 @@ from flows.executors.keys import fetch_keys
 from flows.observability import redaction
 from flows.observability.terminal import keep_prefect_quiet
 from schemas.errors import InputError, StoppedError, StoreError
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.mutex import is_standing
+from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.mutex import has_heartbeat
 from tasks.publish.code_version import code_version
 from tasks.stopping import STOP
 
@@ -102,8 +102,8 @@ def following(line: Line | None) -> Iterator[None]:
         yield
         return
     over, lost = threading.Event(), threading.Event()
-    with Ledger(line.ledger_url) as ledger:
-        if not is_standing(ledger, line.run_id):
+    with opened(line.ledger_url) as ledger:
+        if not has_heartbeat(ledger, line.run_id):
             raise StoppedError(_GONE)
         watching = threading.Thread(target=_watch, args=(ledger, line, over, lost), name="salon-line", daemon=True)
         watching.start()
@@ -121,7 +121,7 @@ def following(line: Line | None) -> Iterator[None]:
 def _watch(ledger: Ledger, line: Line, over: threading.Event, lost: threading.Event) -> None:
     while not over.wait(POLL_S):
         with suppress(StoreError):  # a ledger that is away for a moment says nothing about the flow
-            if not is_standing(ledger, line.run_id):
+            if not has_heartbeat(ledger, line.run_id):
                 lost.set()
                 STOP.set()
                 return

@@ -18,7 +18,7 @@ from schemas.benchmark import Judge, Limits
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _planned(run: StageContext, name: str) -> PlannedCheckpoint:
     quiet = Reporter()
     dataset = stages.ingest(run, in_this_process, quiet, [name])
     plan = stages.plan(run, dataset.dataset_id, in_this_process, quiet)
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         rows = forecasts(run, dataset.dataset_id, plan, ledger, quiet)
     return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(run, dataset.dataset_id, plan.plan_id))
 

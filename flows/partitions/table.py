@@ -21,7 +21,7 @@ from tasks.ingest.identity import packed
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake, read_files
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.plan.anchors import ANCHORS
 
@@ -48,7 +48,7 @@ def find_partitions(run: StageContext, dataset_id: str, plan_id: str) -> pl.Data
     asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
     judgements = run.lake.scan(JUDGEMENTS, plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
     keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         left = [_n_left(ledger, keys) for keys in keyed["request_key"]]
     rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
     digests = {model: judge_digest(run.judge(model)) for model in asked}

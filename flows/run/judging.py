@@ -13,8 +13,8 @@ from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
 from tasks.judge.shard import AskShard, OnReply
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.restore import refill
+from tasks.ledger.ledger import opened
+from tasks.ledger.restore import restore
 from tasks.ledger.snapshot import parts_to_ask, still_holds
 from tasks.stopping import check_not_stopped
 
@@ -34,13 +34,13 @@ def judge(
     """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
     is_elsewhere = isinstance(fan_out, Elsewhere)  # then a shard's replies are counted when it comes back
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         before = still_holds(run.lake, plan_id, ledger.state())
-    is_all_there = before is not None and before.is_answered
-    asked = [] if is_all_there else parts_to_ask(run.lake, plan_id, every, run.ledger_url)
-    if asked and (n_refilled := refill(run.lake, run.ledger_url)):
-        reporter.say(f"the ledger lacked {n_refilled:,} replies that the lake holds; they were taken back into it")
-        asked = parts_to_ask(run.lake, plan_id, every, run.ledger_url)
+        is_all_there = before is not None and before.is_answered
+        asked = [] if is_all_there else parts_to_ask(run.lake, plan_id, every, ledger)
+        if asked and (n_restored := restore(run.lake, ledger)):
+            reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
+            asked = parts_to_ask(run.lake, plan_id, every, ledger)
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
     reporter.start("judge", n_requests)

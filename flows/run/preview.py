@@ -16,8 +16,8 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.observed_usage import load_observed
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.restore import refill
+from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.restore import restore
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     run = open_run(file)
     dataset = stages.ingest(run, in_this_process, reporter, checkpoints)
     planned = stages.plan(run, dataset.dataset_id, in_this_process, reporter)
-    refill(run.lake, run.ledger_url)
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
+        restore(run.lake, ledger)
         rows = forecasts(run, dataset.dataset_id, planned, ledger, reporter)
     return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)
 

@@ -18,8 +18,8 @@ from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish,
 from tasks.judge.prefect_tasks import take_replies
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.snapshot import Taken, TakenPart, note, snapshot_id, still_holds, together
+from tasks.ledger.ledger import opened
+from tasks.ledger.snapshot import LastSnapshot, TakenPart, grouped, note, snapshot_id, still_holds
 from tasks.plan.anchors import anchor_sources, anchors_of, read_anchors
 from tasks.plan.checks import check_something_to_ask, plan_id, summarise
 from tasks.plan.dataset import is_planned, new_stagings, staged_judgements
@@ -147,13 +147,13 @@ def _with_first_row(run: StageContext, dataset_id: str, sources: Sequence[str]) 
 
 def import_recorded(run: StageContext, dataset_id: str, planned: Plan, replies: Path) -> ImportResult:
     """Replies recorded elsewhere into the ledger."""
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         return import_replies(run.benchmark, run.lake, planned.plan_id, ledger, replies, dataset_id=dataset_id)
 
 
 def take_snapshot(run: StageContext, planned: Plan, fan_out: FanOut, reporter: Reporter) -> str:
     """The replies as the ledger holds them now, into the lake: everything downstream is derived from this alone."""
-    with Ledger(run.ledger_url) as ledger:
+    with opened(run.ledger_url) as ledger:
         state = ledger.state()  # before anything is read: what is stored meanwhile makes it another
     before = still_holds(run.lake, planned.plan_id, state)
     if before is not None:
@@ -171,12 +171,12 @@ def take_snapshot(run: StageContext, planned: Plan, fan_out: FanOut, reporter: R
         staging.discard()
         reporter.finish("snapshot")
     if state is not None:
-        note(run.lake, planned.plan_id, Taken(key, state, all(part.is_answered for part in found)))
+        note(run.lake, planned.plan_id, LastSnapshot(key, state, all(part.is_answered for part in found)))
     return key
 
 
 def _indices(planned: Plan) -> list[list[int]]:
-    return [[part.index for part in parts] for parts in together(planned.parts)]
+    return [[part.index for part in parts] for parts in grouped(planned.parts)]
 
 
 def read(run: StageContext, planned: Plan, snapshot: str, code: str, fan_out: FanOut, reporter: Reporter) -> str:

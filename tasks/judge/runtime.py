@@ -1,17 +1,14 @@
-"""What shards judged at the same time in one process share: an event loop and a ledger. What is done in them is shard.py.
+"""What shards judged at the same time in one process share: an event loop. What is done in it is shard.py.
 
-Two loops would hand the interpreter's lock to each other at every send, two ledgers of one file wait for each other's commits.
-Both are there while a shard needs them, and gone after the last: nothing is left to a fork or to the interpreter's end.
+Two loops would hand the interpreter's lock to each other at every send. It is there while a shard needs it, and gone after the
+last: nothing is left to a fork or to the interpreter's end.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any, TypeVar
-
-from tasks.ledger.ledger import Ledger
 
 _Found = TypeVar("_Found")
 
@@ -100,29 +97,4 @@ def _wait(done: Future[_Found], cancel: Callable[[], object]) -> _Found:
     return done.result()
 
 
-class SharedLedgers:
-    """Ledgers by their address, each open while somebody uses it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[str, tuple[Ledger, int]] = {}
-
-    @contextmanager
-    def opened(self, url: str) -> Iterator[Ledger]:
-        """The ledger at this address, the same for all who use it now. Raises StoreError where it cannot be used."""
-        with self._lock:
-            ledger, n_users = self._open.get(url) or (Ledger(url), 0)
-            self._open[url] = ledger, n_users + 1
-        try:
-            yield ledger
-        finally:
-            with self._lock:
-                ledger, n_users = self._open.pop(url)
-                if n_users > 1:
-                    self._open[url] = ledger, n_users - 1
-                else:
-                    ledger.close()
-
-
 LOOP = SharedLoop()
-LEDGERS = SharedLedgers()

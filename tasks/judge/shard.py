@@ -24,8 +24,8 @@ from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.client import JudgeClient
 from tasks.judge.provider.payload import Picture
-from tasks.judge.runtime import LEDGERS, LOOP
-from tasks.ledger.ledger import Ledger
+from tasks.judge.runtime import LOOP
+from tasks.ledger.ledger import Ledger, opened
 
 ROWS_AT_ONCE = 8
 """Pictures read at a time."""
@@ -117,7 +117,7 @@ def judge_shard(context: StageContext, shard: AskShard, stop: threading.Event | 
     """
     part, ids = shard.part, context.ids
     requests = context.lake.read_part(REQUESTS, ids.plan_id, part.index)
-    with LEDGERS.opened(context.ledger_url) as ledger:
+    with opened(context.ledger_url) as ledger:
         keys = requests["request_key"]
         known = ledger.known(keys)
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):

@@ -1,10 +1,11 @@
-"""Opening a ledger: making it where there is none, carrying an earlier version forward, refusing what is not one.
+"""Opening a ledger: making it where there is none, refusing what is not one; backoff while its server is away.
 
 And saying what to do when that fails.
 """
 
 import random
 import secrets
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,32 +13,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import create_engine, inspect, select, update
+from sqlalchemy import create_engine, event, inspect, select, update
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
-from tasks.ledger.tables import (
-    EARLIER_VERSIONS,
-    LEDGER_META,
-    METADATA,
-    VERSION,
-    begin,
-    insert_where_absent,
-    is_passing,
-    make_durable,
-    state_row,
-    upsert,
-)
+from tasks.ledger.pipelining import begin, wait_for_results
+from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
 
+BUSY_TIMEOUT_MS = 30_000
+_LEAST_IDLE_MS = 10_000
+_PASSING = ("08", "40", "57P", "53300")
+"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
+_NEVER_RELEASED = ("1", "2")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
 
-def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
-    """An engine on a ledger of this version, made if need be. Raises StoreError where it cannot be used."""
+def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA) -> Engine:
+    """An engine on a ledger of this schema, made if need be. Raises StoreError where it cannot be used."""
     folder = sqlite_folder(url)
     try:
         if folder is not None:
@@ -48,8 +52,8 @@ def open_engine(url: URL, busy_timeout_ms: int) -> Engine:
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
     try:
-        make_durable(engine, busy_timeout_ms)
-        _check_or_create(engine, url)
+        _make_durable(engine, busy_timeout_ms)
+        _check_or_create(engine, url, schema)
     except BaseException as error:
         engine.dispose()  # a ledger that cannot be used must not stay open either
         if isinstance(error, SQLAlchemyError | OSError | ImportError):
@@ -64,6 +68,48 @@ def _network(url: URL) -> dict[str, Any]:
         return {}
     seconds = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
     return {name: value for name, value in (seconds | {"tcp_user_timeout": 30_000}).items() if name not in url.query}
+
+
+def _make_durable(engine: Engine, busy_timeout_ms: int) -> None:
+    """Every commit is on the disk before it returns, and nobody waits for another longer than the timeout."""
+    set_up = _set_up_sqlite if engine.dialect.name == "sqlite" else _set_up_postgresql
+    event.listen(engine, "connect", lambda connection, _: set_up(connection, busy_timeout_ms))
+    wait_for_results(engine)
+
+
+def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
+    """Readers do not wait for the writer."""
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+    _switch_to_wal(cursor, time.monotonic() + busy_timeout_ms / 1000)
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _set_up_postgresql(connection: Any, busy_timeout_ms: int) -> None:
+    """A machine that vanishes in mid-transaction holds its locks half the timeout: who waits for them outlives it."""
+    unsynced = "current_setting('synchronous_commit') IN ('off', 'local')"
+    settings = (
+        f"SET lock_timeout = {busy_timeout_ms}",
+        f"SET idle_in_transaction_session_timeout = {max(busy_timeout_ms // 2, _LEAST_IDLE_MS)}",
+        f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsynced}",
+    )
+    cursor = connection.cursor()
+    cursor.execute("; ".join(settings))  # sent together
+    cursor.close()
+
+
+def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
+    """SQLite does not wait for other processes that open the same new file: its busy timeout leaves out this one statement."""
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def parse_url(address: str) -> URL:
@@ -113,24 +159,26 @@ def explain(url: URL, error: BaseException) -> StoreError:
     return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
 
 
-def _check_or_create(engine: Engine, url: URL) -> None:
+def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
     """Make a new ledger's tables, carry an earlier version forward, refuse what is neither."""
+    shown = url.render_as_string(hide_password=True)
     version = _version(engine)
     if version is None:
         names = inspect(engine).get_table_names()
         if LEDGER_META.name not in names:
             if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
-                shown = url.render_as_string(hide_password=True)
                 raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
-            _create(engine)
+            _create(engine, schema)
         version = _version(engine)
-    if version in EARLIER_VERSIONS:
-        version = _upgrade(engine)
-    if version != VERSION:
-        raise StoreError(
-            f"the ledger {url.render_as_string(hide_password=True)} has version {version}, and this Salon knows versions up to "
-            f"{VERSION}; use the Salon that wrote it, or a newer one"
-        )
+    if version is not None and schema.migrations_from(version):
+        version = _upgrade(engine, schema)
+    if version == schema.version:
+        return
+    if version in _NEVER_RELEASED:
+        advice = "no release wrote it. Open it once with Salon 0.1.0, which carries it to version 3, or name another ledger"
+    else:
+        advice = "use the Salon that wrote it, or a newer one"
+    raise StoreError(f"the ledger {shown} has version {version}, and this Salon knows version {schema.version}; {advice}")
 
 
 def _version(engine: Engine) -> str | None:
@@ -141,32 +189,30 @@ def _version(engine: Engine) -> str | None:
     return None
 
 
-def _upgrade(engine: Engine) -> str | None:
+def _upgrade(engine: Engine, schema: Schema) -> str | None:
     """Carry the ledger forward in one transaction. Of processes that come at once the first does it; the version there is now."""
-    from tasks.ledger.migrations.upgrading import upgrade  # Alembic takes half a second to load, and is needed once
-
     with engine.begin() as connection:
         begin(connection, is_alone=True)
         version: str | None = connection.execute(_VERSION).scalar()
-        if version in EARLIER_VERSIONS:
-            upgrade(connection, version)
-            connection.execute(update(LEDGER_META).where(LEDGER_META.c.name == "version").values(value=VERSION))
-            connection.execute(upsert(engine, LEDGER_META), state_row(secrets.token_hex(16)))
-            version = VERSION
+        for migrate in schema.migrations_from(version or ""):
+            migrate(connection)
+            version = schema.version
+        connection.execute(update(LEDGER_META).where(LEDGER_META.c.name == "version").values(value=version))
+        connection.execute(upsert(engine, LEDGER_META), state_row(secrets.token_hex(16)))
     return version
 
 
-def _create(engine: Engine) -> None:
+def _create(engine: Engine, schema: Schema) -> None:
     """Make the tables in one transaction; two processes may do so at once."""
     for is_last_try in (False, True):
         try:
             with engine.begin() as connection:
                 begin(connection, is_alone=True)
-                for table in METADATA.sorted_tables:
+                for table in schema.metadata.sorted_tables:
                     connection.execute(CreateTable(table, if_not_exists=True))
                     for index in table.indexes:
                         connection.execute(CreateIndex(index, if_not_exists=True))
-                connection.execute(insert_where_absent(engine, LEDGER_META), [{"name": "version", "value": VERSION}])
+                connection.execute(insert_where_absent(engine, LEDGER_META), [{"name": "version", "value": schema.version}])
         except (IntegrityError, OperationalError, ProgrammingError):
             if is_last_try:
                 raise
@@ -174,16 +220,25 @@ def _create(engine: Engine) -> None:
             return
 
 
+def is_passing(error: BaseException) -> bool:
+    """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    is_of_connection = isinstance(error, OperationalError) and state is None
+    return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
+
+
 _Found = TypeVar("_Found")
 
-AWAY_PATIENCE_S = 60.0
+MAX_AWAY_S = 60.0
 """A server that restarts is back by then; a machine that is set up anew is not."""
 LEAST_WAIT_S = 0.05
 MOST_WAIT_S = 2.0
 
 
 @dataclass(slots=True)
-class Patience:
+class Backoff:
     """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
 
     seconds: float
@@ -208,14 +263,14 @@ class Patience:
         self.n_waits += 1
 
 
-def patiently(function: Callable[[], _Found], seconds: float) -> _Found:
+def retried(function: Callable[[], _Found], seconds: float) -> _Found:
     """What a function returns that may be called again, tried until the server is back. Raises its last error."""
-    patience = Patience(seconds)
+    backoff = Backoff(seconds)
     while True:
         try:
             return function()
         except (SQLAlchemyError, StoreError) as error:
             cause = error.__cause__ if isinstance(error, StoreError) else error
-            if cause is None or not is_passing(cause) or patience.is_over:
+            if cause is None or not is_passing(cause) or backoff.is_over:
                 raise
-        patience.wait()
+        backoff.wait()

@@ -14,26 +14,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
-from tasks.ledger.connection import Patience
-from tasks.ledger.pipelining import catch_up, later, together
-from tasks.ledger.process_identity import RENEW_EVERY_S
-from tasks.ledger.tables import (
-    LEDGER_META,
-    WRITERS,
-    begin,
-    commit,
-    is_passing,
-    n_changes,
-    spare_owners,
-    state_row,
-    upsert_where_written,
-)
+from tasks.ledger.connection import Backoff, is_passing
+from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
+from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S
+from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS, now_us, state_row, upsert
 
 Result: TypeAlias = tuple[Any, Exception | None]
 NO_RESULTS: Mapping[int, Result] = MappingProxyType({})
@@ -67,7 +57,8 @@ class Transactions:
     def __init__(self, engine: Engine, explain: Callable[[BaseException], StoreError]) -> None:
         self.n_commits = 0
         self._engine, self._explain = engine, explain
-        self._set_state, self._leave_word = upsert_where_written(engine, LEDGER_META), upsert_where_written(engine, WRITERS)
+        self._set_state = upsert(engine, LEDGER_META, is_where_written=True)
+        self._leave_word = upsert(engine, WRITERS, is_where_written=True)
         self._is_on_server = engine.dialect.name != "sqlite"
         self._id = secrets.token_hex(16)
         self._has_word = False
@@ -83,7 +74,7 @@ class Transactions:
         was_away = away_s is not None and away_s >= RENEW_EVERY_S
         if away_s is None:
             self._in_doubt = None
-        with self._engine.connect() as connection, together(connection):
+        with self._engine.connect() as connection, pipelined(connection):
             begin(connection, is_alone=has_functions or was_away, is_lasting=is_lasting)
             n_before = n_changes(connection)
             if has_functions and self._in_doubt is not None:
@@ -91,11 +82,11 @@ class Transactions:
                     return self._in_doubt[1]
                 self._in_doubt = None
             if away_s is not None and was_away:
-                spare_owners(connection, away_s)
+                _spare_owners(connection, away_s)
             _write_rows(connection, batch)
             is_sole = len(batch) == 1
             if has_functions and not is_sole:
-                catch_up(connection)  # an error of what is not theirs is not to be the first function's
+                sync(connection)  # an error of what is not theirs is not to be the first function's
             results = {id(each): self._call(connection, each.function, is_sole=is_sole) for each in batch if each.function}
             if is_sole and any(error for _, error in results.values()):
                 return results
@@ -149,16 +140,25 @@ class Transactions:
 
 def _write_rows(connection: Connection, batch: Sequence[Waiting]) -> None:
     """One executemany for each statement, its rows in one order in every process: two never wait for each other's."""
-    together: dict[int, tuple[Executable, list[dict[str, Any]]]] = {}
+    by_statement: dict[int, tuple[Executable, list[dict[str, Any]]]] = {}
     for waiting in batch:
         for write in waiting.writes:
-            together.setdefault(id(write.statement), (write.statement, []))[1].extend(write.rows)
-    for statement, rows in together.values():
+            by_statement.setdefault(id(write.statement), (write.statement, []))[1].extend(write.rows)
+    for statement, rows in by_statement.values():
         later(connection, statement, sorted(rows, key=_place))
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, int]:
     return row.get("request_key") or row["id"], row.get("ask_index", 0)
+
+
+def _spare_owners(connection: Connection, away_s: float) -> None:
+    """Give a new span of life to every owner that had not expired when the server went away: none could say that it lives."""
+    moment_us = now_us(connection)
+    lived_us = moment_us - int(away_s * 1e6)
+    renewed_us = moment_us + int(EXPIRES_AFTER_S * 1e6)
+    is_it = OWNERS.c.expires_at_us.between(lived_us, renewed_us)
+    connection.execute(update(OWNERS).where(is_it).values(expires_at_us=renewed_us))
 
 
 _Found = TypeVar("_Found")
@@ -177,13 +177,13 @@ class GroupCommit:
         explain: Callable[[BaseException], StoreError],
         folder: Path | None,
         reserve_bytes: int,
-        patience_s: float,
+        max_away_s: float,
     ) -> None:
         self._transactions = Transactions(engine, explain)
         self._explain = explain
         self._folder = folder
         self._reserve_bytes = reserve_bytes
-        self._patience_s = patience_s
+        self._max_away_s = max_away_s
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="salon-ledger", daemon=True)
@@ -253,15 +253,15 @@ class GroupCommit:
 
     def _write(self, batch: list[Waiting]) -> None:
         """Commit a batch and tell its callers. A server that goes away is waited for: what was bought is to be stored."""
-        patience = Patience(self._patience_s)
+        backoff = Backoff(self._max_away_s)
         while batch:
             try:
                 batch = self._without_spending(batch)
-                away_s = patience.waited_s if patience.n_waits else None
+                away_s = backoff.waited_s if backoff.n_waits else None
                 results = self._transactions.make(batch, away_s) if batch else NO_RESULTS
             except Exception as cause:  # noqa: BLE001 - whatever it is, those who wait must hear of it
                 error = self._explain(cause)
-                is_over = not is_passing(cause) or patience.is_over
+                is_over = not is_passing(cause) or backoff.is_over
             else:
                 _resolve(batch, None, results)
                 return
@@ -270,7 +270,7 @@ class GroupCommit:
                 _resolve(functions or batch, error)
                 batch = [waiting for waiting in batch if not waiting.function] if functions else []  # bought: stored without them
             else:
-                patience.wait()
+                backoff.wait()
 
     def _without_spending(self, batch: list[Waiting]) -> list[Waiting]:
         """On a nearly full disk, refuse what would lead to new replies and go on with the rest."""

@@ -6,11 +6,12 @@ unreadable reply, so that a killed run knows which re-asks it still owes.
 """
 
 import asyncio
+import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -22,11 +23,11 @@ from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.statuses import ReplyStatus
 from tasks.ledger import queries as reading
-from tasks.ledger.connection import AWAY_PATIENCE_S, explain, open_engine, parse_url, patiently, sqlite_folder
+from tasks.ledger.connection import BUSY_TIMEOUT_MS, MAX_AWAY_S, explain, open_engine, parse_url, retried, sqlite_folder
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
-from tasks.ledger.tables import ATTEMPTS, BUSY_TIMEOUT_MS, REPLIES, VERBATIM, insert_where_absent
+from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
 
 _Found = TypeVar("_Found")
 
@@ -43,7 +44,7 @@ _END = (
 class Ledger:
     """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used.
 
-    A server that goes away is waited for, `patience_s` for each thing that is asked of it.
+    A server that goes away is waited for, `max_away_s` for each thing that is asked of it.
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class Ledger:
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         reserve_bytes: int = RESERVE_BYTES,
-        patience_s: float = AWAY_PATIENCE_S,
+        max_away_s: float = MAX_AWAY_S,
     ) -> None:
         self._busy_timeout_ms = busy_timeout_ms
-        self._patience_s = patience_s
+        self._max_away_s = max_away_s
         self._reserve_bytes = reserve_bytes
         self._url = parse_url(url)
         self._lock = threading.Lock()
@@ -80,7 +81,7 @@ class Ledger:
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
         writer = self._open()
-        writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [row_of(reply)])]
+        writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [_received(reply)])]
         reask = _attempt(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
         if reask:
             writes.append(Write(self._begin, [reask]))
@@ -89,10 +90,10 @@ class Ledger:
 
     def store(self, replies: Sequence[JudgeReply]) -> int:
         """Store replies that were not asked for here. Returns how many were new; an earlier reply stays."""
-        return self.store_rows([row_of(reply) for reply in replies])
+        return self.store_rows([_received(reply) for reply in replies])
 
     def store_rows(self, rows: Sequence[dict[str, Any]]) -> int:
-        """The same from rows of the ledger's own `replies` (see `row_of`)."""
+        """The same from rows of the ledger's own `replies` (see queries.py)."""
         if not rows:
             return 0
         writer = self._open()
@@ -172,7 +173,7 @@ class Ledger:
                 self._begin = insert_where_absent(self._engine, ATTEMPTS)
                 folder = sqlite_folder(self._url)
                 explained = partial(explain, self._url)
-                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._patience_s)
+                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._max_away_s)
                 self._writer = make()
                 # On a server rows need not wait for their turn: only functions do. A file has one writer at a time anyway.
                 self._in_turn = self._writer if self._engine.dialect.name == "sqlite" else make()
@@ -184,8 +185,8 @@ class Ledger:
 
     def _opened(self) -> Engine:
         """An engine. A wrong address is told at once; a server that this process has used before is waited for."""
-        patience_s = self._patience_s if self._url in _REACHED else 0.0
-        engine = patiently(lambda: open_engine(self._url, self._busy_timeout_ms), patience_s)
+        max_away_s = self._max_away_s if self._url in _REACHED else 0.0
+        engine = retried(lambda: open_engine(self._url, self._busy_timeout_ms), max_away_s)
         _REACHED.add(self._url)
         return engine
 
@@ -200,32 +201,9 @@ class Ledger:
                 return function(connection, listed)
 
         try:
-            return patiently(read, self._patience_s)
+            return retried(read, self._max_away_s)
         except SQLAlchemyError as error:
             raise explain(self._url, error) from error
-
-
-def row_of(reply: JudgeReply, received_at: datetime | None = None) -> dict[str, Any]:
-    """A reply as a row of the ledger's `replies`; `received_at` is now where it is not given."""
-    if reply.status not in FINAL_REPLY_STATUSES:
-        raise ValueError(f"a reply with status {reply.status} is not final and is not stored; end its attempt with fail()")
-    row = {
-        "request_key": reply.request_key, "ask_index": reply.ask_index, "status": reply.status.value,
-        "reply_text": reply.text, "finish_reason": reply.finish_reason, "refusal_text": reply.refusal_text,
-        "error_detail": reply.error_detail, "judge_model": reply.judge_model, "answered_model": reply.answered_model,
-        "n_input_tokens": reply.n_input_tokens, "n_cached_tokens": reply.n_cached_tokens,
-        "n_output_tokens": reply.n_output_tokens, "cost_usd": reply.cost_usd,
-        "latency_s": reply.latency_s, "n_attempts": reply.n_attempts, "origin": reply.origin.value,
-        "received_at_us": _now_us() if received_at is None else microseconds(received_at),
-        "logprobs_json": reply.logprobs_json,
-    }  # fmt: skip
-    for name in VERBATIM:
-        row[name] = _utf8(row[name])
-    return row
-
-
-def _utf8(text: object) -> bytes | None:
-    return None if text is None else str(text).encode("utf-8", "replace")
 
 
 def _attempt(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
@@ -239,15 +217,57 @@ def _attempt(request_key: str, ask_index: int, judge_model: str) -> dict[str, An
     }
 
 
+def _received(reply: JudgeReply) -> dict[str, Any]:
+    return reading.row_of(reply) | {"received_at_us": _now_us()}
+
+
 def _end(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
-    return {"id": attempt_id, "at": _now_us(), "how": status.value, "why": _utf8(detail)}
+    return {"id": attempt_id, "at": _now_us(), "how": status.value, "why": None if detail is None else reading.utf8(detail)}
 
 
 def _now_us() -> int:
     return time.time_ns() // 1000
 
 
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970 UTC, the ledger's form of a moment."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+class _Handles:
+    """The ledgers this process has open, by their address, each with how many use it now."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.open: dict[str, tuple[Ledger, int]] = {}
+        self.inherited: list[object] = []
+
+    def forget(self) -> None:
+        """In a forked process: what the parent opened is neither used nor let go of, which would close its connections too."""
+        self.inherited.append(self.open)
+        self.lock, self.open = threading.Lock(), {}
+
+
+_HANDLES = _Handles()
+os.register_at_fork(after_in_child=_HANDLES.forget)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Ledger]:
+    """The process's ledger at this address: one for all who use it now, closed after the last.
+
+    Whoever runs stages holds it around them, so that a run opens the ledger once.
+    """
+    with _HANDLES.lock:
+        ledger, n_users = _HANDLES.open.get(url) or (Ledger(url), 0)
+        _HANDLES.open[url] = ledger, n_users + 1
+    try:
+        yield ledger
+    finally:
+        _let_go(url)
+
+
+def _let_go(url: str) -> None:
+    with _HANDLES.lock:
+        if url not in _HANDLES.open:  # the parent's, of a process that was forked meanwhile
+            return
+        ledger, n_users = _HANDLES.open.pop(url)
+        if n_users > 1:
+            _HANDLES.open[url] = ledger, n_users - 1
+        else:
+            ledger.close()

@@ -1,12 +1,12 @@
-"""Who works alone, and whose flow still lives: a night runs once, and shards elsewhere end with their run.
+"""A mutex across machines, and heartbeats: a night runs once at a time, and shards in other processes end with their run.
 
-Whoever does says so by a row among the ledger's owners that lives as long as the process renews it. It is the same for SQLite
-and PostgreSQL and for several machines. That a night is asked before a backfill is the allowance's business (limits/).
+Both are rows among the ledger's owners that live as long as their process renews them, the same on SQLite and PostgreSQL. A
+process that is gone is noticed at once on its machine, within a minute elsewhere.
 """
 
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
@@ -23,45 +23,40 @@ TURN_POLL_S = 0.5
 
 
 @contextmanager
-def standing(ledger_url: str, names: Sequence[str]) -> Iterator[None]:
-    """Stand under these names while the block runs; it ends with the process, seen at once here, within a minute elsewhere."""
-    token = secrets.token_hex(6)
-    ids = [f"{_prefix('stands', name)}{token}" for name in names]
-    with Ledger(ledger_url) as ledger:
-        ledger.alone_now(lambda connection: _begin(connection, ids))
-        with _renewed(ledger, ids):
-            yield
+def heartbeat(ledger: Ledger, name: str) -> Iterator[None]:
+    """Say under this name, while the block runs, that the process lives."""
+    own = f"{_prefix('stands', name)}{secrets.token_hex(6)}"
+    ledger.alone_now(lambda connection: _begin(connection, own))
+    with _renewed(ledger, own):
+        yield
+
+
+def has_heartbeat(ledger: Ledger, name: str) -> bool:
+    """Whether a living process says so under this name."""
+    return ledger.read(lambda connection: _is_living(connection, _prefix("stands", name)))
 
 
 @contextmanager
-def one_at_a_time(ledger_url: str, name: str) -> Iterator[None]:
-    """One process at a time in the block of this name, on all machines that share the ledger; another one waits for its turn.
+def mutex(ledger: Ledger, name: str) -> Iterator[None]:
+    """One process at a time in the block of this name; another one waits for its turn.
 
-    A process that is gone is noticed at once here, within a minute elsewhere. Raises StoppedError where it is told to stop while
-    it waits.
+    Raises StoppedError where it is told to stop while it waits.
     """
     prefix = _prefix("alone", name)
     own = f"{prefix}{secrets.token_hex(6)}"
-    with Ledger(ledger_url) as ledger:
-        while not ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
-            STOP.wait(TURN_POLL_S)
-            check_not_stopped()
-        with _renewed(ledger, [own]):
-            yield
+    while not ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
+        STOP.wait(TURN_POLL_S)
+        check_not_stopped()
+    with _renewed(ledger, own):
+        yield
 
 
-def is_standing(ledger: Ledger, name: str) -> bool:
-    """Whether a living process stands under this name."""
-    return bool(ledger.read(lambda connection: _living(connection, _prefix("stands", name))))
-
-
-def _living(connection: Connection, prefix: str, own: str = "") -> list[Process]:
-    """The living processes that stand under this prefix, other than `own`."""
+def _is_living(connection: Connection, prefix: str, own: str = "") -> bool:
+    """Whether a living process other than `own` has a row under this prefix."""
     columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
     lives = OWNERS.c.expires_at_us >= now_us(connection)
     rows = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
-    found = [Process(host, pid, started) for host, pid, started in connection.execute(rows).all()]
-    return [process for process in found if not is_dead(process)]
+    return any(not is_dead(Process(host, pid, started)) for host, pid, started in connection.execute(rows).all())
 
 
 def _prefix(what: str, name: str) -> str:
@@ -69,28 +64,28 @@ def _prefix(what: str, name: str) -> str:
 
 
 def _take_turn(connection: Connection, prefix: str, own: str) -> bool:
-    """Stand there unless another does. On SQLite there is one writer at a time; elsewhere two might look at once."""
+    """Take the row unless another has one. On SQLite there is one writer at a time; elsewhere two might look at once."""
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(prefix.encode()).digest()[:7])
         connection.execute(select(func.pg_advisory_xact_lock(number)))
-    if _living(connection, prefix, own):
+    if _is_living(connection, prefix, own):
         return False
-    _begin(connection, [own])
+    _begin(connection, own)
     return True
 
 
-def _begin(connection: Connection, ids: Sequence[str]) -> None:
+def _begin(connection: Connection, own: str) -> None:
+    """Where it stands there already, the answer to an earlier try was lost."""
     process, expiry_us = this_process(), _expiry_us(connection)
     row = {"host": process.host, "pid": process.pid, "process_started": process.started, "expires_at_us": expiry_us}
-    if ids:  # where they stand there already, the answer to an earlier try was lost
-        connection.execute(insert_where_absent(connection.engine, OWNERS), [row | {"owner_id": one} for one in ids])
+    connection.execute(insert_where_absent(connection.engine, OWNERS), [row | {"owner_id": own}])
 
 
 @contextmanager
-def _renewed(ledger: Ledger, ids: Sequence[str]) -> Iterator[None]:
-    """Keep these rows alive while the block runs, and remove them at its end."""
+def _renewed(ledger: Ledger, own: str) -> Iterator[None]:
+    """Keep this row alive while the block runs, and remove it at its end."""
     done = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(ledger, ids, done), name="salon-precedence", daemon=True)
+    renewing = threading.Thread(target=_renew, args=(ledger, own, done), name="salon-heartbeat", daemon=True)
     renewing.start()
     try:
         yield
@@ -98,21 +93,21 @@ def _renewed(ledger: Ledger, ids: Sequence[str]) -> Iterator[None]:
         done.set()
         renewing.join()
         with suppress(StoreError):  # what stopped the block is what is to be said; the row expires by itself
-            ledger.alone_now(lambda connection: _end(connection, ids))
+            ledger.alone_now(lambda connection: _end(connection, own))
 
 
-def _renew(ledger: Ledger, ids: Sequence[str], done: threading.Event) -> None:
+def _renew(ledger: Ledger, own: str, done: threading.Event) -> None:
     while not done.wait(RENEW_EVERY_S):
         with suppress(StoreError):  # the next renewal is well before the row expires
-            ledger.alone_now(lambda connection: _extend(connection, ids))
+            ledger.alone_now(lambda connection: _extend(connection, own))
 
 
-def _extend(connection: Connection, ids: Sequence[str]) -> None:
-    connection.execute(update(OWNERS).where(OWNERS.c.owner_id.in_(ids)).values(expires_at_us=_expiry_us(connection)))
+def _extend(connection: Connection, own: str) -> None:
+    connection.execute(update(OWNERS).where(OWNERS.c.owner_id == own).values(expires_at_us=_expiry_us(connection)))
 
 
-def _end(connection: Connection, ids: Sequence[str]) -> None:
-    connection.execute(delete(OWNERS).where(OWNERS.c.owner_id.in_(ids)))
+def _end(connection: Connection, own: str) -> None:
+    connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == own))
 
 
 def _expiry_us(connection: Connection) -> int:

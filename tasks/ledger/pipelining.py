@@ -1,7 +1,7 @@
-"""What is sent to a ledger's server together and waited for once: a journey there and back is what a distant server costs.
+"""Transactions that write, and pipelining: statements are sent together and waited for once. What is sent is not said here.
 
-PostgreSQL's driver can send statements without waiting for those before (libpq's documentation, "Pipeline Mode"). SQLite is
-called, and other drivers wait for each statement. What is sent is not said here.
+A round trip is what a distant server costs. PostgreSQL's driver can send statements without waiting for those before (libpq's
+documentation, "Pipeline Mode"). SQLite is called, and other drivers wait for each statement.
 """
 
 from collections.abc import Iterator
@@ -13,17 +13,45 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.expression import Executable
 
+ONE_WRITER = 0x53616C6F6E
+"""The number of PostgreSQL's advisory lock that makes a transaction the only one of its kind in the database."""
 _IS_LATER = "is_later"
 _PIPELINE = "salon_pipeline"
 
 
 def wait_for_results(engine: Engine) -> None:
-    """Within `together` a statement is waited for as soon as it is sent, where something of its result may be needed."""
+    """Within `pipelined` a statement is waited for as soon as it is sent, where something of its result may be needed."""
     event.listen(engine, "after_cursor_execute", _wait_for_result)
 
 
+def begin(connection: Connection, *, is_alone: bool, is_lasting: bool = True) -> None:
+    """Begin a transaction that writes; with `is_alone` as the only one of its kind. SQLite has one writer at a time anyway.
+
+    What is not lasting is as visible as all else, and a crash of the server may undo it: its commit waits for no disk.
+
+    Python's SQLite driver would otherwise commit each CREATE by itself. PostgreSQL reads what is committed, statement by
+    statement: without the lock, what a function read could be untrue by the time it writes, and two functions that touch
+    rows in different orders could wait for each other for ever.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    later(connection, "BEGIN")  # the driver's own would be waited for
+    if is_alone:
+        unsynced = "" if is_lasting else ", set_config('synchronous_commit', 'off', true)"
+        later(connection, f"SELECT pg_advisory_xact_lock({ONE_WRITER}){unsynced}")
+
+
+def commit(connection: Connection) -> None:
+    """End a transaction that `begin` began; within `pipelined` it is durable when that block ends."""
+    if connection.dialect.name == "sqlite":
+        connection.commit()
+    else:
+        later(connection, "COMMIT")  # the driver's own commit would wait, and the end of the block a second time
+
+
 @contextmanager
-def together(connection: Connection) -> Iterator[None]:
+def pipelined(connection: Connection) -> Iterator[None]:
     """Statements whose results nobody needs are sent without waiting; all of them are done when the block ends.
 
     An error may so come with a later statement than its own; what was sent in between was then not done. Raises DBAPIError.
@@ -47,14 +75,14 @@ def together(connection: Connection) -> Iterator[None]:
 
 
 def later(connection: Connection, statement: str | Executable, rows: Any = None) -> None:
-    """Execute a statement whose result nobody needs: within `together` it is not waited for."""
+    """Execute a statement whose result nobody needs: within `pipelined` it is not waited for."""
     if isinstance(statement, str):
         connection.exec_driver_sql(statement, execution_options={_IS_LATER: True})
     else:
         connection.execute(statement, rows, execution_options={_IS_LATER: True})
 
 
-def catch_up(connection: Connection) -> None:
+def sync(connection: Connection) -> None:
     """Wait for what was sent so far. Raises its errors."""
     pipeline = connection.info.get(_PIPELINE)
     if pipeline is not None:
@@ -74,3 +102,8 @@ def _has_pipeline(connection: Connection) -> bool:
     """Psycopg 3 with the library of PostgreSQL 14 or a newer one."""
     pipeline = getattr(connection.dialect.loaded_dbapi, "Pipeline", None)
     return pipeline is not None and bool(pipeline.is_supported())
+
+
+def n_changes(connection: Connection) -> int:
+    """Rows this connection has ever changed, where the driver counts them: on SQLite."""
+    return int(getattr(connection.connection.dbapi_connection, "total_changes", 0))

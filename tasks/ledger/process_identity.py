@@ -1,9 +1,13 @@
 """Who holds claims: a process known by its machine, number and start, so that a dead one is seen dead at once. No SQL here."""
 
 import os
+import platform
+import uuid
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import psutil
 
 EXPIRES_AFTER_S = 60.0
 """An owner that has not said for so long that it lives counts as gone, wherever it ran."""
@@ -21,32 +25,53 @@ class Process:
 
 @cache
 def this_process() -> Process:
-    """The running process. Linux: the machine's boot and the space its process numbers are counted in name the host."""
+    """The running process."""
     pid = os.getpid()
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        host = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return Process(None, pid, "")
-    return Process(host, pid, _started(pid) or "")
+    return Process(_host(), pid, _started(pid))
 
 
 os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
 def is_dead(owner: Process) -> bool:
-    """Whether the owner ran on this machine and its process is no more; False where that cannot be told from here."""
+    """Whether the owner ran on this machine and its process is no more; False where that cannot be told from here.
+
+    A row of another machine, container or boot is believed until it expires, and so is one whose process may not be looked at.
+    """
     here = this_process()
     if here.host is None or owner.host != here.host:
         return False
-    return _started(owner.pid) != owner.started
-
-
-def _started(pid: int) -> str | None:
-    """When the process began, in clock ticks since the machine did: a number used again is another process."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return _started(owner.pid) != owner.started
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:
+        return False
+
+
+def _host() -> str | None:
+    """Where process numbers are counted. Linux: the machine's boot and the space of the numbers. macOS: the machine."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()  # from field 3 on; the name before it may hold spaces and brackets
-    return None if fields[0] in "ZX" else fields[19]  # killed and not yet waited for is dead
+        node = uuid.getnode()
+        is_drawn = bool(node >> 40 & 1)  # no network card was found: another process would draw another number
+        return f"{node:012x} {platform.node()}"[:128] if psutil.MACOS and not is_drawn else None
+
+
+def _started(pid: int) -> str:
+    """When the process began, in clock ticks since the machine did: a number used again is another process.
+
+    Elsewhere than on Linux psutil tells it by a clock that can be set, and a living process must not be taken for another: there
+    the number alone counts. Raises psutil.Error; a process that was killed and not yet waited for is none.
+    """
+    while True:
+        process, boot_s = psutil.Process(pid), psutil.boot_time()
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            raise psutil.NoSuchProcess(pid)
+        if not psutil.LINUX:
+            return ""
+        started_s = process.create_time() - boot_s
+        if psutil.boot_time() == boot_s:  # else the clock was set this moment
+            return str(round(started_s * os.sysconf("SC_CLK_TCK")))

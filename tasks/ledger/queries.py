@@ -1,23 +1,70 @@
-"""What the ledger is asked for: rows of many requests at once, read in chunks of keys. Opening and writing are elsewhere.
+"""Rows of `replies` in and out, and what the ledger is asked for: many requests at once, read in chunks of keys.
 
 A chunk's keys go as one JSON list: as a parameter each, ten thousand of them cost more to write down than to look up.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 import polars as pl
+import pyarrow as pa
 from sqlalchemy import Select, String, bindparam, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from schemas.statuses import ReplyStatus
-from schemas.tables import REPLIES as REPLIES_TABLE
-from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, raw_rows
+from schemas.fields import Field
+from schemas.records import REPLY_FIELDS, JudgeReply
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.tables import REPLIES as LAKE_REPLIES
+from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, raw_rows, stored_name
 
 KEYS_PER_QUERY = 10_000
+
+
+_LAKE_TYPES = pl.DataFrame(LAKE_REPLIES.schema().empty_table()).schema
+_STORED_TYPES: dict[str, Any] = {
+    column.name: pl.Binary if column.name in VERBATIM else pl.Int64 if column.name != of else kind
+    for column, (of, kind) in zip(REPLIES.columns, _LAKE_TYPES.items(), strict=True)
+}
+"""The columns of REPLIES as the driver gives them: bytes, and moments in microseconds."""
+
+
+def row_of(reply: JudgeReply) -> dict[str, Any]:
+    """A reply as a row of REPLIES."""
+    if reply.status not in FINAL_REPLY_STATUSES:
+        raise ValueError(f"a reply with status {reply.status} is not final and is not stored; end its attempt with fail()")
+    return stored_row({of.name: getattr(reply, attribute) for attribute, of in REPLY_FIELDS.items()})
+
+
+def stored_row(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the lake's `replies` as one of REPLIES; a column that an earlier Salon did not write is null."""
+    return {name: None if (value := values.get(of)) is None else kept(value) for of, name, kept in _KEPT}
+
+
+def utf8(text: object) -> bytes:
+    """What others wrote, as it is kept."""
+    return str(text).encode("utf-8", "replace")
+
+
+def _kept(of: Field) -> Callable[[Any], Any]:
+    if pa.types.is_timestamp(of.arrow_type):
+        return _microseconds
+    if of.arrow_type == pa.string():
+        return utf8 if of.name in VERBATIM else str
+    return lambda number: number
+
+
+def _microseconds(moment: object) -> int | None:
+    if not isinstance(moment, datetime):  # of a Parquet file of somebody else's
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+_KEPT = tuple((of.name, stored_name(of), _kept(of)) for of in LAKE_REPLIES.fields)
 
 
 class _Listed(FunctionElement[str]):
@@ -89,13 +136,9 @@ def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, i
 
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
     """The stored replies in the columns of the lake's `replies`."""
-    schema = {column.name: _POLARS_TYPES.get(column.name, pl.String) for column in REPLIES.columns}
-    frames = [_framed(raw_rows(connection, _REPLIES.params(chunk)), schema) for chunk in _chunks(keys)]
-    frame = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
-    return frame.with_columns(
-        pl.col(*VERBATIM).cast(pl.String),
-        received_at=pl.from_epoch("received_at_us", time_unit="us").dt.replace_time_zone("UTC"),
-    ).select(REPLIES_TABLE.columns)
+    frames = [_framed(raw_rows(connection, _REPLIES.params(chunk)), _STORED_TYPES) for chunk in _chunks(keys)]
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=_STORED_TYPES)
+    return frame.rename({stored_name(of): of.name for of in LAKE_REPLIES.fields}).cast(_LAKE_TYPES)
 
 
 def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
@@ -116,12 +159,6 @@ def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
         )
         .sort("request_key", "ask_index")
     )
-
-
-_POLARS_TYPES: dict[str, Any] = dict.fromkeys(VERBATIM, pl.Binary) | {
-    "ask_index": pl.Int64, "n_input_tokens": pl.Int64, "n_cached_tokens": pl.Int64, "n_output_tokens": pl.Int64,
-    "n_attempts": pl.Int64, "received_at_us": pl.Int64, "cost_usd": pl.Float64, "latency_s": pl.Float64,
-}  # fmt: skip
 
 
 def _rows(connection: Connection, statement: Select[Any], keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,6 @@
-"""Refilling a ledger that lost replies from the lake's snapshots. Replies recorded elsewhere are import_replies/importing.py."""
+"""Restoring a ledger that lost replies from the lake's snapshots. Replies recorded elsewhere are import_replies/importing.py."""
+
+from functools import partial
 
 import polars as pl
 from sqlalchemy import select
@@ -8,7 +10,8 @@ from schemas.statuses import FINAL_REPLY_STATUSES
 from schemas.tables import REPLIES
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import LEDGER_META, VERBATIM, insert_where_absent
+from tasks.ledger.queries import stored_row
+from tasks.ledger.tables import LEDGER_META, insert_where_absent
 from tasks.stopping import check_not_stopped
 
 _HELD = "held"
@@ -17,7 +20,7 @@ _KEY = ["request_key", "ask_index"]
 _ROWS_PER_COMMIT = 2_000
 
 
-def refill(lake: Lake, ledger_url: str) -> int:
+def restore(lake: Lake, ledger: Ledger) -> int:
     """Store every final reply of the lake's snapshots that the ledger lacks. Returns how many there were.
 
     A snapshot is compared once with a ledger, so that a run pays for those taken since the last one alone; a ledger that was
@@ -25,10 +28,9 @@ def refill(lake: Lake, ledger_url: str) -> int:
     CorruptLakeError.
     """
     n_stored = 0
-    with Ledger(ledger_url) as ledger:
-        for snapshot_id in sorted(lake.keys(REPLIES) - ledger.read(_compared)):
-            n_stored += _take_back(lake, snapshot_id, ledger)
-            ledger.alone_now(lambda connection, held=snapshot_id: _note(connection, held))  # type: ignore[misc]
+    for snapshot_id in sorted(lake.keys(REPLIES) - ledger.read(_compared)):
+        n_stored += _take_back(lake, snapshot_id, ledger)
+        ledger.alone_now(partial(_note, snapshot_id=snapshot_id))
     return n_stored
 
 
@@ -50,7 +52,7 @@ def _take_back(lake: Lake, snapshot_id: str, ledger: Ledger) -> int:
         mine = pl.read_parquet(path).join(lacking, on=_KEY, how="semi")
         for some in mine.iter_slices(_ROWS_PER_COMMIT):
             check_not_stopped()
-            n_stored += ledger.store_rows(ledger_rows(some))
+            n_stored += ledger.store_rows([stored_row(row) for row in some.iter_rows(named=True)])
     return n_stored
 
 
@@ -60,11 +62,3 @@ def _lacking(ledger: Ledger, final: pl.DataFrame) -> pl.DataFrame:
     reasked = final.filter(is_known, pl.col("ask_index") > 0)
     stored = ledger.replies(reasked["request_key"]).select(_KEY)
     return pl.concat([final.filter(~is_known), reasked.join(stored, on=_KEY, how="anti")])
-
-
-def ledger_rows(replies: pl.DataFrame) -> list[dict[str, object]]:
-    """Rows of the lake's `replies` as rows of the ledger's; columns an earlier Salon did not write are null."""
-    empty = pl.DataFrame(REPLIES.schema().empty_table())
-    whole = pl.concat([empty, replies], how="diagonal_relaxed").select(REPLIES.columns)
-    in_bytes = whole.with_columns(pl.col(*VERBATIM).cast(pl.Binary), received_at_us=pl.col("received_at").dt.epoch("us"))
-    return in_bytes.drop("received_at").to_dicts()

@@ -32,7 +32,7 @@ class TakenPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LastSnapshot:
     """The snapshot last taken of a plan, and the ledger's state from before it was read."""
 
     snapshot_id: str
@@ -40,7 +40,7 @@ class Taken:
     is_answered: bool  # nothing was left to ask
 
 
-def together(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:
+def grouped(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:
     """The parts in runs of some REQUESTS_AT_ONCE requests: what one task reads from the ledger or writes."""
     run: list[PlannedPart] = []
     for part in parts:
@@ -61,14 +61,12 @@ def snapshot_part(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def take_parts(
-    lake: Lake, plan_id: str, indices: Sequence[int], ledger_url: str, staging: Staging | None = None
+    lake: Lake, plan_id: str, indices: Sequence[int], ledger: Ledger, staging: Staging | None = None
 ) -> list[TakenPart]:  # fmt: skip
     """Read the replies of these parts of requests from the ledger, all at once; write each part where there is a staging."""
     requests = [lake.read_part(REQUESTS, plan_id, index, _ASKED) for index in indices]
-    together = pl.concat([frame.with_columns(part=pl.lit(n, pl.Int64)) for n, frame in enumerate(requests)])
-    with Ledger(ledger_url) as ledger:
-        replies = _replies(ledger, together)
-        due = ledger.reasks_due(together["request_key"])
+    requested = pl.concat([frame.with_columns(part=pl.lit(n, pl.Int64)) for n, frame in enumerate(requests)])
+    replies, due = _replies(ledger, requested), ledger.reasks_due(requested["request_key"])
     by_part = replies.partition_by("part", as_dict=True)
     found: list[TakenPart] = []
     for n, index in enumerate(indices):
@@ -81,17 +79,16 @@ def take_parts(
     return found
 
 
-def parts_to_ask(lake: Lake, plan_id: str, parts: Sequence[PlannedPart], ledger_url: str) -> list[PlannedPart]:
+def parts_to_ask(lake: Lake, plan_id: str, parts: Sequence[PlannedPart], ledger: Ledger) -> list[PlannedPart]:
     """Those of the parts with a request that has no final reply in the ledger, or is owed a re-ask."""
     found: list[PlannedPart] = []
-    with Ledger(ledger_url) as ledger:
-        for some in together(parts):
-            check_not_stopped()
-            keys = [lake.read_part(REQUESTS, plan_id, part.index, ["request_key"])["request_key"] for part in some]
-            every = pl.concat(keys)
-            known, due = ledger.known(every), ledger.reasks_due(every)
-            is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
-            found += [part for part, is_to_ask in zip(some, is_open, strict=True) if is_to_ask]
+    for some in grouped(parts):
+        check_not_stopped()
+        keys = [lake.read_part(REQUESTS, plan_id, part.index, ["request_key"])["request_key"] for part in some]
+        every = pl.concat(keys)
+        known, due = ledger.known(every), ledger.reasks_due(every)
+        is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
+        found += [part for part, is_to_ask in zip(some, is_open, strict=True) if is_to_ask]
     return found
 
 
@@ -107,23 +104,23 @@ def snapshot_id(digests: Iterable[str]) -> str:
     return sha256("\n".join(digests).encode()).hexdigest()
 
 
-def last_taken(lake: Lake, plan_id: str) -> Taken | None:
+def last_taken(lake: Lake, plan_id: str) -> LastSnapshot | None:
     """The snapshot last taken of this plan, where it stands in the lake. A note that cannot be read is no note."""
     try:
         said = json.loads(_note(lake, plan_id).read_bytes())
-        taken = Taken(str(said["snapshot_id"]), str(said["ledger_state"]), said["is_answered"] is True)
+        taken = LastSnapshot(str(said["snapshot_id"]), str(said["ledger_state"]), said["is_answered"] is True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return taken if lake.is_complete(REPLIES, taken.snapshot_id) else None
 
 
-def still_holds(lake: Lake, plan_id: str, ledger_state: str | None) -> Taken | None:
+def still_holds(lake: Lake, plan_id: str, ledger_state: str | None) -> LastSnapshot | None:
     """The snapshot last taken, where the ledger is in the state it was in: it would be the same again."""
     taken = last_taken(lake, plan_id)
     return taken if taken is not None and taken.ledger_state == ledger_state else None
 
 
-def note(lake: Lake, plan_id: str, taken: Taken) -> None:
+def note(lake: Lake, plan_id: str, taken: LastSnapshot) -> None:
     """Note the snapshot that was taken, once it stands in the lake; `ledger_state` is from before it was read."""
     write_bytes(json.dumps(asdict(taken)).encode(), _note(lake, plan_id), lake.root / "staging")
 

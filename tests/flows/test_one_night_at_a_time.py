@@ -5,20 +5,27 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoppedError
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.mutex import _prefix, one_at_a_time
+from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.mutex import _prefix, mutex
 from tasks.ledger.process_identity import this_process
 from tasks.ledger.tables import OWNERS, now_us
 from tasks.stopping import STOP
 from tests.support.postgres import running_postgres, why_not
 
 NIGHT = "nightly x"
+
+
+@contextmanager
+def night(url: str, name: str = NIGHT) -> Iterator[None]:
+    with opened(url) as ledger, mutex(ledger, name):
+        yield
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -56,7 +63,7 @@ def test_one_at_a_time(ledger_url: str) -> None:
 
     def work(_: int) -> None:
         nonlocal inside, most
-        with one_at_a_time(ledger_url, NIGHT):
+        with night(ledger_url):
             with lock:
                 inside += 1
                 most = max(most, inside)
@@ -70,7 +77,7 @@ def test_one_at_a_time(ledger_url: str) -> None:
 
 
 def test_another_benchmark_waits_for_nobody(ledger_url: str) -> None:
-    with one_at_a_time(ledger_url, NIGHT), one_at_a_time(ledger_url, "nightly y"):
+    with night(ledger_url), night(ledger_url, "nightly y"):
         pass
 
 
@@ -80,7 +87,7 @@ def test_another_benchmark_waits_for_nobody(ledger_url: str) -> None:
 def test_who_is_gone_is_not_waited_for(ledger_url: str, host: str, lives_s: float) -> None:
     here = this_process().host if host == "here" else host
     owner_id = _stand_in(ledger_url, host=here, pid=2**22 + 1, lives_s=lives_s)  # no process has so high a number
-    with one_at_a_time(ledger_url, NIGHT):
+    with night(ledger_url):
         pass
     _remove(ledger_url, owner_id)
 
@@ -90,7 +97,7 @@ def test_another_machine_is_waited_for(ledger_url: str) -> None:
     is_in = threading.Event()
 
     def enter() -> None:
-        with one_at_a_time(ledger_url, NIGHT):
+        with night(ledger_url):
             is_in.set()
 
     waiting = threading.Thread(target=enter)
@@ -105,7 +112,7 @@ def test_told_to_stop_while_waiting(ledger_url: str) -> None:
     owner_id = _stand_in(ledger_url, host="another machine", pid=1, lives_s=60.0)
     STOP.set()
     try:
-        with pytest.raises(StoppedError), one_at_a_time(ledger_url, NIGHT):
+        with pytest.raises(StoppedError), night(ledger_url):
             pass
     finally:
         STOP.clear()

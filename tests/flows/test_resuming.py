@@ -18,7 +18,7 @@ from demo import paint
 from demo.running import running_judge
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.restore import refill
+from tasks.ledger.restore import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.flows.night_world import N_SAMPLES, World, write_benchmark
 
@@ -175,11 +175,10 @@ def test_what_the_ledger_or_the_lake_holds_is_not_asked_again(tmp_path: Path, sa
 
 def _check_that_a_snapshot_is_compared_once(lake: Path) -> None:
     """However many nights there were, a run reads the snapshots it has not seen, and writes nothing where it has seen all."""
-    ledger_url = f"sqlite:///{lake / 'ledger.db'}"
-    with Ledger(ledger_url) as ledger:
-        refill(Lake(lake), ledger_url)
+    with Ledger(f"sqlite:///{lake / 'ledger.db'}") as ledger:
+        restore(Lake(lake), ledger)
         state = ledger.state()
-        assert refill(Lake(lake), ledger_url) == 0
+        assert restore(Lake(lake), ledger) == 0
         assert ledger.state() == state
 
 

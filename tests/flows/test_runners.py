@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ from tasks.context import StageContext
 from tasks.ingest.samples import SampleList
 from tasks.judge.shard import AskShard
 from tasks.lake.reading import Lake
+from tasks.ledger import ledger as ledgers
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.mutex import is_standing, standing
+from tasks.ledger.mutex import has_heartbeat, heartbeat
 from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
@@ -123,8 +125,8 @@ def test_a_shard_stops_with_its_flow(tmp_path: Path) -> None:
     shard = AtWorker(__name__, "is_stopping", (), line)
     with pytest.raises(StoppedError, match="stopped or is gone"):
         shard()  # the flow is gone before the shard begins
-    flow = standing(line.ledger_url, [line.run_id])
-    flow.__enter__()
+    flow = ExitStack()
+    flow.enter_context(heartbeat(flow.enter_context(ledgers.opened(line.ledger_url)), line.run_id))
     told = AtWorker(__name__, "end_and_wait", (), line)
     _ended.append(flow)
     with pytest.raises(StoppedError):
@@ -138,7 +140,7 @@ _seen: list[bool] = []
 
 
 def end_and_wait() -> None:
-    _ended.pop().__exit__(None, None, None)
+    _ended.pop().close()
     _seen.append(STOP.wait(10))
 
 
@@ -191,7 +193,7 @@ class Doubled:
     @staticmethod
     def _spend(line: Line, future: Future[Any]) -> None:
         with Ledger(line.ledger_url) as ledger:
-            while is_standing(ledger, line.run_id):
+            while has_heartbeat(ledger, line.run_id):
                 time.sleep(0.05)
         future.set_result("stored")
 

@@ -9,10 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from pathlib import Path
 
-import pytest
-
 from schemas.errors import StoreError
-from tasks.judge.runtime import SharedLedgers, SharedLoop
+from tasks.judge.runtime import SharedLoop
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -87,19 +85,3 @@ def test_an_interrupt_cancels_the_work_and_waits_for_its_end() -> None:
     command = [sys.executable, "-c", INTERRUPTED]
     run = subprocess.run(command, cwd=root, env=env, check=False, capture_output=True, timeout=25, text=True)
     assert run.stdout.split() == ["stored", "interrupted"], run.stderr
-
-
-def test_a_ledger_is_open_while_somebody_uses_it(tmp_path: Path) -> None:
-    shared, url = SharedLedgers(), f"sqlite:///{tmp_path}/ledger.db"
-    with shared.opened(url) as first:
-        with shared.opened(url) as second:
-            assert second is first
-            assert first.known([]) == set()
-        assert first.alone_now(lambda _: "still open") == "still open"
-        writer = first._writer
-    assert first._writer is None
-    assert writer is not None
-    with pytest.raises(StoreError, match="closed"):
-        writer.commit_now()
-    with shared.opened(url) as third:
-        assert third is not first

@@ -265,22 +265,9 @@ def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make
 def test_a_lost_ledger_is_refilled_from_the_lake(recorded: Import, tmp_path: Path) -> None:
     key = recorded.judgements["request_key"][0]
     asked = JudgeReply(
-        key,
-        0,
-        ReplyStatus.ANSWERED,
-        "scripted",
-        ReplyOrigin.ASKED,
-        "words \x00",
-        "stop",
-        None,
-        None,
-        "scripted-1",
-        9,
-        3,
-        0.5,
-        1.5,
-        2,
-    )
+        key, 0, ReplyStatus.ANSWERED, "scripted", ReplyOrigin.ASKED, text="words \x00", finish_reason="stop",
+        answered_model="scripted-1", n_input_tokens=9, n_output_tokens=3, cost_usd=0.5, latency_s=1.5, n_attempts=2,
+    )  # fmt: skip
     recorded.ledger.store([asked, replace(asked, ask_index=1, text="again")])
     before = snapshot_part(recorded.ledger, recorded.requests)
     staging = stage(recorded.lake, REPLIES)

@@ -25,7 +25,7 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, conform
 from tasks.judge.rate_limit.limiter import POLL_S, Allowance
 from tasks.ledger import queries
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.tables import CLAIMS, insert_where_absent
 
 KEY = "a" * 64
@@ -350,3 +350,19 @@ def test_what_a_function_wrote_before_it_failed_is_undone(ledger: Ledger) -> Non
     with pytest.raises(LookupError):
         ledger.alone_now(fail)
     assert ledger.alone_now(_count) == 0
+
+
+def test_a_ledger_is_open_while_somebody_uses_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with opened(url) as first:
+        with opened(url) as second:
+            assert second is first
+            assert first.known([]) == set()
+        assert first.alone_now(lambda _: "still open") == "still open"
+        writer = first._writer
+    assert first._writer is None
+    assert writer is not None
+    with pytest.raises(StoreError, match="closed"):
+        writer.commit_now()
+    with opened(url) as third:
+        assert third is not first

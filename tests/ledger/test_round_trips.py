@@ -13,7 +13,7 @@ from tasks.judge.budget.observed_usage import Observed, store_observed
 from tasks.judge.rate_limit.limiter import Allowance
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.shared_counter import Purse
+from tasks.ledger.shared_counter import SharedCounter
 from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tests.support.network_delay import Distance, distant
 
@@ -50,7 +50,7 @@ async def _lease(ledger: Ledger) -> None:
 
 
 async def _lease_money(ledger: Ledger) -> None:
-    assert await Purse(ledger, "p", 1_000).take(5)
+    assert await SharedCounter(ledger, "p", 1_000).take(5)
 
 
 async def _known(ledger: Ledger) -> None:

@@ -35,9 +35,10 @@ from tasks.lake.reading import Lake
 from tasks.ledger.claims import Claims
 from tasks.ledger.group_commit import Transactions
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.pipelining import ONE_WRITER
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
-from tasks.ledger.shared_counter import Pool
-from tasks.ledger.tables import CLAIMS, LEDGER_META, ONE_WRITER, OWNERS, insert_where_absent
+from tasks.ledger.shared_counter import ProcessShare
+from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS, insert_where_absent
 from tasks.plan.rows import plan_part
 from tests.support.asking import ask_shard
 from tests.support.postgres import PostgresServer, at_once
@@ -161,7 +162,7 @@ def test_claims_of_many_overlapping_blocks_have_one_owner_each(address: str) -> 
 def test_eight_threads_over_two_ledgers_never_overspend(address: str) -> None:
     charged: list[float] = []
 
-    async def spend(ledger: Ledger, pool: Pool) -> None:
+    async def spend(ledger: Ledger, pool: ProcessShare) -> None:
         budget = Budget(ledger, "run", 1.0, pool)
         while await budget.reserve(0.02):
             await asyncio.sleep(0)
@@ -170,7 +171,7 @@ def test_eight_threads_over_two_ledgers_never_overspend(address: str) -> None:
         await budget.close()
 
     with Ledger(address) as one, Ledger(address) as other:
-        pools = {one: Pool(), other: Pool()}
+        pools = {one: ProcessShare(), other: ProcessShare()}
         at_once(*(lambda ledger=ledger: asyncio.run(spend(ledger, pools[ledger])) for ledger in [one, other] * 4))
         assert 0.9 <= sum(charged) <= 1.0
         assert leased_usd(one, "run") == pytest.approx(sum(charged))
@@ -498,7 +499,7 @@ def test_a_server_that_stays_away_is_an_error_that_resumes(address: str, postgre
     elsewhere = create_engine(postgres.new_database(), isolation_level="AUTOCOMMIT")
     name = address.rpartition("/")[2]
     reply = JudgeReply(KEYS[0], 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1")
-    with Ledger(address, patience_s=0.5) as ledger, elsewhere.connect() as server:
+    with Ledger(address, max_away_s=0.5) as ledger, elsewhere.connect() as server:
         attempt_id = asyncio.run(ledger.begin(KEYS[0], 0, "judge"))
         server.execute(text(f"alter database {name} allow_connections false"))
         server.execute(text(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"))

@@ -17,11 +17,12 @@ from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
 from tasks.lake.reading import Lake
-from tasks.lake.writing import stage
+from tasks.lake.writing import Staging, stage
 from tasks.ledger import queries, snapshot
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import (
-    Taken,
+    LastSnapshot,
+    TakenPart,
     last_taken,
     note,
     part_digest,
@@ -55,7 +56,7 @@ def url(tmp_path: Path) -> str:
 
 
 def reply(key: str, text: str = '{"score": 3}', ask_index: int = 0) -> JudgeReply:
-    return JudgeReply(key, ask_index, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text)
+    return JudgeReply(key, ask_index, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text=text)
 
 
 def store(url: str, *replies: JudgeReply) -> None:
@@ -63,7 +64,17 @@ def store(url: str, *replies: JudgeReply) -> None:
         ledger.store(replies)
 
 
-def holds(lake: Lake, url: str, plan_id: str = PLAN) -> Taken | None:
+def take(lake: Lake, url: str, staging: Staging | None = None) -> list[TakenPart]:
+    with Ledger(url) as ledger:
+        return take_parts(lake, PLAN, [0, 1, 2], ledger, staging)
+
+
+def to_ask(lake: Lake, url: str, parts: list[PlannedPart]) -> list[PlannedPart]:
+    with Ledger(url) as ledger:
+        return parts_to_ask(lake, PLAN, parts, ledger)
+
+
+def holds(lake: Lake, url: str, plan_id: str = PLAN) -> LastSnapshot | None:
     with Ledger(url) as ledger:
         return still_holds(lake, plan_id, ledger.state())
 
@@ -76,7 +87,7 @@ def test_parts_taken_together_are_the_parts_taken_alone(planned: tuple[Lake, lis
     lake, parts = planned
     store(url, *(reply(key, str(n)) for n, key in enumerate(parts[2]["request_key"])), reply(parts[0]["request_key"][0]))
     staging = stage(lake, REPLIES)
-    taken = take_parts(lake, PLAN, [0, 1, 2], url, staging)
+    taken = take(lake, url, staging)
     key = staging.commit(snapshot_id(part.digest for part in taken))
     with Ledger(url) as ledger:
         for index, part in enumerate(parts):
@@ -90,20 +101,20 @@ def test_parts_taken_together_are_the_parts_taken_alone(planned: tuple[Lake, lis
 def test_parts_to_ask_are_those_with_a_gap_or_an_owed_re_ask(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> None:
     lake, parts = planned
     every = parts_of(parts)
-    assert parts_to_ask(lake, PLAN, every, url) == [every[0], every[2]]
+    assert to_ask(lake, url, every) == [every[0], every[2]]
     store(url, *(reply(key) for part in parts for key in part["request_key"]))
-    assert parts_to_ask(lake, PLAN, every, url) == []
+    assert to_ask(lake, url, every) == []
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:  # what a run leaves that was killed before a re-ask
         connection.execute(
             "INSERT INTO attempts (attempt_id, request_key, ask_index, judge_model, started_at_us) VALUES ('a', ?, 1, 'm', 1)",
             (parts[2]["request_key"][3],),
         )
-    assert parts_to_ask(lake, PLAN, every, url) == [every[2]]
-    assert [part.is_answered for part in take_parts(lake, PLAN, [0, 1, 2], url)] == [True, True, False]
+    assert to_ask(lake, url, every) == [every[2]]
+    assert [part.is_answered for part in take(lake, url)] == [True, True, False]
 
 
 @pytest.fixture
-def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, Taken]:
+def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, LastSnapshot]:
     """A snapshot that was taken, stored and noted."""
     lake, parts = planned
     store(url, *(reply(key) for key in parts[0]["request_key"]))
@@ -111,13 +122,13 @@ def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, Tak
         state = ledger.state()
     assert state is not None
     staging = stage(lake, REPLIES)
-    taken = take_parts(lake, PLAN, [0, 1, 2], url, staging)
-    found = Taken(staging.commit(snapshot_id(part.digest for part in taken)), state, is_answered=False)
+    taken = take(lake, url, staging)
+    found = LastSnapshot(staging.commit(snapshot_id(part.digest for part in taken)), state, is_answered=False)
     note(lake, PLAN, found)
     return lake, found
 
 
-def test_it_holds_while_nothing_is_written(noted: tuple[Lake, Taken], url: str) -> None:
+def test_it_holds_while_nothing_is_written(noted: tuple[Lake, LastSnapshot], url: str) -> None:
     lake, taken = noted
     assert holds(lake, url) == taken
     with Ledger(url) as ledger:
@@ -150,12 +161,12 @@ WRITES: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_any_write_ends_it(noted: tuple[Lake, Taken], url: str, write: Callable[[str], object]) -> None:
+def test_any_write_ends_it(noted: tuple[Lake, LastSnapshot], url: str, write: Callable[[str], object]) -> None:
     write(url)
     assert holds(noted[0], url) is None
 
 
-def test_another_ledger_is_not_taken_for_it(noted: tuple[Lake, Taken], planned: Any, url: str, tmp_path: Path) -> None:
+def test_another_ledger_is_not_taken_for_it(noted: tuple[Lake, LastSnapshot], planned: Any, url: str, tmp_path: Path) -> None:
     """A ledger that was restored from a copy and went another way holds as many rows under the same keys."""
     path = Path(url.removeprefix("sqlite:///"))
     lake, parts = planned
@@ -171,7 +182,7 @@ def test_another_ledger_is_not_taken_for_it(noted: tuple[Lake, Taken], planned: 
     assert holds(lake, f"sqlite:///{tmp_path}/new.db") is None
 
 
-def test_a_note_that_is_not_whole_or_whose_snapshot_is_gone_is_no_note(noted: tuple[Lake, Taken], url: str) -> None:
+def test_a_note_that_is_not_whole_or_whose_snapshot_is_gone_is_no_note(noted: tuple[Lake, LastSnapshot], url: str) -> None:
     lake, taken = noted
     path = lake.root / "taken" / f"{PLAN}.json"
     whole = path.read_text()
@@ -196,4 +207,4 @@ def test_keys_are_looked_up_whatever_their_number(url: str, monkeypatch: pytest.
 def test_parts_go_together_up_to_a_number_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "REQUESTS_AT_ONCE", 10)
     parts = [PlannedPart(index, index, "r", "m", n) for index, n in enumerate([4, 4, 4, 0, 30, 1])]
-    assert [[part.index for part in run] for run in snapshot.together(parts)] == [[0, 1, 2], [3, 4], [5]]
+    assert [[part.index for part in run] for run in snapshot.grouped(parts)] == [[0, 1, 2], [3, 4], [5]]

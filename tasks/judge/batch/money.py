@@ -8,7 +8,7 @@ from tasks.judge.budget.budget import reserve_for_good
 from tasks.judge.budget.cost import Costs
 from tasks.judge.provider.responses import Answer
 from tasks.judge.work_queue import Ask
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import opened
 
 
 class BatchMoney:
@@ -28,5 +28,5 @@ class BatchMoney:
         if self._max_usd is None:
             return len(asks)
         worst = [self._costs.estimate(ask.messages_json, ask.image_sha256).worst_usd or 0.0 for ask in asks]
-        with Ledger(self._ledger_url) as ledger:
+        with opened(self._ledger_url) as ledger:
             return reserve_for_good(ledger, self._run_id, self._max_usd, worst)

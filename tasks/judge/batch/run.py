@@ -28,7 +28,7 @@ from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.payload import check_parameters
 from tasks.judge.retries import ENDPOINT_FAILURES
 from tasks.ledger.claims import Claims
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, opened
 
 OnProgress = Callable[[str], None]
 _SLOWER = 1.5
@@ -190,7 +190,7 @@ def is_by_batch(judge: Judge, n_to_ask: int, *, at_least: int = AUTO_AT_LEAST) -
 
 def is_under_way(judge_model: str, ledger_url: str) -> bool:
     """Whether requests to this judge are with a Batch API, whoever handed them over."""
-    with Ledger(ledger_url) as ledger:
+    with opened(ledger_url) as ledger:
         return bool(ledger.read(partial(open_batches, judge_model=judge_model)))
 
 
@@ -223,7 +223,7 @@ def judge_by_batch(
     """
     judge, ids, limits = context.judge(asked.judge_model), context.ids, asked.limits
     check_parameters(judge.parameters)
-    with Ledger(context.ledger_url) as ledger:
+    with opened(context.ledger_url) as ledger:
         asks = PlannedAsks(context.lake, ids.dataset_id, ids.plan_id, asked.parts, context.rubrics)
         n_in_flight, n_done = _n_in_flight(ledger, asks, judge.model), len(_done(ledger, asks))
         if not n_in_flight and not (asked.is_asking and n_done < len(asks.part_of)):

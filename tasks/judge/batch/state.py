@@ -10,14 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Table,
     bindparam,
     delete,
     func,
@@ -29,7 +22,7 @@ from sqlalchemy.engine import Connection
 
 from schemas.statuses import ReplyStatus
 from tasks.ledger.process_identity import Process, is_dead
-from tasks.ledger.tables import ATTEMPTS, CLAIMS, METADATA, OWNERS, REPLIES, now_us
+from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES, now_us
 
 
 class BatchState(StrEnum):
@@ -40,37 +33,6 @@ class BatchState(StrEnum):
     CREATING = "creating"  # the provider may have the batch
     LIVE = "live"  # the provider has the batch
     ENDED = "ended"  # every line is settled
-
-
-BATCHES = Table(
-    "batches",
-    METADATA,
-    Column("token", String(32), primary_key=True),  # names the file and the batch at the provider
-    Column("endpoint", String, nullable=False),
-    Column("api_key_env", String, nullable=False),
-    Column("judge_model", String, nullable=False),
-    Column("state", String(16), nullable=False, index=True),
-    Column("n_lines", Integer, nullable=False),
-    Column("n_bytes", BigInteger, nullable=False),
-    Column("file_id", String),
-    Column("provider_id", String),
-    Column("holder_id", String(32)),  # of OWNERS: the process that does the next step
-    Column("intended_at_us", BigInteger, nullable=False),
-    Column("create_sent_at_us", BigInteger),
-    Column("ended_at_us", BigInteger),
-    Column("detail", LargeBinary),  # what the provider said last of the batch as a whole
-)
-
-BATCH_LINES = Table(
-    "batch_lines",
-    METADATA,
-    Column("token", String(32), primary_key=True),
-    Column("request_key", String(64), primary_key=True),
-    Column("ask_index", Integer, nullable=False),
-    Column("attempt_id", String(32), nullable=False),
-    Index("batch_lines_by_request", "request_key"),
-    sqlite_with_rowid=False,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from schemas.errors import ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.responses import Answer
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.shared_counter import Pool, Purse
+from tasks.ledger.shared_counter import ProcessShare, SharedCounter
 
 PER_REQUEST = 2
 BESIDE = 100
@@ -40,24 +40,24 @@ class Failures:
 class Attempts:
     """The attempts of one run, shared by its shards and processes through the ledger; those of a killed worker count as made."""
 
-    def __init__(self, ledger: Ledger, run_id: str, most: int, pool: Pool | None = None) -> None:
-        self._purse = Purse(
-            ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, pool, max(BLOCKS, most // ATTEMPTS_PER_BLOCK)
+    def __init__(self, ledger: Ledger, run_id: str, most: int, share: ProcessShare | None = None) -> None:
+        self._counter = SharedCounter(
+            ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, share, max(BLOCKS, most // ATTEMPTS_PER_BLOCK)
         )
         self.most = most
         self.is_used_up = False
 
     async def take(self) -> bool:
         """Count an attempt that is about to be made. False where there is none left. Raises StoreError."""
-        if not await self._purse.take(1):
+        if not await self._counter.take(1):
             self.is_used_up = True
             return False
-        self._purse.put_back(1, 1)
+        self._counter.put_back(1, 1)
         return True
 
     async def close(self) -> None:
         """Give back what this process leased and did not use."""
-        await self._purse.close()
+        await self._counter.close()
 
 
 def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> ProviderError:

@@ -15,7 +15,7 @@ from schemas.errors import InputError
 from tasks.judge.budget.cost import output_bound
 from tasks.judge.budget.prices import price_of, why_no_price
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.shared_counter import Pool, Purse, lease, leased
+from tasks.ledger.shared_counter import ProcessShare, SharedCounter, lease, leased
 
 _NUSD = 1_000_000_000
 
@@ -23,8 +23,8 @@ _NUSD = 1_000_000_000
 class Budget:
     """One run's budget, as one worker uses it. `pool`: what it shares; default: with all of this process and `budget_id`."""
 
-    def __init__(self, ledger: Ledger, budget_id: str, max_usd: float, pool: Pool | None = None) -> None:
-        self._purse = Purse(ledger, budget_id, floor(max_usd * _NUSD), pool)
+    def __init__(self, ledger: Ledger, budget_id: str, max_usd: float, share: ProcessShare | None = None) -> None:
+        self._counter = SharedCounter(ledger, budget_id, floor(max_usd * _NUSD), share)
         self.spent_usd = 0.0
 
     async def reserve(self, usd: float, stopping: asyncio.Event | None = None) -> bool:
@@ -32,16 +32,16 @@ class Budget:
 
         Where attempts under way still hold money, waits for what they give back. Raises StoreError.
         """
-        return await self._purse.take(ceil(usd * _NUSD), stopping)
+        return await self._counter.take(ceil(usd * _NUSD), stopping)
 
     def settle(self, reserved_usd: float, actual_usd: float) -> None:
         """Give back what was reserved for an attempt, less what it cost. Call it once for each reservation, whatever happened."""
         self.spent_usd += actual_usd
-        self._purse.put_back(ceil(reserved_usd * _NUSD), ceil(actual_usd * _NUSD))
+        self._counter.put_back(ceil(reserved_usd * _NUSD), ceil(actual_usd * _NUSD))
 
     async def close(self) -> None:
         """Give back what this process still holds, once nobody else of it uses the budget. What was never settled is spent."""
-        await self._purse.close()
+        await self._counter.close()
 
 
 def reserve_for_good(ledger: Ledger, budget_id: str, max_usd: float, prices_usd: Sequence[float]) -> int:
@@ -52,7 +52,7 @@ def reserve_for_good(ledger: Ledger, budget_id: str, max_usd: float, prices_usd:
     needs = list(accumulate(ceil(usd * _NUSD) for usd in prices_usd))
     most = floor(max_usd * _NUSD)
     for n in range(bisect_right(needs, most - _leased_nusd(ledger, budget_id)), 0, -1):
-        ask = partial(lease, purse_id=budget_id, most=most, least=needs[n - 1], block=needs[n - 1])
+        ask = partial(lease, counter_id=budget_id, most=most, least=needs[n - 1], block=needs[n - 1])
         if ledger.alone_now(ask):
             return n
     return 0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlalchemy import BigInteger, Column, String, Table, select, update
+from sqlalchemy import select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from tasks.judge.rate_limit.gcra import (
@@ -19,26 +19,11 @@ from tasks.judge.rate_limit.gcra import (
 )
 from tasks.judge.rate_limit.headers import Heard
 from tasks.ledger.pipelining import later
-from tasks.ledger.tables import METADATA, insert_where_absent, now_us
+from tasks.ledger.tables import ALLOWANCES, insert_where_absent, now_us
 
 Clock: TypeAlias = Callable[[Connection], int]
 LONGEST_PAUSE_US = 300 * 1_000_000
 """No pause is kept longer, whatever a provider asks for or a clock that was set back makes of it."""
-
-ALLOWANCES = Table(
-    "allowances",
-    METADATA,
-    Column("allowance_id", String(64), primary_key=True),
-    Column("paused_until_us", BigInteger, nullable=False),
-    Column("requests_per_minute", BigInteger),
-    Column("requests_burst", BigInteger),
-    Column("requests_heard_us", BigInteger),
-    Column("requests_used_until_us", BigInteger, nullable=False),
-    Column("tokens_per_minute", BigInteger),
-    Column("tokens_burst", BigInteger),
-    Column("tokens_heard_us", BigInteger),
-    Column("tokens_used_until_us", BigInteger, nullable=False),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ from schemas.fields import DIGEST_LENGTH
 from schemas.pointers import MISSING, look_up
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from schemas.tables import REPLIES
 from tasks.lake.reading import Lake
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, parquet_columns, read_rows, rebuild
 from tasks.ledger.import_replies.matching import NoMatchError, PlannedRequests, planned_requests
-from tasks.ledger.ledger import Ledger, microseconds, row_of
-from tasks.ledger.tables import VERBATIM
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.queries import row_of, stored_row
 
 NAMES = (
     "request_key", "sample_id", "item_id", "image", "model", "checkpoint", "seed", "prompt", "rubric", "judge_model", "reply",
@@ -122,8 +120,7 @@ def _recorded(
         except (NoMatchError, CannotRebuildError) as error:
             result.leave_out(place, error)
         else:
-            # when a recorded reply was received nobody said; null keeps the snapshot the same on every machine
-            yield row_of(reply) | {"received_at_us": None}
+            yield row_of(reply)  # nobody said when it was received; null keeps the snapshot the same on every machine
 
 
 def _value(raw: Mapping[str, Any], recorded: Recorded, name: str) -> Any:
@@ -175,12 +172,7 @@ def _taken_over(path: Path, result: ImportResult) -> Iterator[dict[str, Any]]:
         if len(str(raw["request_key"])) != DIGEST_LENGTH:
             result.leave_out(place, "request_key is not a sha256")
             continue
-        row = {name: raw.get(name) for name in REPLIES.columns if name != "received_at"}
-        for name in VERBATIM:
-            row[name] = None if row[name] is None else str(row[name]).encode()
-        moment = raw.get("received_at")
-        row["received_at_us"] = microseconds(moment) if isinstance(moment, datetime) else None
-        yield row
+        yield stored_row(raw)
 
 
 def _word(value: object) -> str | None:

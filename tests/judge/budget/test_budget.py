@@ -13,7 +13,7 @@ from schemas.benchmark import Judge, Price
 from schemas.errors import InputError
 from tasks.judge.budget.budget import Budget, check_max_usd, leased_usd
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.shared_counter import BLOCKS, Pool
+from tasks.ledger.shared_counter import BLOCKS, ProcessShare
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def test_what_is_charged_never_passes_the_budget(
 @pytest.mark.parametrize("is_one_process", [True, False], ids=["threads of one process", "as two processes"])
 def test_two_ledgers_on_one_file_share_a_budget(tmp_path: Path, is_one_process: bool, run_id: str) -> None:
     results: list[tuple[float, int]] = []
-    pool = Pool()
+    pool = ProcessShare()
 
     def run() -> None:
         with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-            budget = Budget(ledger, run_id, 1.0, pool if is_one_process else Pool())
+            budget = Budget(ledger, run_id, 1.0, pool if is_one_process else ProcessShare())
             results.append(asyncio.run(_work(budget, [(0.004, 0.7)] * 600, 20)))
 
     threads = [threading.Thread(target=run) for _ in range(2)]
@@ -105,11 +105,11 @@ def test_the_last_money_is_waited_for_while_attempts_under_way_may_give_some_bac
 
 def test_what_a_killed_worker_held_counts_as_spent_and_no_more_than_a_block(ledger: Ledger, run_id: str) -> None:
     async def run() -> None:
-        killed = Budget(ledger, run_id, 1.0, Pool())
+        killed = Budget(ledger, run_id, 1.0, ProcessShare())
         assert await killed.reserve(0.001)
         held = leased_usd(ledger, run_id)
         assert held == pytest.approx(1 / BLOCKS)
-        charged, _ = await _work(Budget(ledger, run_id, 1.0, Pool()), [(0.01, 1.0)] * 200)
+        charged, _ = await _work(Budget(ledger, run_id, 1.0, ProcessShare()), [(0.01, 1.0)] * 200)
         assert charged == pytest.approx(1.0 - held)
 
     asyncio.run(run())
