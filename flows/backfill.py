@@ -167,7 +167,7 @@ def ask_checkpoint(run: StageContext, planned: PlannedCheckpoint, run_id: str) -
         write_partitions(run, _now(run, planned), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
         raise
     except SalonError as error:
-        failure, may_pass = str(error), getattr(error, "may_pass", True)
+        failure, may_pass = str(error), not isinstance(error, ProviderError) or error.may_pass
     left = _now(run, planned)
     if failure is None and outcome.is_spent:
         write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")

@@ -5,6 +5,7 @@ class SalonError(Exception):
     """Anything Salon stops for; its text says what, which value, what is allowed and what to do next."""
 
     exit_code = 3
+    may_pass = False  # whether the same work may succeed a little later
 
 
 class InputError(SalonError):
@@ -60,9 +61,13 @@ class JudgeChangedError(ProviderError):
 class StoreError(SalonError):
     """The lake or the ledger cannot be read or written; what was stored is kept and the run can be resumed."""
 
+    may_pass = True
+
 
 class CorruptLakeError(StoreError):
-    """A stored file is not what its completion marker says it is."""
+    """A stored file is not what its completion marker says it is: it stays so until somebody mends it."""
+
+    may_pass = False
 
 
 class StoppedError(SalonError):

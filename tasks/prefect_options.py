@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from prefect.cache_policies import NO_CACHE
 
-from schemas.errors import ProviderError, StoreError
+from schemas.errors import SalonError
 
 
 def is_passing(_task: Any, _run: Any, state: Any) -> bool:
-    """Whether the shard failed of something that may pass: a store or a provider that was away. Never the user's input."""
+    """Whether the shard failed of something that may pass: a store or a provider that was away, as the error's type says."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, StoreError) or (isinstance(error, ProviderError) and error.may_pass)
+    return isinstance(error, SalonError) and error.may_pass
 
 
 # Replies live in the ledger and tables in the lake: Prefect's own cache would keep a third copy, written in place and unsynced.

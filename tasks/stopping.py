@@ -4,15 +4,16 @@ What is under way with a judge is waited for and stored (tasks/judge/shard.py); 
 """
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
+from importlib import import_module
 
 from schemas.errors import StoppedError
 
 STOP = threading.Event()
+HEED_EVERY_S = 0.1
 
 
 def check_not_stopped() -> None:
@@ -38,22 +39,24 @@ def heeding_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _Heeding(MetaPathFinder):
-    """Asked first for every module that is imported; it finds none."""
+def import_heeding(name: str) -> None:
+    """Import a heavy library in a thread of its own, and heed STOP meanwhile. Raises StoppedError, and what the import raises.
 
-    def find_spec(self, *_: object) -> None:
-        check_not_stopped()
-
-
-@contextmanager
-def heeding_in_imports() -> Iterator[None]:
-    """Heed STOP between the thousand modules of a heavy library. What is half imported then is of no use: the run ends.
-
-    Raises StoppedError.
+    An import cannot be left in the middle: the thread goes on, dies with the process, and who imports the library later waits
+    for it.
     """
-    heeding = _Heeding()
-    sys.meta_path.insert(0, heeding)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(heeding)
+    loaded: Future[None] = Future()
+
+    def load() -> None:
+        try:
+            import_module(name)
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            loaded.set_exception(error)
+        else:
+            loaded.set_result(None)
+
+    threading.Thread(target=load, name=f"import {name}", daemon=True).start()
+    while not loaded.done():
+        check_not_stopped()
+        wait([loaded], HEED_EVERY_S)
+    loaded.result()

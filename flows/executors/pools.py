@@ -22,6 +22,8 @@ class WorkerLostError(Exception):
 class GivenUpError(StoreError):
     """Trying a shard again at once helps nothing: it lost too many workers, or nobody is left who hands it to one."""
 
+    may_pass = False
+
 
 class Submitted(Protocol):
     """What stands for a shard that was handed to a pool."""

@@ -24,7 +24,6 @@ from tasks.ingest.samples import OpenShard
 from tasks.judge.shard import AskShard
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import heartbeat
-from tasks.prefect_options import is_passing
 from tasks.publish.code_version import code_version
 from tasks.stopping import check_not_stopped
 
@@ -97,7 +96,6 @@ class _Errands:
         """The task with the same name and parameters, whose work is done in a worker."""
         sent: Any = copy(task)
         sent.fn = wraps(task.fn)(lambda **call: self._run(call))
-        sent.retry_condition_fn = lambda *run: is_passing(*run) and not _is_given_up(*run)
         return sent  # type: ignore[no-any-return]
 
     def take_back(self) -> None:
@@ -154,10 +152,6 @@ def _spending_run(call: Mapping[str, Any]) -> str | None:
     """The run whose money a call spends; None where it asks no judge."""
     run_id: str = call["context"].ids.run_id if isinstance(call.get("shard"), AskShard) else ""
     return run_id or None
-
-
-def _is_given_up(_task: Any, _run: Any, state: Any) -> bool:
-    return isinstance(state.result(raise_on_failure=False), GivenUpError)
 
 
 def _has_pictures(call: Mapping[str, Any]) -> bool:

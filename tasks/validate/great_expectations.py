@@ -17,7 +17,7 @@ import polars as pl
 
 from schemas.statuses import CheckSeverity
 from tasks.lake.atomic_files import locked, place_folder, store_error
-from tasks.stopping import check_not_stopped, heeding_in_imports
+from tasks.stopping import check_not_stopped, import_heeding
 from tasks.validate.buckets import ROW
 from tasks.validate.declared import Check
 from tasks.validate.frames import Batch
@@ -70,9 +70,9 @@ def evaluate(batches: Iterable[Batch], checks: Sequence[Check], docs_folder: Pat
 def _context(docs_folder: Path | None) -> Any:
     """An ephemeral context: nothing on disk, no telemetry, no progress bars. Great Expectations is imported here."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    with heeding_in_imports():
-        import great_expectations as gx
-        from great_expectations.data_context.types.base import ProgressBarsConfig
+    import_heeding("great_expectations")
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(mode="ephemeral")
