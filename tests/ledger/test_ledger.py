@@ -2,31 +2,37 @@
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 from uuid import uuid4
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 from sqlalchemy.engine import Connection
 
 from schemas.errors import InputError, StoreError
-from schemas.records import JudgeReply
+from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import REPLIES, conform
+from schemas.tables import REPLIES as LAKE_REPLIES
+from schemas.tables import conform
 from tasks.judge.rate_limit.limiter import POLL_S, Allowance
 from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger, opened
-from tasks.ledger.tables import CLAIMS, insert_where_absent
+from tasks.ledger.queries import stored_row
+from tasks.ledger.tables import CLAIMS, REPLIES, insert_where_absent
 
 KEY = "a" * 64
 
@@ -117,7 +123,7 @@ def test_a_reply_is_kept_verbatim_and_fits_the_lake(ledger: Ledger, text: str | 
     key = uuid4().hex * 2
     ledger.store([reply(key, text=text, n_input_tokens=3, cost_usd=0.5)])
     found = ledger.replies([key])
-    conform(found, REPLIES)
+    conform(found, LAKE_REPLIES)
     assert found["reply_text"].to_list() == [text]
     assert found.select("n_input_tokens", "cost_usd", "origin").rows() == [(3, 0.5, "asked")]
 
@@ -366,3 +372,40 @@ def test_a_ledger_is_open_while_somebody_uses_it(tmp_path: Path) -> None:
         writer.commit_now()
     with opened(url) as third:
         assert third is not first
+
+
+def test_every_column_of_a_reply_is_written_and_read_back(ledger: Ledger) -> None:
+    """Whatever columns JudgeReply declares: a new one is written and read without another line."""
+    made: dict[str, Any] = {"request_key": KEY, "status": ReplyStatus.ANSWERED, "origin": ReplyOrigin.BATCH}
+    of_type = {pa.string(): str, pa.int64(): len, pa.float64(): lambda name: len(name) / 4}
+    for attribute, of in REPLY_FIELDS.items():
+        if attribute not in made and attribute != "received_at":
+            made[attribute] = of_type[of.arrow_type](of.name)
+    ledger.store([JudgeReply(**made)])
+    (found,) = ledger.replies([KEY]).to_dicts()
+    assert abs(found.pop("received_at") - datetime.now(UTC)) < timedelta(minutes=10)
+    assert found == {REPLY_FIELDS[attribute].name: value for attribute, value in made.items()}
+    (row,) = ledger.read(lambda connection: connection.execute(select(REPLIES)).mappings().all())
+    assert [*row] == [*REPLIES.columns.keys()]
+    assert row == stored_row(ledger.replies([KEY]).row(0, named=True))
+
+
+def test_a_replys_types_are_those_of_its_columns() -> None:
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), datetime: pa.timestamp("us", tz="UTC")}
+    for attribute, hint in get_type_hints(JudgeReply).items():
+        of, said = REPLY_FIELDS[attribute], get_args(hint) or (hint,)
+        assert of.is_nullable == (NoneType in said), attribute
+        assert kinds.get(said[0], pa.string()) == of.arrow_type, attribute
+        assert of.values in (None, said[0]), attribute
+
+
+def test_a_forked_process_opens_a_ledger_of_its_own(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with opened(url) as ledger:
+        ledger.store([reply()])
+        child = os.fork()
+        if child == 0:
+            with opened(url) as own:
+                os._exit(0 if own is not ledger and own.store([reply("b" * 64)]) == 1 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert ledger.known([KEY, "b" * 64]) == {KEY, "b" * 64}
