@@ -7,8 +7,7 @@ import typer
 
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace, PublicationId
 from schemas.errors import InputError
-from tasks.lake.object_store.address import working_root
-from tasks.lake.object_store.cache_folder import bring, fresh
+from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.reading import chosen

@@ -15,7 +15,7 @@ from rich.text import Text
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
 from flows.observability.progress import attach
 from flows.observability.terminal import Console
-from tasks.lake.object_store.address import url_of
+from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables import Table, conform
 from tasks.lake.atomic_files import locked, store_error, write_bytes, write_parquet
-from tasks.lake.object_store.address import is_url, url_of, working_folder
-from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
+from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, push, url_of, working_folder
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import (
     bring_parts,

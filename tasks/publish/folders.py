@@ -10,8 +10,7 @@ from pathlib import Path
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import SCHEMA_VERSION
 from tasks.lake.atomic_files import fsync_folder, sha256_of_file
-from tasks.lake.object_store.address import working_root
-from tasks.lake.object_store.cache_folder import fresh, seal
+from tasks.lake.object_store.cache_folder import fresh, seal, working_root
 
 LAYOUT = "v1"
 MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"

@@ -1,4 +1,4 @@
-"""A server a network away: a relay on loopback that hands on what it is sent after a while, and counts the journeys. No tests."""
+"""A server a network away: a relay on loopback that hands on what it is sent later, and counts the round trips. No tests."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.engine import make_url
 
@@ -19,8 +19,11 @@ class Distance:
 
     delay_s: float
     port: int = 0
-    n_journeys: int = 0
-    """How often a client spoke after its server had: what it sent in one go, and waited for, counts once."""
+    n_round_trips: list[int] = field(default_factory=list)
+    """By connection, in the order they were made: how often the client spoke after it had been answered.
+
+    What it sent in one go, and waited for, counts once.
+    """
 
 
 @contextmanager
@@ -63,7 +66,8 @@ async def _carry(
     to_server: asyncio.StreamWriter,
     distance: Distance,
 ) -> None:
-    has_answered = True
+    has_answered, mine = True, len(distance.n_round_trips)
+    distance.n_round_trips.append(0)
 
     async def one_way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_there: bool) -> None:
         nonlocal has_answered
@@ -72,7 +76,7 @@ async def _carry(
         content = b"begin"
         while content:
             content = await _read(reader)
-            distance.n_journeys += is_there and has_answered and bool(content)
+            distance.n_round_trips[mine] += is_there and has_answered and bool(content)
             has_answered = not is_there
             under_way.put_nowait((time.monotonic() + distance.delay_s / 2, content))
         await arriving

@@ -1,7 +1,8 @@
 """The working folder before a bucket: small files brought up to date, missing ones fetched, own ones sent. Tables: reading.py.
 
 A file that never changes (a part, a marker, a published file) is fetched once. One that may change is never believed: it is
-compared with the store's listing first. The folder may be deleted at any time.
+compared with the store's listing first. The folder may be deleted at any time. Its last name is the bucket's whole address
+(`s3%3A%2F%2Fbucket%2Fprefix`): whatever holds the lake's path knows the bucket behind it, and none can take the one for a lake.
 """
 
 import hashlib
@@ -9,11 +10,45 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from tasks.lake.atomic_files import sha256_of_file, write_bytes
-from tasks.lake.object_store.address import url_of, working_root
-from tasks.lake.object_store.client import Bucket, Stored, each
+from tasks.lake.object_store.client import Bucket, Stored, each, endpoint, split_url
+
+_NAME = "s3%3A%2F%2F"
+_LONGEST_NAME = 255  # bytes, on every file system there is
+
+
+def is_url(place: str) -> bool:
+    """Whether a lake's place is an address, not a folder."""
+    return "://" in place
+
+
+def working_folder(url: str) -> Path:
+    """The folder a bucket's lake is worked in, below $SALON_CACHE or the user's cache folder. Raises InputError."""
+    bucket, prefix = split_url(url)
+    name = quote(f"s3://{bucket}/{prefix}".rstrip("/"), safe="")
+    if len(name) > _LONGEST_NAME:
+        raise InputError(f"lake: {url} is too long by {len(name) - _LONGEST_NAME} characters; use a shorter prefix")
+    address = endpoint()
+    store = quote(urlsplit(address).netloc.rpartition("@")[2], safe="") if address else "aws"
+    return _cache_folder() / store / name
+
+
+def url_of(root: Path) -> str | None:
+    """The address of the bucket behind a working folder; None for a folder that is a lake itself."""
+    return unquote(root.name) if root.name.startswith(_NAME) else None
+
+
+def working_root(path: Path) -> Path | None:
+    """The working folder a path lies in, None where it lies in none."""
+    return next((parent for parent in (path, *path.parents) if parent.name.startswith(_NAME)), None)
+
+
+def _cache_folder() -> Path:
+    said = os.environ.get("SALON_CACHE")
+    return Path(said).resolve() if said else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "salon"
 
 
 def bucket_behind(root: Path) -> Bucket | None:

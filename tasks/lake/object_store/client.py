@@ -18,9 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from tasks.lake.atomic_files import place, store_error
-from tasks.lake.object_store.address import endpoint, split_url
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -29,6 +28,8 @@ N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
 DEFAULT_WAIT_S = 30.0
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_URL = re.compile(rf"s3://({_BUCKET})((?:/[A-Za-z0-9_=+@,.-]+)*)/?")
 _log = logging.getLogger("salon.bucket")
 
 T = TypeVar("T")
@@ -166,6 +167,22 @@ class Bucket:
             raise StoreError(
                 f"{verb} {self.url}/{path} failed: {_said(error)}; mend it, then run the same command again"
             ) from None
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """(bucket, prefix) of an address. Raises InputError; what is wrong with it is not repeated: it may hold a secret."""
+    found = _URL.fullmatch(url)
+    if found is None or {".", ".."}.intersection(found[2].split("/")):
+        raise InputError(
+            "lake: an address of a lake is s3://bucket/prefix, with letters, digits and _ = + @ , . - in the prefix. Keys and "
+            "other settings come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)"
+        )
+    return found[1], found[2].strip("/")
+
+
+def endpoint() -> str | None:
+    """The address of the S3-compatible store, where it is not AWS itself."""
+    return os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or None
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
