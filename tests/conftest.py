@@ -53,5 +53,5 @@ def prefect_api() -> Iterator[str]:
 
     import flows  # noqa: F401 - its settings come before Prefect's
 
-    with prefect_test_harness(server_startup_timeout=120):
+    with prefect_test_harness(server_startup_timeout=600):
         yield str(PREFECT_API_URL.value())

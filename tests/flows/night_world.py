@@ -6,7 +6,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from demo import paint
+from tests.support.painting import paint
 
 MODEL = "demo-painter"
 N_PROMPTS, N_IMAGES = 12, 2

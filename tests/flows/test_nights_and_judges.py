@@ -8,12 +8,12 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from demo import paint
 from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, NIGHTS
 from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "nights"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from demo import paint
 from demo.running import running_judge
 from flows.observability.progress import Reporter
 from flows.run.preview import preview
 from tests.flows.flow_support import Said
+from tests.support.painting import paint
 
 MODEL = "gpt-4.1-2025-04-14"
 BENCHMARK = """\

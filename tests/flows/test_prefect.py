@@ -19,8 +19,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterStartTime, LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
 
-from demo import paint
 from tests.flows.flow_support import Said
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "seen"

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from demo import paint
 from demo.running import running_judge
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.restore import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.flows.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "killed"
@@ -79,9 +79,8 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(
         code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 250, signal.SIGTERM)
         assert code == 143, said
         n_at_stop = _n_billed(url)
-        again = _start(tmp_path, "stopped", prefect_api)
-        said, _ = again.communicate(timeout=120)
-        assert again.returncode == 0, said.decode()
+        again = salon("run", "stopped.toml", "--run-date", "2026-03-04")
+        assert again.code == 0, again.err
         n_last = _n_billed(url) - n_at_stop
     last = runs_of(tmp_path / "stopped").row(-1, named=True)
     assert n_last == n_whole - last["n_cached"]  # nothing the ledger held was asked again

@@ -20,7 +20,6 @@ from prefect import flow, task
 from prefect.blocks.system import Secret
 
 from benchmarks import runners
-from demo import paint
 from flows.executors import keys
 from flows.executors.choose import check_runner
 from flows.executors.pools import LOST_MOST, WorkerLostError
@@ -44,6 +43,7 @@ from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.support.asking import context_of
+from tests.support.painting import paint
 from tests.support.postgres import running_postgres, why_not
 
 BENCHMARK = """\
@@ -272,7 +272,7 @@ def test_processes_give_the_same_table_and_the_same_publication(
 
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
-def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str) -> None:
+def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str, salon: Callable[..., Said]) -> None:
     """A worker is killed -9, later the flow gets SIGTERM; where shards run next makes no difference. One limit, PostgreSQL."""
     n, per_minute = 200, 2400
     with running_postgres() as postgres, runners.provider(tmp_path, burst=30, per_minute=per_minute) as url:
@@ -290,7 +290,8 @@ def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: s
         n_cut_off = runners.attempts_cut_off(ledger)
         assert 0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 32
         (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
-        assert runners.start(tmp_path, prefect_api).wait(LIMIT_S) == 0, said.read_text()
+        again = salon("run", "b.toml")
+        assert again.code == 0, again.err
         stats = runners.said_by(url, "/stats")
         assert runners.count(ledger, "replies") == stats["n_items"] == n
     assert stats["n_answers_billed"] - n <= n_cut_off

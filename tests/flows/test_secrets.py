@@ -405,7 +405,7 @@ def test_an_uncaught_error_is_printed_without_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import os, threading\n"
-        "from flows.telling import redaction\n"
+        "from flows.observability import redaction\n"
         "redaction.install()\n"
         "def fail(): raise ValueError('held ' + os.environ['SOME_TOKEN'])\n"
         "other = threading.Thread(target=fail, name='other'); other.start(); other.join()\n"

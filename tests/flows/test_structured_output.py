@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 import pytest
 
-from demo import paint
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.structured import response_format
 from schemas.tables import REQUESTS
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, runs_of
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "shaped"

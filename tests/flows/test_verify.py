@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from demo import paint
 from flows.cli import run
 from flows.commands.verifying import verify as command
 from flows.observability.progress import Reporter
@@ -27,6 +26,7 @@ from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
 from tasks.verify.publication import check_manifest, check_pointer, find_folder
 from tasks.verify.rows import Difference
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "audited"

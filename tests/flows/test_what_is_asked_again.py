@@ -2,17 +2,16 @@
 
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from demo import paint
+from flows.cli import run
 from flows.observability.progress import Reporter
 from flows.run.preview import preview
 from rubrics.loading import SHIPPED, load_rubric
-from tests.flows.flow_support import Said
+from tests.support.painting import paint
 
 BENCHMARK = """\
 name = "changes"
@@ -30,16 +29,24 @@ base_url = "{url}"
 """
 
 
-@pytest.fixture
-def judged(tmp_path: Path, judge_url: str, salon: Callable[..., Said]) -> Path:
-    """One checkpoint's pictures, judged under a shipped rubric and under a copy of composition; the folder of its prompts."""
-    paint(tmp_path)
-    mine = tmp_path / "mine" / "composed"
+@pytest.fixture(scope="module")
+def once_judged(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> Path:
+    """One checkpoint's pictures, judged under a shipped rubric and under a copy of composition."""
+    home = tmp_path_factory.mktemp("judged")
+    paint(home)
+    mine = home / "mine" / "composed"
     shutil.copytree(SHIPPED / "composition", mine, ignore=shutil.ignore_patterns("golden"))
     toml = mine / "rubric.toml"
     toml.write_text(toml.read_text().replace('id = "composition"', 'id = "composed"'))
-    (tmp_path / "b.toml").write_text(BENCHMARK.format(url=judge_url))
-    assert salon("run", "b.toml", "--run-date", "2026-01-02", "--checkpoints", "step-1000").code in (0, 1)
+    (home / "b.toml").write_text(BENCHMARK.format(url=judge_url))
+    assert run(["run", str(home / "b.toml"), "--run-date", "2026-01-02", "--checkpoints", "step-1000"]) in (0, 1)
+    return home
+
+
+@pytest.fixture
+def judged(once_judged: Path, tmp_path: Path) -> Path:
+    """A copy of it to change; the folder of its pictures, in folders of their prompts."""
+    shutil.copytree(once_judged, tmp_path, dirs_exist_ok=True)
     assert _asked_again(tmp_path) == {"alignment": 0, "composed": 0}
     return tmp_path / "scenes" / "demo-painter" / "step-1000"
 

@@ -81,7 +81,7 @@ def test_the_same_request_twice_is_asked_once(provider: Any, requests: pl.DataFr
 def test_never_more_in_flight_than_allowed(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
     provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.03)
     run(requests, limits=Limits(concurrency=5, deadline_s=2))
-    assert provider.peak == 5
+    assert 1 < provider.peak <= 5
 
 
 @pytest.mark.parametrize(
