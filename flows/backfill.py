@@ -180,7 +180,7 @@ def ask_checkpoint(run: StageContext, planned: PlannedCheckpoint, run_id: str) -
 
 
 def _with_attempts_for_all(run: StageContext, n_to_ask: int) -> StageContext:
-    """The run with the attempts that the requests of all its checkpoints may take together: they share one purse."""
+    """The run with the attempts that the requests of all its checkpoints may take together: they share one counter."""
     limits = run.benchmark.limits
     most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
     return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))

@@ -118,7 +118,7 @@ async def open_gates(ledger: Ledger, client: JudgeClient, rubric: Rubric, limits
     try:
         yield gates
     finally:
-        for purse in (budget, attempts):
-            if purse is not None:
-                await purse.close()
+        for counter in (budget, attempts):
+            if counter is not None:
+                await counter.close()
         await store_observed(ledger, about, costs.seen)

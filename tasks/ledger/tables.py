@@ -146,7 +146,7 @@ BUDGETS = Table(
     Column("most", BigInteger, nullable=False),
     Column("leased", BigInteger, nullable=False),
 )
-"""One row a purse of a run: billionths of a dollar, or attempts. `leased` is what workers hold or have used, at most `most`."""
+"""One row a shared counter: billionths of a dollar, or attempts. `leased` is what workers hold or have used, at most `most`."""
 
 OBSERVED = Table(
     "observed_tokens",

@@ -182,8 +182,11 @@ def test_the_running_process_is_alive_and_a_past_one_is_not() -> None:
     started = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
     assert not is_dead(Process(here.host, child.pid, started))
     child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert is_dead(Process(here.host, child.pid, started)), "killed and not yet waited for"
     child.wait()
     assert is_dead(Process(here.host, child.pid, started))
+    assert is_dead(Process(here.host, here.pid, "1")), "its number belongs to another process by now"
     assert not is_dead(Process("another machine", child.pid, started))
     assert here.pid == os.getpid()
 
