@@ -60,36 +60,33 @@ def measure(arguments: argparse.Namespace) -> int:
     from prefect import flow
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.executors.base import as_prefect_tasks
-    from flows.observability.progress import Reporter
+    from flows.executors.base import PrefectExecutor
     from flows.run import finishing, judging, stages
-    from schemas.identities import RunIds
-    from tasks.publish.code_version import code_version
+    from flows.run.context import RunContext
 
-    clock, run, reporter = Clock(), opened(arguments), Reporter()
+    clock, run = Clock(), RunContext.of(opened(arguments), PrefectExecutor(4)).having(dataset_id=DATASET, run_id="cached")
     clock.say("start up")
 
-    def stage_by_stage() -> Any:
-        fan_out = as_prefect_tasks(4)
+    def stage_by_stage(run: RunContext = run) -> Any:
         clock.say("prefect")
-        planned = stages.plan(run, DATASET, fan_out, reporter)
+        planned = stages.plan(run)
+        run = run.having(plan_id=planned.plan_id)
         clock.say("plan")
         if arguments.run == "fill":
             fill_ledger(run, planned.plan_id, arguments.rubric)
             clock.say("(fill the ledger)")
-        asked = judging.judge(run, DATASET, planned.plan_id, planned.parts, "cached", fan_out, reporter)
+        asked = judging.judge(run, planned.parts)
         clock.say("judge")
         assert (asked.n_asked, asked.n_cached) == (0, arguments.judgements), asked
-        snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
+        run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         clock.say("snapshot")
-        reading = stages.read(run, planned, snapshot, code_version(), fan_out, reporter)
+        run = run.having(reading_id=stages.read(run, planned))
         clock.say("read")
-        made = RunIds(DATASET, planned.plan_id, snapshot, reading, code_version())
-        found = finishing.finish(run, made, fan_out, reporter)
+        found = finishing.finish(run)
         clock.say("finish")
         return found
 
-    runner: Any = ThreadPoolTaskRunner(max_workers=judging.SHARDS_AT_ONCE)
+    runner: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
     published, cells = flow(name="cached re-run", task_runner=runner)(stage_by_stage)()
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

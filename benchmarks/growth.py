@@ -58,23 +58,20 @@ def _in_its_own_process(lake: Path, n_judgements: int, name: str, arguments: arg
 def measure(arguments: argparse.Namespace) -> int:
     """Parse to publication under one date; CPU seconds and peak memory after each stage."""
     usage = Usage()
-    from flows.executors.base import in_this_process
-    from flows.observability.progress import Reporter
     from flows.run import finishing, stages
-    from schemas.identities import RunIds
-    from tasks.publish.code_version import code_version
+    from flows.run.context import RunContext
+    from schemas.records import Plan
 
     (n_judgements,) = arguments.judgements
-    run, reporter = opened(arguments.folder, arguments.rubric, arguments.shard_size, DATES[arguments.run]), Reporter()
-    planned = stages.Plan(IDS["plan_id"], planned_parts(n_judgements, arguments.rubric, arguments.shard_size))
+    run = RunContext.of(opened(arguments.folder, arguments.rubric, arguments.shard_size, DATES[arguments.run])).having(**IDS)
+    planned = Plan(IDS["plan_id"], planned_parts(n_judgements, arguments.rubric, arguments.shard_size))
     usage.say("start")
     began = time.monotonic()
-    reading = stages.read(run, planned, IDS["snapshot_id"], code_version(), in_this_process, reporter)
+    run = run.having(reading_id=stages.read(run, planned))
     usage.say("parse")
-    made = RunIds(reading_id=reading, code_version=code_version(), **IDS)
-    stage_names = {"_check": "check", "tables_of": "aggregate", "publish": "publish"}
+    stage_names = {"_check": "check", "tables_of": "aggregate"}  # what is left is publishing
     with usage.of(finishing, stage_names):
-        published, cells = finishing.finish(run, made, in_this_process, reporter)
+        published, cells = finishing.finish(run)
     said: dict[str, Any] = {
         "judgements": n_judgements, "run": arguments.run, "wall_s": round(time.monotonic() - began, 1), "means": cells.height,
         "publication": published.publication_id[:12], **usage.told(n_judgements),

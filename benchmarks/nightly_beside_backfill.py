@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -22,17 +22,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from prefect import Task
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import AT_ONCE, check_failures, run_backfill
-from flows.executors.base import in_this_process
+from flows.executors.base import Executor, ShardCall
 from flows.nightly import open_night, run_night
 from flows.observability.progress import Reporter
 from flows.partitions.plan import open_backfill, plan_backfill
+from flows.run.context import RunContext
 from schemas.tables import JUDGEMENTS
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS
@@ -110,14 +110,15 @@ def write_benchmark(folder: Path, name: str, url: str, ledger: str) -> Path:
     return folder / name / "b.toml"
 
 
-def threads(n_at_once: int) -> Callable[[Task[..., Any], Iterable[Mapping[str, Any]]], Iterator[Any]]:
-    """What flows.executors.base.as_prefect_tasks does, without a Prefect server to share the processors with."""
+class Threads(Executor):
+    """What flows.executors.base.PrefectExecutor does, without a Prefect server to share the processors with."""
 
-    def run(task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-        with ThreadPoolExecutor(n_at_once) as pool:
-            yield from pool.map(lambda call: task.fn(**call), calls)
+    def __init__(self, n_at_once: int) -> None:
+        self.n_at_once = n_at_once
 
-    return run
+    def run(self, calls: Iterable[ShardCall[Any, Any]]) -> Iterator[Any]:
+        with ThreadPoolExecutor(self.n_at_once) as pool:
+            yield from pool.map(lambda call: call.task.fn(call.context, call.shard), calls)
 
 
 def ask_night(file: Path, start: Any, results: Any) -> None:
@@ -125,7 +126,7 @@ def ask_night(file: Path, start: Any, results: Any) -> None:
     run = open_night(file, NIGHT)
     start.wait()
     began_s = time.monotonic()
-    summary = run_night(run, in_this_process, Reporter())
+    summary = run_night(RunContext.of(run))
     wall_s = time.monotonic() - began_s
     plan_id = find_publication(run.lake.root, summary.publication_id).provenance()["identities"]["plan_id"]
     keys = set(run.lake.scan(JUDGEMENTS, plan_id).collect()["request_key"])
@@ -139,7 +140,7 @@ def ask_backfill(file: Path, start: Any, results: Any) -> None:
     results.put(("planned", len(planned.open)))
     start.wait()
     began_s = time.monotonic()
-    check_failures(run_backfill(run, planned, threads(AT_ONCE), Reporter()))
+    check_failures(run_backfill(RunContext.of(run, Threads(AT_ONCE)), planned))
     wall_s = time.monotonic() - began_s
     ids = [one.plan.plan_id for one in planned.open]
     keys = {key for plan_id in ids for key in run.lake.scan(JUDGEMENTS, plan_id).collect()["request_key"]}

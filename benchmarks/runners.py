@@ -182,25 +182,29 @@ def be_idle(runner: str, n: int) -> None:
     from prefect import flow, task
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.executors.choose import opened_fan_out
+    from flows.executors.base import ShardCall
+    from flows.executors.choose import opened_executor
     from rubrics.loading import SHIPPED, load_rubric
-    from schemas.benchmark import Benchmark, Judge, Limits
+    from schemas.benchmark import Benchmark, Limits
     from schemas.records import PlannedPart
     from tasks.context import StageContext
+    from tasks.judge.shard import AskShard
     from tasks.lake.reading import Lake
     from tasks.prefect_options import OPTIONS
 
-    idle = task(name="idle", task_run_name="ask {judge.model}, {rubric.id}, shard {part.index}", **OPTIONS)(do_nothing)
-    rubric, judge, lake = load_rubric(SHIPPED / "alignment"), Judge(model=JUDGE), Lake(Path("lake"))
+    idle = task(
+        name="idle", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS
+    )(do_nothing)
+    rubric = load_rubric(SHIPPED / "alignment")
     settings = {"name": "idle", "sources": [{"reader": "manifest", "path": "m"}], "rubrics": [{"id": "alignment"}]}
     file = Benchmark.model_validate(settings | {"judges": [{"model": JUDGE}], "runner": runner, "workers": {"n": 2}})
-    run = StageContext(file, {rubric.id: rubric}, lake, "sqlite:///unused.db", date(2026, 1, 1))
-    same = {"lake": lake, "dataset_id": "d" * 64, "plan_id": "e" * 64, "rubric": rubric, "judge": judge, "limits": Limits()}
+    run = StageContext(file, {rubric.id: rubric}, Lake(Path("lake")), "sqlite:///unused.db", date(2026, 1, 1))
+    run = run.having(dataset_id="d" * 64, plan_id="e" * 64)
 
     def idle_flow() -> int:
-        with opened_fan_out(run) as fan_out:
-            calls = (same | {"part": PlannedPart(index, index, rubric.id, JUDGE, 500)} for index in range(n))
-            return sum(fan_out(idle, calls))
+        with opened_executor(run) as executor:
+            shards = (AskShard(PlannedPart(index, index, rubric.id, JUDGE, 500), Limits()) for index in range(n))
+            return sum(executor.run(ShardCall(idle, run, shard) for shard in shards))
 
     flow_runner: Any = ThreadPoolTaskRunner(max_workers=2)
     assert flow(name="idle", task_runner=flow_runner)(idle_flow)() == n
@@ -208,7 +212,7 @@ def be_idle(runner: str, n: int) -> None:
     print(json.dumps([own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime]))
 
 
-def do_nothing(lake: Any, dataset_id: str, plan_id: str, rubric: Any, judge: Any, limits: Any, part: Any) -> int:  # noqa: ARG001
+def do_nothing(context: Any, shard: Any) -> int:  # noqa: ARG001
     """What a shard does here."""
     return 1
 

@@ -3,7 +3,7 @@
 # The scores are those the ledger has (after `salon run`), or come in as recorded replies on the way.
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -11,13 +11,12 @@ import polars as pl
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.executors.base import as_prefect_tasks
+from flows.executors.base import PrefectExecutor
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.run import stages
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from schemas.benchmark import Ratings
-from schemas.identities import RunIds
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, Table
 from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
@@ -26,7 +25,6 @@ from tasks.ingest.ratings import read_ratings
 from tasks.lake.reading import Lake
 from tasks.ledger.import_replies.importing import ImportResult
 from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
-from tasks.publish.code_version import code_version
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
 
@@ -58,18 +56,17 @@ def hold_against_people(
 
 
 def _run(file: Path, ratings: Sequence[Path], run_date: date | None, replies: Path | None) -> AgreementSummary:
-    run = open_run(file, run_date)
-    reporter, fan_out = current(), as_prefect_tasks(N_WAITING)
-    dataset = stages.ingest(run, fan_out, reporter)
+    run = RunContext.of(open_run(file, run_date), PrefectExecutor(N_WAITING), current())
+    dataset = stages.ingest(run)
+    run = run.having(dataset_id=dataset.dataset_id)
     rated = take_ratings(run.lake, dataset.dataset_id, list(ratings), run.benchmark.ratings)
-    planned = stages.plan(run, dataset.dataset_id, fan_out, reporter)
-    imported = stages.import_recorded(run, dataset.dataset_id, planned, replies) if replies else None
-    code = code_version()
-    snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
-    reading = stages.read(run, planned, snapshot, code, fan_out, reporter)
-    ids = RunIds(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
-    key = agreement_id(rated, ids, run.run_date)
-    context = replace(run, ids=replace(ids, publication_id=key))
+    planned = stages.plan(run)
+    run = run.having(plan_id=planned.plan_id)
+    imported = stages.import_recorded(run, replies) if replies else None
+    run = run.having(snapshot_id=stages.take_snapshot(run, planned))
+    run = run.having(reading_id=stages.read(run, planned))
+    key = agreement_id(rated, run.ids, run.run_date)
+    context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:
         tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in (AGREEMENT, CORRECTED)}

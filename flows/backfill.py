@@ -14,17 +14,17 @@ from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
-from flows.executors.base import FanOut, in_this_process
-from flows.executors.choose import opened_fan_out
+from flows.executors.base import InProcessExecutor, PrefectExecutor, ShardCall
+from flows.executors.choose import opened_executor
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_budget_reached
-from flows.observability.progress import Reporter, current
+from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.summary import RunSummary
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
 from flows.partitions.preview import print_preview
 from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
-from flows.run.context import check_keys
+from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner
@@ -43,7 +43,7 @@ AT_ONCE = 4
 MOST_AT_ONCE = 64
 BACKFILL = "backfill"
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=MOST_AT_ONCE)  # how many it is given at a time is the fan-out's business
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=MOST_AT_ONCE)  # how many it is given at a time is the executor's business
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ def backfill(
         planned = plan_backfill(run, checkpoints, since, reporter)
         if reporter.console is not None:
             print_preview(reporter.console, run.benchmark.name, planned)
-        with opened_fan_out(run, runner, at_once) as fan_out:
-            summary = run_backfill(run, planned, fan_out, reporter)
+        with opened_executor(run, runner, at_once) as executor:
+            summary = run_backfill(RunContext.of(run, executor, reporter), planned)
         if summary.run is not None:
             show_in_prefect(run, summary.run, summary.run.cells, is_backfill=True)
         _tell_of_money(run, summary)
@@ -113,27 +113,27 @@ def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
         emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=n_not_asked)
 
 
-def run_backfill(run: StageContext, planned: BackfillPlan, fan_out: FanOut, reporter: Reporter) -> BackfillSummary:
-    """Ask what is open, one call of the fan-out a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
+def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
+    """Ask what is open, one call of the executor a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
 
     A checkpoint that fails does not stop the others, unless money or the account is what ended it. Raises StoppedError; what
     failed is in the summary.
     """
-    run_id, found = secrets.token_hex(16), list[Backfilled]()
-    asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open))
+    found = list[Backfilled]()
+    asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
 
-    def calls() -> Iterator[dict[str, Any]]:
+    def calls() -> Iterator[ShardCall[PlannedCheckpoint, Backfilled]]:
         for one in planned.open:
             if not any(done.outcome.is_spent or not done.may_pass for done in found):
-                yield {"run": asking, "planned": one, "run_id": run_id}
+                yield ShardCall(ask_checkpoint, asking.stage, one, spends_money=True)
 
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
-    reporter.start("backfill", len(planned.open))
-    for done in fan_out(ask_checkpoint, calls()):
+    run.reporter.start("backfill", len(planned.open))
+    for done in run.executor.run(calls()):
         found.append(done)
-        reporter.advance("backfill")
-        reporter.tell("backfill")
-    reporter.finish("backfill")
+        run.reporter.advance("backfill")
+        run.reporter.tell("backfill")
+    run.reporter.finish("backfill")
     total = sum((done.outcome for done in found), Outcome())
     names = [f"{model}/{checkpoint}" for model, checkpoint in whole_checkpoints(run)]
     is_new = any(done.name in names for done in found)
@@ -141,7 +141,7 @@ def run_backfill(run: StageContext, planned: BackfillPlan, fan_out: FanOut, repo
         return BackfillSummary(tuple(found), None)
     known = Outcome(n_requests=planned.n_requests, n_cached=planned.n_requests - sum(one.n_to_ask for one in planned.open))
     total.n_requests = total.n_cached = 0
-    return BackfillSummary(tuple(found), run_pipeline(run, fan_out, reporter, names, asked_before=known + total))
+    return BackfillSummary(tuple(found), run_pipeline(run, names, asked_before=known + total))
 
 
 def check_failures(summary: BackfillSummary) -> None:
@@ -154,40 +154,38 @@ def check_failures(summary: BackfillSummary) -> None:
         )
 
 
-@task(name="backfill checkpoint", task_run_name="backfill {planned.name}", **(OPTIONS | {"retries": 0}))
-def ask_checkpoint(run: StageContext, planned: PlannedCheckpoint, run_id: str) -> Backfilled:
+@task(name="backfill checkpoint", task_run_name="backfill {shard.name}", **(OPTIONS | {"retries": 0}))
+def ask_checkpoint(context: StageContext, shard: PlannedCheckpoint) -> Backfilled:
     """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
-    write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.RUNNING)
-    plan, outcome, failure, may_pass = planned.plan, Outcome(), None, True
+    run = RunContext.of(context, InProcessExecutor(PrefectExecutor.n_at_once))
+    run = run.having(dataset_id=shard.dataset.dataset_id, plan_id=shard.plan.plan_id)
+    write_partitions(run, shard.partitions, BACKFILL, state=PartitionState.RUNNING)
+    outcome, failure, may_pass = Outcome(), None, True
     try:
         with giving_way():
-            outcome = judge(run, planned.dataset.dataset_id, plan.plan_id, plan.parts, run_id, in_this_process, Reporter())
+            outcome = judge(run, shard.plan.parts)
         check_not_stopped()
     except StoppedError:
-        write_partitions(run, _now(run, planned), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
+        write_partitions(run, find_partitions(run), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
         raise
     except SalonError as error:
         failure, may_pass = str(error), not isinstance(error, ProviderError) or error.may_pass
-    left = _now(run, planned)
+    left = find_partitions(run)
     if failure is None and outcome.is_spent:
         write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")
-        return Backfilled(planned.name, outcome)
+        return Backfilled(shard.name, outcome)
     n_left = int(left["n_left"].sum())
     if failure is None and n_left:
-        failure = f"{n_left:,} of {planned.n_requests:,} requests have no final reply"
+        failure = f"{n_left:,} of {shard.n_requests:,} requests have no final reply"
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
-    return Backfilled(planned.name, outcome, failure, may_pass)
+    return Backfilled(shard.name, outcome, failure, may_pass)
 
 
-def _with_attempts_for_all(run: StageContext, n_to_ask: int) -> StageContext:
+def _with_attempts_for_all(run: RunContext, n_to_ask: int) -> RunContext:
     """The run with the attempts that the requests of all its checkpoints may take together: they share one counter."""
     limits = run.benchmark.limits
     most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
     return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))
-
-
-def _now(run: StageContext, planned: PlannedCheckpoint) -> Any:
-    return find_partitions(run, planned.dataset.dataset_id, planned.plan.plan_id)
 
 
 def _is_published(run: StageContext, names: Sequence[str]) -> bool:

@@ -8,20 +8,20 @@ from typing import Any
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.executors.choose import opened_fan_out
+from flows.executors.base import PrefectExecutor
+from flows.executors.choose import opened_executor
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.summary import RunSummary
-from flows.run.context import check_keys, open_run
-from flows.run.judging import SHARDS_AT_ONCE
+from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=SHARDS_AT_ONCE)
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
 
 
 @flow(name="benchmark", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
@@ -47,8 +47,8 @@ def benchmark(
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)
         try:
-            with opened_fan_out(run, runner) as fan_out:
-                summary = run_pipeline(run, fan_out, reporter, checkpoints, replies)
+            with opened_executor(run, runner) as executor:
+                summary = run_pipeline(RunContext.of(run, executor, reporter), checkpoints, replies)
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise

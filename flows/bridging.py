@@ -1,34 +1,33 @@
 """A judge and its successor asked about the same anchors, and the bridge fitted. Kept bridges: flows/nights/bridges.py."""
 
+import secrets
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from flows.executors.base import FanOut, in_this_process
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.bridges import keep_bridge
-from flows.observability.progress import Reporter
 from flows.run import stages
+from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.errors import InputError, ProviderError
+from schemas.records import Plan
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.scores import scored
-from tasks.context import StageContext
 from tasks.ledger.ledger import opened
-from tasks.publish.code_version import code_version
 
 
 @dataclass(frozen=True, slots=True)
 class BridgePlan:
     """What a bridge takes: the anchors of a date asked of both judges. `rubrics`: a forecast for each rubric and judge."""
 
-    run: StageContext
+    run: RunContext
     judge_old: str
     judge_new: str
     anchor_set: str
-    plan: stages.Plan
+    plan: Plan
     rubrics: tuple[PlannedRubric, ...]
 
     @property
@@ -37,7 +36,7 @@ class BridgePlan:
         return sum(row.n_to_ask for row in self.rubrics)
 
 
-def plan_bridge(run: StageContext, judge_old: str, judge_new: str, reporter: Reporter) -> BridgePlan:
+def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
     """Plan the anchors of `run.run_date` for both judges and price them; nothing is sent.
 
     Raises InputError where the benchmark file does not list both, or there are no anchors.
@@ -57,30 +56,28 @@ def plan_bridge(run: StageContext, judge_old: str, judge_new: str, reporter: Rep
             "current publication"
         )
     pair = [judge for judge in asked if judge.model in (judge_old, judge_new)]
-    both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair}))
-    plan = stages.plan(both, anchor_set, in_this_process, reporter)
+    both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair})).having(dataset_id=anchor_set)
+    plan = stages.plan(both)
+    both = both.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
-        rows = forecasts(both, anchor_set, plan, ledger, reporter)
+        rows = forecasts(both, plan, ledger)
     return BridgePlan(both, judge_old, judge_new, anchor_set, plan, tuple(row for row in rows if row.forecast.n_requests))
 
 
-def make_bridge(
-    planned: BridgePlan, run_id: str, fan_out: FanOut, reporter: Reporter, *, has_slope: bool = False
-) -> pl.DataFrame:
+def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame:
     """Ask what is missing, fit the bridge and keep it: BRIDGES rows, one for each rubric and dimension.
 
     The same date, anchors and replies give the same file again. Raises ProviderError where replies are still missing.
     """
-    run, plan = planned.run, planned.plan
-    asked = judge(run, planned.anchor_set, plan.plan_id, plan.parts, run_id, fan_out, reporter)
+    run, plan = planned.run.having(run_id=secrets.token_hex(16)), planned.plan
+    asked = judge(run, plan.parts)
     if asked.n_left:
         raise ProviderError(
             f"{asked.n_left:,} of {asked.n_requests:,} questions to the two judges have no reply, so no bridge was made; the "
             "same command asks what is missing"
         )
-    snapshot = stages.take_snapshot(run, plan, fan_out, reporter)
-    reading = stages.read(run, plan, snapshot, code_version(), fan_out, reporter)
-    judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, reading)
+    run = run.having(snapshot_id=stages.take_snapshot(run, plan))
+    judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, stages.read(run, plan))
     rows = scored(judgements, scores, occasion=run.run_date.isoformat())
     found = bridges(rows, planned.judge_old, planned.judge_new, has_slope=has_slope)
     keep_bridge(run, found, planned.judge_old, planned.judge_new)

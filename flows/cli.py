@@ -10,21 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from flows.commands import (
-    agreement,
-    anchors,
-    backfilling,
-    deploying,
-    instruments,
-    nightly,
-    opening_page,
-    probing,
-    reading,
-    running,
-    serving,
-    serving_prefect,
-    verifying,
-)
+from flows.commands import agreement, anchors, instruments, nights, probing, reading, running, serving, verifying
 from flows.observability import redaction
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoppedError, StoreError
@@ -48,19 +34,19 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "demo": running.demo,
     "run": running.run,
     "plan": running.plan,
-    "nightly": nightly.nightly,
-    "backfill": backfilling.backfill,
+    "nightly": nights.nightly,
+    "backfill": nights.backfill,
     "import": running.import_,
     "table": reading.table,
-    "open": opening_page.open_page,
+    "open": reading.open_page,
     "explain": reading.explain,
     "verify": verifying.verify,
     "probe-injection": probing.probe_injection,
     "agreement": agreement.agreement,
     "parse": instruments.parse,
-    "deploy": deploying.deploy,
-    "serve": serving_prefect.serve,
-    "worker": serving_prefect.worker,
+    "deploy": serving.deploy,
+    "serve": serving.serve,
+    "worker": serving.worker,
     "serve-judge": serving.serve_judge,
 }
 

@@ -11,19 +11,18 @@ from cronsim import CronSim, CronSimError
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.executors.base import FanOut
-from flows.executors.choose import opened_fan_out
+from flows.executors.base import PrefectExecutor
+from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
 from flows.nights.record import Night, note_night, notes
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
-from flows.observability.progress import Reporter, current
+from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.summary import RunSummary
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
-from flows.run.context import check_keys, open_run
-from flows.run.judging import SHARDS_AT_ONCE
+from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Benchmark, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError
@@ -33,7 +32,7 @@ from tasks.ledger.mutex import mutex
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=SHARDS_AT_ONCE)
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ def nightly(
         reporter = current()
         reporter.on_share = ProgressArtifact(run.benchmark.name)
         try:
-            with opened_fan_out(run, runner) as fan_out:
-                summary = run_night(run, fan_out, reporter)
+            with opened_executor(run, runner) as executor:
+                summary = run_night(RunContext.of(run, executor, reporter))
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise
@@ -97,7 +96,7 @@ def open_night(
     return run
 
 
-def run_night(run: StageContext, fan_out: FanOut, reporter: Reporter) -> NightSummary:
+def run_night(run: RunContext) -> NightSummary:
     """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
     Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
@@ -109,7 +108,7 @@ def run_night(run: StageContext, fan_out: FanOut, reporter: Reporter) -> NightSu
             return NightSummary(run.run_date, noted.checkpoints, noted.anchor_set, noted.publication_id, None)
         known = find_checkpoints(run.benchmark)
         night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
-        summary = run_pipeline(run, fan_out, reporter, shown_checkpoints(run, known), night=night)
+        summary = run_pipeline(run, shown_checkpoints(run, known), night=night)
         _write_partitions(run, summary.published.publication_id)
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
@@ -150,5 +149,5 @@ def is_fresh(run: StageContext) -> bool:
 
 def _write_partitions(run: StageContext, publication_id: str) -> None:
     ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
-    found = find_partitions(run, ids["dataset_id"], ids["plan_id"])
+    found = find_partitions(run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"]))
     write_partitions(run, found, "nightly")

@@ -123,3 +123,16 @@ class PlannedPart:
     rubric_id: str
     judge_model: str
     n_requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan that stands in the lake, and the parts of requests it has."""
+
+    plan_id: str
+    parts: tuple[PlannedPart, ...]
+
+    @property
+    def n_requests(self) -> int:
+        """Distinct requests."""
+        return sum(part.n_requests for part in self.parts)

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from demo import paint
-from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.record import Night, note_night, notes
-from flows.observability.progress import Reporter
+from flows.run.context import RunContext
 from schemas.tables import (
     BENCHMARK_LONG,
     JUDGEMENTS,
@@ -73,7 +72,7 @@ def real_night(file: Path, number: int, painted: int) -> StageContext:
     chosen = sorted(scenes.iterdir())[painted]
     shutil.copytree(chosen, file.parent / "made" / MODEL / f"night-{number}")
     run = open_night(file, FIRST + timedelta(number))
-    run_night(run, in_this_process, Reporter())
+    run_night(RunContext.of(run))
     return run
 
 

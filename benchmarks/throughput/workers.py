@@ -8,17 +8,14 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flows.executors.base import in_this_process
-from flows.observability.progress import Reporter
+from flows.executors.base import PrefectExecutor
 from flows.run import stages
-from flows.run.context import open_run
-from flows.run.judging import SHARDS_AT_ONCE
-from schemas.benchmark import Limits
+from flows.run.context import RunContext, open_run
+from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from tasks.context import StageContext
 from tasks.judge.shard import AskShard, judge_shard
 
 
@@ -33,28 +30,28 @@ class Worked:
     peak_bytes: int
 
 
-def prepare(benchmark: Path) -> tuple[str, str, tuple[PlannedPart, ...]]:
-    """Ingest and plan in this process: (dataset_id, plan_id, the plan's parts)."""
-    run = open_run(benchmark)
-    dataset = stages.ingest(run, in_this_process, Reporter())
-    planned = stages.plan(run, dataset.dataset_id, in_this_process, Reporter())
-    return dataset.dataset_id, planned.plan_id, planned.parts
+def prepare(benchmark: Path) -> tuple[RunIds, tuple[PlannedPart, ...]]:
+    """Ingest and plan in this process: what was made, and the plan's parts."""
+    run = RunContext.of(open_run(benchmark))
+    run = run.having(dataset_id=stages.ingest(run).dataset_id)
+    planned = stages.plan(run)
+    return run.having(plan_id=planned.plan_id).ids, planned.parts
 
 
 def work(benchmark: Path, n_processes: int, n_at_once: int) -> list[Worked]:
     """Judge the plan's shards with n processes, n_at_once requests in flight in all."""
-    dataset_id, plan_id, parts = prepare(benchmark)
+    ids, parts = prepare(benchmark)
     shares = [[part for index, part in enumerate(parts) if index % n_processes == number] for number in range(n_processes)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         each = -(-n_at_once // n_processes)
-        return list(pool.map(_worker, *zip(*((benchmark, dataset_id, plan_id, share, each) for share in shares), strict=True)))
+        return list(pool.map(_worker, *zip(*((benchmark, ids, share, each) for share in shares), strict=True)))
 
 
-def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
+def _worker(benchmark: Path, ids: RunIds, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
     """Two shards at a time, as a run does."""
-    run = open_run(benchmark)
-    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // SHARDS_AT_ONCE)})
+    n_threads = PrefectExecutor.n_at_once
+    run = replace(open_run(benchmark), ids=ids)
+    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // n_threads)})
     idle_bytes = _reset_peak()
     cpu_s, started = time.process_time(), time.perf_counter()
     waiting, answered = list(reversed(parts)), [0]
@@ -65,21 +62,16 @@ def _worker(benchmark: Path, dataset_id: str, plan_id: str, parts: Sequence[Plan
             with lock:
                 part = waiting.pop() if waiting else None
             if part is not None:
-                n = _judge(run, dataset_id, plan_id, part, limits)
+                n = judge_shard(run, AskShard(part, limits)).n_answered
                 with lock:
                     answered[0] += n
 
-    threads = [threading.Thread(target=judge) for _ in range(SHARDS_AT_ONCE)]
+    threads = [threading.Thread(target=judge) for _ in range(n_threads)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     return Worked(answered[0], time.process_time() - cpu_s, time.perf_counter() - started, idle_bytes, _status_bytes("VmHWM"))
-
-
-def _judge(run: StageContext, dataset_id: str, plan_id: str, part: PlannedPart, limits: Limits) -> int:
-    context = run.having(dataset_id=dataset_id, plan_id=plan_id)
-    return judge_shard(context, AskShard(part, limits)).n_answered
 
 
 def _reset_peak() -> int:

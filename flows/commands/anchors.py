@@ -1,6 +1,5 @@
 """`salon anchors freeze`, `list` and `bridge`: frozen samples, and a new judge joined by them. The work: flows/nights/."""
 
-import secrets
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -11,7 +10,7 @@ from rich.text import Text
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
 from flows.observability.progress import attach
 from flows.observability.terminal import Console, format_usd
-from flows.run.context import check_keys, open_run
+from flows.run.context import RunContext, check_keys, open_run
 
 if TYPE_CHECKING:
     from flows.bridging import BridgePlan
@@ -59,18 +58,17 @@ def bridge(
 ) -> int:
     """Have both judges score the anchors, so that the series of the old one goes on under the new one."""
     from flows.bridging import make_bridge, plan_bridge
-    from flows.executors.base import in_this_process
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
     out, reporter = Console(soft_wrap=True, highlight=False), attach(Console(stderr=True))
     with reporter.shown():
-        planned = plan_bridge(run, old, new, reporter)
+        planned = plan_bridge(RunContext.of(run, reporter=reporter), old, new)
         out.print(_plan(planned))
         if dry_run:
             out.print("nothing was sent")
             return 0
         check_keys(planned.run)
-        found = make_bridge(planned, secrets.token_hex(16), in_this_process, reporter, has_slope=line)
+        found = make_bridge(planned, has_slope=line)
     out.print(_bridges(found, has_slope=line))
     n_joined = found.filter(status="ok").height
     out.print(

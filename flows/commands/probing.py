@@ -13,7 +13,7 @@ from rich.text import Text
 from flows.commands.running import BenchmarkFile, words_in
 from flows.observability.progress import attach
 from flows.observability.terminal import Console
-from flows.run.context import check_keys, open_run
+from flows.run.context import RunContext, check_keys, open_run
 from schemas.errors import InputError
 from tasks.ingest.probe_twins import PLACES
 from tasks.stopping import heeding_sigterm
@@ -40,7 +40,7 @@ def probe_injection(
 
     reporter = attach(Console(stderr=True))
     with reporter.shown(), heeding_sigterm():
-        found = probe(run, wanted, _read(text) if text else TEXT, samples, reporter)
+        found = probe(RunContext.of(run, reporter=reporter), wanted, _read(text) if text else TEXT, samples)
     if as_json:
         print(orjson.dumps([asdict(one) for one in found]).decode())
     else:

@@ -1,7 +1,8 @@
-"""`salon table` and `salon explain`: what was published, in the terminal. They read; they change nothing."""
+"""`salon table`, `explain` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
 
 import os
 import sys
+import webbrowser
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,12 +11,14 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from flows.commands.leaderboards import Format, Sort, as_text, print_rows, sorted_rows
+from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console
 from schemas.errors import InputError
+from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell
+from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.leaderboard import format_estimate, leaderboard_rows
 from tasks.publish.reading import chosen, find_cell, load_cells
 
@@ -137,3 +140,25 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
             if text:
                 console.print(Text(text))
     console.print()
+
+
+def open_page(
+    lake: LakePlace = DEFAULT_LAKE,
+    benchmark: BenchmarkName = None,
+    publication: PublicationId = None,
+    is_index: Annotated[bool, typer.Option("--index", help="The index over all publications of the lake instead.")] = False,
+    is_shown: Annotated[bool, typer.Option("--browser", help="Open it in the browser too.")] = False,
+) -> int:
+    """Print the path of the report page; with --browser, open it."""
+    root = open_lake(lake).root.resolve()
+    page = root / "publish" / LAYOUT / INDEX if is_index else chosen(root, benchmark, publication).folder / REPORT
+    if not is_index:
+        bring(page)
+    elif working_root(page):
+        fresh(page)
+    if not page.is_file():
+        raise InputError(f"{page} is not there: it was published before there were pages; run the benchmark again to publish one")
+    typer.echo(page)
+    if is_shown and not webbrowser.open(page.as_uri()):
+        raise InputError(f"no browser could be started here; open {page.as_uri()} in one")
+    return 0

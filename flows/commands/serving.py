@@ -1,12 +1,181 @@
-"""`salon serve-judge`: the demo's judge as a difficult provider. What a scenario may say is in demo/mock_provider/scenario.py."""
+"""`salon serve`, `worker`, `deploy` and `serve-judge`: the servers of one machine. How they run is flows/serving/ and demo/."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from schemas.errors import InputError
+from flows.observability.terminal import Console
+from flows.serving import local_postgres
+from flows.serving.local_server import LocalServer, Program, answers, free_port
+from schemas.errors import InputError, StoppedError, StoreError
+
+DEFAULT_POOL = "salon-process"
+
+
+def deploy(
+    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
+    pool: Annotated[
+        str, typer.Option(help="The work pool: salon-process, salon-docker, salon-kubernetes or one of yours.")
+    ] = DEFAULT_POOL,
+    file_at_worker: Annotated[
+        str | None, typer.Option(help="The file's path where runs happen, such as /benchmarks/x.toml; default: its path here.")
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="The container image of the runs; default: the pool's.")] = None,
+    with_automations: Annotated[
+        str | None,
+        typer.Option(help="Also set up infra/automations/, telling this notification block: slack-webhook/salon-alerts."),
+    ] = None,
+) -> int:
+    """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
+    from flows.serving import deploying
+
+    deployed = deploying.deploy(file, deploying.Asked(pool, file_at_worker, image, with_automations))
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
+    for name in deployed.deployments:
+        console.print(f"  deployment  {name}", markup=False)
+    for name in deployed.automations:
+        console.print(f"  automation  {name}", markup=False)
+    is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
+    worker = "salon worker" if is_process else "prefect worker start"
+    console.print(f"\nruns need a worker:  {worker} --pool {deployed.pool.name}", markup=False)
+    console.print(f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch", markup=False)
+    return 0
+
+
+UI_PORT, JUDGE_PORT, POSTGRES_PORT = 4200, 4201, 4202
+WORKER_GRACE_S = 150.0  # the longest request by default (limits.deadline_s), and 30 s
+_DEMO_FILE = Path(__file__).parents[2] / "demo" / "benchmark.toml"
+
+
+def serve(
+    folder: Annotated[Path, typer.Option(help="Where the database, the demo and the logs are kept.")] = Path("serve"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The UI's port on loopback; if it is taken, a free one.")] = UI_PORT,
+    sqlite: Annotated[bool, typer.Option("--sqlite", help="Do not use PostgreSQL even where it is installed.")] = False,
+) -> int:
+    """Serve Prefect's UI on this machine with the demo's nightly and backfill deployed and a worker to run them, until Ctrl-C."""
+    console = Console(soft_wrap=True, highlight=False)
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
+    _heed_signals()
+    with LocalServer(folder) as local:
+        url = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)
+        os.environ["PREFECT_API_URL"] = f"{url}/api"  # for the worker and its runs
+        file = _demo(local)
+        deployments = _deploy(file, f"{url}/api")
+        local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, grace_s=WORKER_GRACE_S)
+        nightly = next(name for name in deployments if name.endswith("-nightly"))
+        console.print(f"\nThe UI: {url}", markup=False)
+        console.print(f"Deployed: {', '.join(deployments)}, of {file}", markup=False)
+        console.print("Run the demo's nightly, in another terminal:", markup=False)
+        prefect = Path(sys.executable).parent / "prefect"
+        console.print(f"  PREFECT_API_URL={url}/api {prefect} deployment run '{nightly}' --watch", markup=False)
+        console.print("Ctrl-C ends all of it.", markup=False)
+        try:
+            ended = local.wait()
+        except KeyboardInterrupt:
+            console.print("\nstopping: runs under way finish the requests they have sent ...", markup=False)
+            return 0
+        raise StoreError(
+            f"{ended.name} ended by itself (code {ended.process.returncode}); see {local.log(ended.name)}, and start again"
+        )
+
+
+def worker(
+    pool: Annotated[str, typer.Option(help="The work pool whose runs are processes of this machine.")] = DEFAULT_POOL,
+    grace_s: Annotated[
+        float, typer.Option(min=0, help="Seconds that runs get to drain after SIGTERM: limits.deadline_s and 30 more.")
+    ] = WORKER_GRACE_S,
+    healthcheck: Annotated[bool, typer.Option("--healthcheck", help="Answer GET /health on port 8080.")] = False,
+) -> int:
+    """Run a Prefect worker that lets its runs drain when it is told to stop: finish and store what was sent, ask no more."""
+    from flows.serving.deploying import server_url
+
+    server_url()
+    _heed_signals()
+    command = [*_worker_command(pool), *(["--with-healthcheck"] if healthcheck else [])]
+    started = Program("worker", subprocess.Popen(command, start_new_session=True), grace_s=grace_s)
+    try:
+        code = started.process.wait()
+    except KeyboardInterrupt:
+        started.stop()
+        return StoppedError.exit_code
+    raise StoreError(f"the Prefect worker ended by itself (code {code}); its last lines say why")
+
+
+def _worker_command(pool: str) -> list[str]:
+    return [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--type", "process"]
+
+
+def _heed_signals() -> None:
+    """SIGTERM and SIGINT both interrupt; a shell that starts us in the background would have both ignored by all we start."""
+    for heeded in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(heeded, _interrupt)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _database(local: LocalServer, console: Console, *, is_sqlite: bool) -> str | None:
+    """The address of a PostgreSQL started for this; None where Prefect's own SQLite has to do."""
+    why_not = "--sqlite was given" if is_sqlite else local_postgres.missing(local.folder)
+    if why_not is not None:
+        console.print(f"Prefect keeps its database in SQLite: {why_not}.", markup=False)
+        return None
+    postgres = local_postgres.prepare(local.folder / "postgres", free_port(POSTGRES_PORT))
+    ready = lambda: local_postgres.is_ready(postgres)  # noqa: E731
+    local.start("postgresql", postgres.command, ready, stop_signal=signal.SIGINT, **local_postgres.as_user(postgres.owner))
+    console.print(f"PostgreSQL runs, its data in {local.folder / 'postgres'}", markup=False)
+    return postgres.url
+
+
+def _start_prefect(local: LocalServer, port: int, database: str | None, console: Console) -> str:
+    port = free_port(port)
+    url = f"http://127.0.0.1:{port}"
+    os.environ["PREFECT_HOME"] = str(local.folder / "prefect")  # of all that is started here: nothing in the home folder changes
+    pages = str(local.folder / "ui")  # by default the server writes them into the installed package
+    environment = {"PREFECT_SERVER_UI_API_URL": f"{url}/api", "PREFECT_SERVER_UI_STATIC_DIRECTORY": pages}
+    if database is not None:
+        environment["PREFECT_API_DATABASE_CONNECTION_URL"] = database
+    console.print("Starting the Prefect server ...", markup=False)
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    local.start("prefect", command, lambda: answers(f"{url}/api/health"), environment=environment)
+    return url
+
+
+def _demo(local: LocalServer) -> Path:
+    """The demo, painted, its judge running, its benchmark file naming that judge."""
+    from demo import paint
+    from demo.world import JUDGE
+
+    folder, port = local.folder / "demo", free_port(JUDGE_PORT)
+    paint(folder)
+    text = _DEMO_FILE.read_text(encoding="utf-8")
+    named = f'model = "{JUDGE}"'
+    (folder / "benchmark.toml").write_text(
+        text.replace(named, f'{named}\nbase_url = "http://127.0.0.1:{port}/v1"'), encoding="utf-8"
+    )
+    judge = [sys.executable, "-m", "demo.server", "--port", str(port)]
+    local.start("judge", judge, lambda: answers(f"http://127.0.0.1:{port}/v1/models"))
+    return folder / "benchmark.toml"
+
+
+def _deploy(file: Path, api_url: str) -> list[str]:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from flows.serving import deploying
+
+    with temporary_settings({PREFECT_API_URL: api_url}):  # whatever server the user's own profile names
+        return deploying.deploy(file, deploying.Asked(DEFAULT_POOL)).deployments
+
 
 PORT = 8900
 

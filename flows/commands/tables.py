@@ -1,22 +1,142 @@
-"""How tables look in a terminal: the leaderboard, the expected values of the demo, the last lines of a run."""
+"""How tables look in a terminal, and as text for other programs: leaderboard, expected values of the demo, a run's last lines."""
 
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
 import polars as pl
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from flows.commands.leaderboards import print_rows
 from flows.observability.terminal import Console
 from schemas.metrics import means_for_prompts_like_these
+from schemas.statuses import CellStatus
 from schemas.tables import BENCHMARK_LONG
 from tasks.lake.reading import Lake
-from tasks.publish.leaderboard import format_estimate, leaderboard_rows
+from tasks.publish.exports import to_csv
+from tasks.publish.latex import latex_tables
+from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard, leaderboard_rows
+from tasks.publish.page import markdown_tables
+from tasks.publish.reading import Publication
 
 if TYPE_CHECKING:
     from flows.observability.summary import RunSummary
+
+WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
+_N_DRAWN = 22  # characters of a drawn interval
+_STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
+
+
+class Format(StrEnum):
+    """How `salon table` writes."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+
+
+class Sort(StrEnum):
+    """What `salon table` sorts by, within rubric, judge and dimension."""
+
+    MEAN = "mean"
+    MODEL = "model"
+    COVERAGE = "coverage"
+    FAILURES = "failures"
+
+
+_ORDERS: dict[Sort, Callable[[LeaderboardRow], tuple[object, ...]]] = {
+    Sort.MEAN: lambda row: (row.estimate is None, -(row.estimate or 0.0)),
+    Sort.MODEL: lambda row: (row.model, row.checkpoint),
+    Sort.COVERAGE: lambda row: (row.coverage is None, row.coverage),
+    Sort.FAILURES: lambda row: (-row.n_failed,),
+}
+
+
+def sorted_rows(rows: Sequence[LeaderboardRow], by: Sort) -> list[LeaderboardRow]:
+    """Within rubric, judge and dimension by mean (best first), name, coverage (lowest first) or failures (most first)."""
+    return sorted(rows, key=lambda row: (row.rubric_id, row.judge_model, row.dimension, *_ORDERS[by](row)))
+
+
+def as_text(rows: Sequence[LeaderboardRow], form: Format, publication: Publication) -> str:
+    """The rows for another program: CSV and JSON with every column and digit, Markdown and LaTeX as one reads them."""
+    if form is Format.CSV:
+        return to_csv(leaderboard(rows)).decode()
+    if form is Format.JSON:
+        return orjson.dumps([asdict(row) for row in rows], option=orjson.OPT_INDENT_2).decode() + "\n"
+    title = f"{publication.benchmark}, {publication.run_date}, publication {publication.publication_id}"
+    return latex_tables(rows, title=title) if form is Format.LATEX else markdown_tables(rows)
+
+
+def print_rows(console: Console, rows: Sequence[LeaderboardRow]) -> None:
+    """Leaderboard rows, a small table for each rubric, judge and dimension, narrow enough for 80 columns."""
+    by_judge = dict.fromkeys((row.rubric_id, row.judge_model) for row in rows)
+    for rubric_id, judge_model in by_judge:
+        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge_model}"))
+        mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
+        for dimension in dict.fromkeys(row.dimension for row in mine):
+            shown = [row for row in mine if row.dimension == dimension]
+            console.print(_dimension_table(dimension, shown, is_wide=console.width >= WIDE))
+            for row in (row for row in shown if row.failures):
+                console.print(Text(f"   {row.model} / {row.checkpoint}, without a score: {row.failures}", style="yellow"))
+        console.print()
+
+
+def _dimension_table(dimension: str, rows: list[LeaderboardRow], *, is_wide: bool) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    table.add_column(Text(dimension, style="bold not dim"), overflow="fold", min_width=22)
+    table.add_column("mean [95 %]", min_width=18)
+    if is_wide:
+        table.add_column(_scale(rows), no_wrap=True, width=_N_DRAWN)
+    for name in ("prompts", "images", "coverage"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("cell", no_wrap=True)
+    best = max((row.estimate for row in rows if row.estimate is not None), default=None)
+    for row in rows:
+        style = "bold green" if row.estimate == best and row.status == CellStatus.OK else _STYLES[CellStatus(row.status)]
+        coverage = "-" if row.coverage is None else f"{row.coverage:.1%}"
+        drawn = [Text(_interval(row, *_span(rows)), style=style)] if is_wide else []
+        counts = [str(row.n_prompts), str(row.n_images), coverage]
+        made_by = Text.assemble((row.model, "dim"), (" / ", "dim"), row.checkpoint)
+        table.add_row(
+            made_by,
+            Text(row.score, style=style),
+            *drawn,
+            *counts,
+            Text(row.cell_id[: 8 if is_wide else 6], style="dim"),
+        )
+    return table
+
+
+def _span(rows: Sequence[LeaderboardRow]) -> tuple[float, float]:
+    """The least and the greatest number that stands in the rows."""
+    numbers = [value for row in rows for value in (row.estimate, row.ci_low, row.ci_high) if value is not None]
+    return (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
+
+
+def _scale(rows: Sequence[LeaderboardRow]) -> str:
+    low, high = (f"{value:.2f}" for value in _span(rows))
+    return low + high.rjust(_N_DRAWN - len(low))
+
+
+def _interval(row: LeaderboardRow, low: float, high: float) -> str:
+    """The interval as a line with a dot at the mean, on the span of the rows."""
+    if row.estimate is None or high <= low:
+        return ""
+    at = [
+        round((value - low) / (high - low) * (_N_DRAWN - 1))
+        for value in (row.ci_low, row.estimate, row.ci_high)
+        if value is not None
+    ]
+    line = "".join("─" if at[0] <= place <= at[-1] else " " for place in range(_N_DRAWN))
+    dot = at[1] if len(at) == 3 else at[0]
+    return f"{line[:dot]}●{line[dot + 1 :]}"
 
 
 def read_cells(folder: Path) -> pl.DataFrame:

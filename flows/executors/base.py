@@ -1,56 +1,91 @@
-"""How a stage's shards are run: as Prefect tasks, a few at once, or plainly in this process. Other processes: remote.py."""
+"""A shard as a typed call, and the executors of this process: Prefect tasks in its threads, or plainly one after the other.
+
+Other processes are remote.py, the choice among all of them is choose.py.
+"""
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from prefect import Task
-
+from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 
-FanOut: TypeAlias = Callable[[Task[..., Any], Iterable[Mapping[str, Any]]], Iterator[Any]]
-"""Runs a task once for each set of keyword arguments and yields the results in that order."""
+if TYPE_CHECKING:
+    from prefect import Task
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+P = ParamSpec("P")
 
 
-class Elsewhere(ABC):
-    """A fan-out whose shards run in other processes: what they are given and what they give back travels, and is small.
+@dataclass(frozen=True, slots=True)
+class ShardCall(Generic[In, Out]):
+    """One shard of a stage: the stage's task, what it knows of the run, and which shard.
 
-    A single task (figures, the publication) runs in the flow's own process: its tables are large, and there is only one.
+    `spends_money`: a worker follows the flow behind it, and ends when that ends, after what was under way is stored.
+    `carries_pictures`: the shard holds pictures' bytes, too much to send, and stays in the flow's process.
     """
 
-    n_at_once: int  # shards that work at the same time
+    task: "Task[[StageContext, In], Out]"
+    context: StageContext
+    shard: In
+    spends_money: bool = False
+    carries_pictures: bool = False
+
+
+class Executor(ABC):
+    """Runs shards. `n_at_once` of them work at the same time; `is_remote`: what they are given and give back travels."""
+
+    is_remote = False
+    n_at_once: int
 
     @abstractmethod
-    def __call__(self, task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+    def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
+        """Run the calls of one stage and yield their results in order. Raises what a shard raises, StoppedError."""
+
+    def once(self, task: "Task[P, Out]", *inputs: P.args, **named: P.kwargs) -> Out:
+        """The result of a stage that is one call, made in the flow's own process: its tables are large."""
+        return task.submit(*inputs, **named).result()
+
+
+class PrefectExecutor(Executor):
+    """Submits shards to the flow's task runner, never more than `n_submitted` waiting: memory does not grow with them."""
+
+    n_at_once = 2  # one prepares or stores while the other waits for the judge
+
+    def __init__(self, n_submitted: int) -> None:
+        self._n_submitted = n_submitted
+
+    def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
         """Run the calls and yield their results in order."""
-
-
-def one(fan_out: FanOut, task: Task[..., Any], **call: Any) -> Any:
-    """The result of a task that is called once."""
-    (result,) = (as_prefect_tasks(1) if isinstance(fan_out, Elsewhere) else fan_out)(task, [call])
-    return result
-
-
-def as_prefect_tasks(n_at_once: int) -> FanOut:
-    """Submit shards to the flow's task runner, never more than `n_at_once` waiting, so that memory does not grow with them."""
-
-    def run(task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
         waiting: deque[Any] = deque()
         for call in calls:
             check_not_stopped()
-            if len(waiting) == n_at_once:
+            if len(waiting) == self._n_submitted:
                 yield waiting.popleft().result()
-            waiting.append(task.submit(**call))
+            waiting.append(call.task.submit(call.context, call.shard))
         while waiting:
             yield waiting.popleft().result()
         check_not_stopped()
 
-    return run
 
+class InProcessExecutor(Executor):
+    """Runs shards one after the other, without Prefect: for `salon plan`, which needs no server and no history.
 
-def in_this_process(task: Task[..., Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-    """Run the shards one after the other, without Prefect: for `salon plan`, which needs no server and no history."""
-    for call in calls:
-        check_not_stopped()
-        yield task.fn(**call)
+    `n_at_once`: more than one where others like it work beside it, and share the limits of one process.
+    """
+
+    def __init__(self, n_at_once: int = 1) -> None:
+        self.n_at_once = n_at_once
+
+    def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
+        """Run the calls and yield their results in order."""
+        for call in calls:
+            check_not_stopped()
+            yield call.task.fn(call.context, call.shard)
+
+    def once(self, task: "Task[P, Out]", *inputs: P.args, **named: P.kwargs) -> Out:
+        """The result of a stage that is one call."""
+        return task.fn(*inputs, **named)

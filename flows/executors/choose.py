@@ -13,14 +13,14 @@ from schemas.errors import InputError
 from tasks.context import StageContext
 
 if TYPE_CHECKING:
-    from flows.executors.base import FanOut
+    from flows.executors.base import Executor
 
 N_SUBMITTED = 4  # shards of this process's threads: those at work, and as many ahead
 DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies and end
 
 
 @contextmanager
-def opened_fan_out(run: StageContext, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[FanOut]":
+def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[Executor]":
     """What runs the shards of a flow, for as long as the block lasts; `runner` stands in place of the file's own.
 
     `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
@@ -29,17 +29,17 @@ def opened_fan_out(run: StageContext, runner: Runner | None = None, n_submitted:
     from tasks.ledger.ledger import opened
 
     with opened(run.ledger_url):  # once for all stages
-        yield from _fan_outs(run, runner, n_submitted)
+        yield from _executors(run, runner, n_submitted)
 
 
-def _fan_outs(run: StageContext, runner: Runner | None, n_submitted: int | None) -> "Iterator[FanOut]":
-    from flows.executors.base import as_prefect_tasks
+def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None) -> "Iterator[Executor]":
+    from flows.executors.base import PrefectExecutor
     from flows.executors.pools import process_pool
-    from flows.executors.remote import AtWorkers  # Prefect: who only checks a runner waits for none of it
+    from flows.executors.remote import RemoteExecutor  # Prefect: who only checks a runner waits for none of it
 
     chosen, said = runner or run.benchmark.runner, run.benchmark.workers
     if chosen == "local":
-        yield as_prefect_tasks(n_submitted or N_SUBMITTED)
+        yield PrefectExecutor(n_submitted or N_SUBMITTED)
         return
     names = tuple(sorted({judge.api_key_env for judge in run.benchmark.judges if not judge.recorded}))
     n = said.n or len(os.sched_getaffinity(0))
@@ -50,7 +50,8 @@ def _fan_outs(run: StageContext, runner: Runner | None, n_submitted: int | None)
 
         workers = dask_pool(said.n if said.address else n, said.address, names)
     with workers as pool:
-        yield AtWorkers(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, run.benchmark.limits.deadline_s + DRAIN_S)
+        drain_s = run.benchmark.limits.deadline_s + DRAIN_S
+        yield RemoteExecutor(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, drain_s)
 
 
 def check_runner(run: StageContext, runner: Runner | None = None) -> None:

@@ -13,8 +13,9 @@ from distributed.comm.core import CommClosedError
 from prefect_dask.task_runners import DaskTaskRunner
 
 from flows.executors.pools import GivenUpError, Pool, Submitted, WorkerLostError
-from flows.executors.worker import AtWorker, called, keep_clean
+from flows.executors.worker import WorkerCall, keep_clean
 from schemas.errors import InputError
+from tasks.context import StageContext
 from tasks.publish.code_version import code_version
 
 CONNECT_LIMIT_S = 30.0
@@ -49,11 +50,11 @@ class DaskPool:
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
 
-    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
         """Have a worker make the call."""
         self.check()
         key = f"{function.name}-{uuid4().hex}"  # never that of a call before, which Dask would answer with its result
-        submitted: Submitted = self._client.submit(called, function, dict(call), key=key, pure=False)
+        submitted: Submitted = self._client.submit(function, context, shard, key=key, pure=False)
         return submitted
 
     def result(self, submitted: Any) -> Any:

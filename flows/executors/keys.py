@@ -1,20 +1,21 @@
 """Keys by name: the environment first, then the Prefect Secret block of that name. What a key is sent to is tasks/judge."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
+
+from tasks.api_keys import hold, key_named
 
 _looked_up: set[str] = set()
 
 
 def fetch_keys(names: Iterable[str], api_url: str | None = None) -> None:
-    """Put keys that the environment lacks into it from Prefect's Secret blocks, where PREFECT_API_URL names a server.
+    """Fetch keys that the environment lacks from Prefect's Secret blocks, where PREFECT_API_URL names a server.
 
     `api_url` is asked where this process knows no server of its own: a worker is told of the flow's. A block's name is the
     variable's in small letters, with hyphens: OPENAI_API_KEY is openai-api-key. It is looked for once in a process, and what is
-    not there stays missing: who needs the key says so. From then on the value is one of the environment's, which redaction knows.
+    not there stays missing: who needs the key says so.
     """
-    missing = [name for name in names if not os.environ.get(name, "").strip() and name not in _looked_up]
+    missing = [name for name in names if not key_named(name) and name not in _looked_up]
     if not missing:
         return
     from prefect.blocks.system import Secret
@@ -32,7 +33,7 @@ def fetch_keys(names: Iterable[str], api_url: str | None = None) -> None:
                 continue
             value = str(block.get()).strip()
             if value:
-                os.environ[name] = value
+                hold(name, value)
 
 
 def block_name(variable: str) -> str:

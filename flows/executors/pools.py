@@ -1,15 +1,16 @@
 """The processes that shards run in: a pool of this machine's own, or a Dask cluster. What is done in them is worker.py."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Protocol
 
-from flows.executors.worker import AtWorker, begin_process, called
+from flows.executors.worker import WorkerCall, begin_process
 from schemas.errors import StoreError
+from tasks.context import StageContext
 
 LOST_MOST = 20
 """Workers that one shard may lose. A machine that fails now and then costs a few; a shard that kills each of them is given up."""
@@ -47,7 +48,7 @@ class Pool(Protocol):
     def check(self) -> None:
         """Raise GivenUpError where nobody is left who could tell how a shard ended."""
 
-    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
         """Have a worker make the call. Raises as `result` does."""
 
     def result(self, submitted: Submitted) -> Any:
@@ -68,14 +69,14 @@ class ProcessPool:
     def check(self) -> None:
         """Python itself tells of a process that died."""
 
-    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
         """Have a worker make the call."""
         with self._renewing:
             try:
-                return self._executor.submit(called, function, dict(call))
+                return self._executor.submit(function, context, shard)
             except BrokenProcessPool:
                 self._renew()
-                return self._executor.submit(called, function, dict(call))
+                return self._executor.submit(function, context, shard)
 
     def result(self, submitted: Any) -> Any:
         """What a shard that has ended gave, or its error."""

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,6 +16,7 @@ from flows.executors.keys import fetch_keys
 from flows.observability import redaction
 from flows.observability.terminal import keep_prefect_quiet
 from schemas.errors import InputError, StoppedError, StoreError
+from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import has_heartbeat
 from tasks.publish.code_version import code_version
@@ -30,7 +31,7 @@ _leaving = threading.Event()
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FlowLease:
     """By what a shard that spends money knows that its flow lives: a row of the ledger, under the run's id."""
 
     ledger_url: str
@@ -38,7 +39,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class AtWorker:
+class WorkerCall:
     """A task's function as a worker calls it: by its name, since a worker has the same code.
 
     `code` is the flow's code version where a worker might have another, `api_url` its Prefect server, which may keep the keys.
@@ -48,11 +49,11 @@ class AtWorker:
     module: str
     name: str
     secret_names: tuple[str, ...]
-    line: Line | None = None
+    lease: FlowLease | None = None
     code: str | None = None
     api_url: str | None = None
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, context: StageContext, shard: Any) -> Any:
         """Do the shard's work."""
         with _busy:
             keep_clean(self.secret_names)
@@ -63,18 +64,13 @@ class AtWorker:
                     "a worker of the Dask cluster runs other code of Salon than the flow; bring both to one version, "
                     "start the workers again, then run the same command"
                 )
-            with redaction.redacted_errors(), following(self.line):
-                return self._function()(*values, **named)
+            with redaction.redacted_errors(), following(self.lease):
+                return self._function()(context, shard)
 
     def _function(self) -> Callable[..., Any]:
         found = getattr(import_module(self.module), self.name)
         function: Callable[..., Any] = found.fn if isinstance(found, Task) else found
         return function
-
-
-def called(function: AtWorker, call: Mapping[str, Any]) -> Any:
-    """What a pool is given: its own submit has names for arguments that a shard's could collide with."""
-    return function(**call)
 
 
 def keep_clean(secret_names: tuple[str, ...]) -> None:
@@ -96,16 +92,16 @@ def begin_process(secret_names: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def following(line: Line | None) -> Iterator[None]:
-    """Set STOP when the flow behind `line` ends; raises StoppedError then, after the block has stored what was under way."""
-    if line is None:
+def following(lease: FlowLease | None) -> Iterator[None]:
+    """Set STOP when the flow behind `lease` ends; raises StoppedError then, after the block has stored what was under way."""
+    if lease is None:
         yield
         return
     over, lost = threading.Event(), threading.Event()
-    with opened(line.ledger_url) as ledger:
-        if not has_heartbeat(ledger, line.run_id):
+    with opened(lease.ledger_url) as ledger:
+        if not has_heartbeat(ledger, lease.run_id):
             raise StoppedError(_GONE)
-        watching = threading.Thread(target=_watch, args=(ledger, line, over, lost), name="salon-line", daemon=True)
+        watching = threading.Thread(target=_watch, args=(ledger, lease, over, lost), name="salon-lease", daemon=True)
         watching.start()
         try:
             yield
@@ -118,10 +114,10 @@ def following(line: Line | None) -> Iterator[None]:
         raise StoppedError(_GONE)
 
 
-def _watch(ledger: Ledger, line: Line, over: threading.Event, lost: threading.Event) -> None:
+def _watch(ledger: Ledger, lease: FlowLease, over: threading.Event, lost: threading.Event) -> None:
     while not over.wait(POLL_S):
         with suppress(StoreError):  # a ledger that is away for a moment says nothing about the flow
-            if not has_heartbeat(ledger, line.run_id):
+            if not has_heartbeat(ledger, lease.run_id):
                 lost.set()
                 STOP.set()
                 return

@@ -1,7 +1,8 @@
 """Keeping secrets out of what is said: log records, error texts, tracebacks. Each stage cleans what it stores by itself.
 
 A secret is known by the name of the environment variable that holds it: its value is looked up when something is said, and is
-kept nowhere but in re's cache of patterns. What merely looks like one (a password in an address, a bearer token) goes too.
+kept nowhere but in re's cache of patterns; so with keys that were fetched (tasks/api_keys.py). What merely looks like one (a
+password in an address, a bearer token) goes too.
 """
 
 import logging
@@ -17,6 +18,7 @@ from typing import Any
 
 from flows.observability.terminal import printable
 from schemas.errors import SalonError
+from tasks.api_keys import fetched
 from tasks.secret_patterns import spelled
 
 REMOVED = "[removed]"
@@ -87,7 +89,7 @@ def redacted_errors() -> Iterator[None]:
 
 def _secrets() -> list[str]:
     """The secrets of the environment as they are now, longest first."""
-    held = {value.strip() for name, value in os.environ.items() if name in _names or _SECRET_NAME.search(name)}
+    held = {value.strip() for name, value in os.environ.items() if name in _names or _SECRET_NAME.search(name)} | fetched()
     return sorted((value for value in held if len(value) >= N_CHARACTERS_MIN), key=len, reverse=True)
 
 

@@ -1,20 +1,20 @@
 """What a backfill would ask, checkpoint by checkpoint, and at what price. Nothing is sent; asking is backfill.py."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 
-from flows.executors.base import in_this_process
 from flows.nights.checkpoints import chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.table import find_partitions
 from flows.run import stages
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark import Judge, Limits
+from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
@@ -27,7 +27,7 @@ class PlannedCheckpoint:
 
     name: str
     dataset: IngestResult
-    plan: stages.Plan
+    plan: Plan
     rubrics: tuple[PlannedRubric, ...]
     partitions: pl.DataFrame
 
@@ -88,7 +88,7 @@ def open_backfill(
     run = open_run(file, run_date, judge_url, max_usd)
     judges = [_preferring_batch(judge) for judge in run.benchmark.judges]
     benchmark = run.benchmark.model_copy(update={"judges": judges})
-    return StageContext(benchmark, run.rubrics, run.lake, run.ledger_url, run.run_date)
+    return replace(run, benchmark=benchmark)
 
 
 def plan_backfill(run: StageContext, names: Collection[str] | None, since: date | None, reporter: Reporter) -> BackfillPlan:
@@ -107,12 +107,14 @@ def plan_backfill(run: StageContext, names: Collection[str] | None, since: date 
 
 
 def _planned(run: StageContext, name: str) -> PlannedCheckpoint:
-    quiet = Reporter()
-    dataset = stages.ingest(run, in_this_process, quiet, [name])
-    plan = stages.plan(run, dataset.dataset_id, in_this_process, quiet)
+    quiet = RunContext.of(run)
+    dataset = stages.ingest(quiet, [name])
+    quiet = quiet.having(dataset_id=dataset.dataset_id)
+    plan = stages.plan(quiet)
+    quiet = quiet.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
-        rows = forecasts(run, dataset.dataset_id, plan, ledger, quiet)
-    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(run, dataset.dataset_id, plan.plan_id))
+        rows = forecasts(quiet, plan, ledger)
+    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(quiet))
 
 
 def _preferring_batch(judge: Judge) -> Judge:

@@ -40,19 +40,19 @@ class PartitionState(StrEnum):
     STALE = "stale"  # the rubric, the judge or the samples are others now; never written, only shown
 
 
-def find_partitions(run: StageContext, dataset_id: str, plan_id: str) -> pl.DataFrame:
-    """The partitions of a plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
+def find_partitions(run: StageContext) -> pl.DataFrame:
+    """The partitions of the run's plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
 
     Anchors and judges that are only recorded have none.
     """
     asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
-    judgements = run.lake.scan(JUDGEMENTS, plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
+    judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
     keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
     with opened(run.ledger_url) as ledger:
         left = [_n_left(ledger, keys) for keys in keyed["request_key"]]
     rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
     digests = {model: judge_digest(run.judge(model)) for model in asked}
-    rows = rows.drop("request_key").join(_samples(run.lake, dataset_id), on=OF_CHECKPOINT).with_columns(
+    rows = rows.drop("request_key").join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
         benchmark=pl.lit(run.benchmark.name),
         rubric_digest=pl.col("rubric_id").replace_strict({r.id: r.digest for r in run.rubrics.values()}, return_dtype=pl.String),
         judge_digest=pl.col("judge_model").replace_strict(digests, return_dtype=pl.String),

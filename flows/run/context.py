@@ -1,18 +1,53 @@
-"""From a benchmark file to an opened run: rubrics loaded and linted, the lake, the ledger's address. Nothing is asked here."""
+"""From a benchmark file to the context of a run: rubrics linted, lake, executor, reporter. Nothing is asked here."""
 
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NoReturn, Self
 
+from flows.executors.base import Executor, InProcessExecutor
 from flows.executors.keys import fetch_keys
 from flows.observability import redaction
+from flows.observability.progress import Reporter
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, RubricError
+from schemas.identities import RunIds
 from tasks.context import StageContext
 from tasks.judge.budget.budget import check_max_usd
 from tasks.judge.provider.client import api_key
 from tasks.lake.reading import Lake, open_lake
+from tasks.publish.code_version import code_version
+
+
+@dataclass(frozen=True)
+class RunContext(StageContext):
+    """What the stages of a flow know: beside what every shard is sent, who runs the shards and who is told of progress.
+
+    The defaults are those of a preview: no Prefect, nobody told. A stage is `stage(context, input) -> output`; what it has made
+    goes on as `context.having(...)`.
+    """
+
+    executor: Executor = field(default_factory=InProcessExecutor)
+    reporter: Reporter = field(default_factory=Reporter)
+
+    @classmethod
+    def of(cls, stage: StageContext, executor: Executor | None = None, reporter: Reporter | None = None) -> Self:
+        """The context of a flow around what its shards are sent."""
+        return cls(
+            stage.benchmark, stage.rubrics, stage.lake, stage.ledger_url, stage.run_date, stage.ids,
+            executor or InProcessExecutor(), reporter or Reporter(),
+        )  # fmt: skip
+
+    @property
+    def stage(self) -> StageContext:
+        """What a shard is sent."""
+        return StageContext(self.benchmark, self.rubrics, self.lake, self.ledger_url, self.run_date, self.ids)
+
+    def __reduce__(self) -> NoReturn:
+        """Executor and reporter belong to one process."""
+        raise TypeError("a RunContext stays in its process; what is sent to others is its `stage`")
 
 
 def open_run(
@@ -40,7 +75,8 @@ def open_run(
                 f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
             )
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
-    return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date())
+    ids = RunIds(code_version=code_version())
+    return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date(), ids)
 
 
 def ledger_url(benchmark: Benchmark, lake: Lake) -> str:

@@ -1,70 +1,58 @@
 """The judge stage: which parts of a plan still ask something, and by which way each judge is asked. How is tasks/judge."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from flows.executors.base import Elsewhere, FanOut, one
-from flows.observability.progress import Reporter
-from schemas.records import JudgeReply, PlannedPart
-from tasks.context import StageContext
+from flows.executors.base import ShardCall
+from flows.run.context import RunContext
+from schemas.records import PlannedPart
 from tasks.judge.batch.run import AskByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.attempts import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
-from tasks.judge.shard import AskShard, OnReply
+from tasks.judge.shard import AskShard
 from tasks.ledger.ledger import opened
 from tasks.ledger.restore import restore
 from tasks.ledger.snapshot import parts_to_ask, still_holds
 from tasks.stopping import check_not_stopped
 
-SHARDS_AT_ONCE = 2
-"""Shards of one run that work at the same time in one process: one prepares or stores while the other waits for the judge."""
 
-
-def judge(
-    run: StageContext,
-    dataset_id: str,
-    plan_id: str,
-    parts: Sequence[PlannedPart],
-    run_id: str,
-    fan_out: FanOut,
-    reporter: Reporter,
-) -> Outcome:
+def judge(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
     """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
-    is_elsewhere = isinstance(fan_out, Elsewhere)  # then a shard's replies are counted when it comes back
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
-    with opened(run.ledger_url) as ledger:
-        before = still_holds(run.lake, plan_id, ledger.state())
-        is_all_there = before is not None and before.is_answered
-        asked = [] if is_all_there else parts_to_ask(run.lake, plan_id, every, ledger)
-        if asked and (n_restored := restore(run.lake, ledger)):
-            reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
-            asked = parts_to_ask(run.lake, plan_id, every, ledger)
+    asked = _parts_to_ask(run, every)
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
-    reporter.start("judge", n_requests)
-    context = run.having(dataset_id=dataset_id, plan_id=plan_id, run_id=run_id)
-
-    def on_reply(_reply: JudgeReply) -> None:
-        reporter.advance("judge")
-
+    run.reporter.start("judge", n_requests)
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
     online: list[PlannedPart] = []
     for model, mine in _by_judge(asked).items():
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
         if is_batch or is_under_way(model, run.ledger_url):
-            asked_now = AskByBatch(mine, run.benchmark.limits, on_reply, lambda said: reporter.describe("judge", said), is_batch)
-            outcome = _by_batch(context, asked_now, fan_out, reporter)
+            outcome = _by_batch(run, mine, is_asking=is_batch)
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(context, online, None if is_elsewhere else on_reply, fan_out):
-        reporter.advance("judge", outcome.n_requests if is_elsewhere else outcome.n_cached)
+    for outcome in run.executor.run(_online(run, online)):
+        # replies of another process are counted when its shard comes back
+        run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
         total += outcome
-        reporter.tell("judge")
-    reporter.finish("judge")
+        run.reporter.tell("judge")
+    run.reporter.finish("judge")
     return total
+
+
+def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart]:
+    """The parts with something left to ask, after the lake's replies were taken back into a ledger that lacks them."""
+    with opened(run.ledger_url) as ledger:
+        before = still_holds(run.lake, run.ids.plan_id, ledger.state())
+        if before is not None and before.is_answered:
+            return []
+        asked = parts_to_ask(run.lake, run.ids.plan_id, every, ledger)
+        if asked and (n_restored := restore(run.lake, ledger)):
+            run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
+            asked = parts_to_ask(run.lake, run.ids.plan_id, every, ledger)
+    return asked
 
 
 def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
@@ -74,21 +62,28 @@ def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
     return found
 
 
-def _by_batch(context: StageContext, shard: AskByBatch, fan_out: FanOut, reporter: Reporter) -> Outcome:
+def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> Outcome:
     """One judge's parts through its Batch API; without `is_asking` only what earlier runs left there is fetched."""
-    outcome: Outcome = one(fan_out, ask_by_batch, context=context, shard=shard)
+    reporter, model = run.reporter, parts[0].judge_model
+    asked = AskByBatch(
+        tuple(parts),
+        run.benchmark.limits,
+        on_reply=lambda _: reporter.advance("judge"),
+        on_progress=lambda said: reporter.describe("judge", said),
+        is_asking=is_asking,
+    )
+    outcome = run.executor.once(ask_by_batch, run.stage, asked)
     if outcome.n_in_flight:
-        reporter.say(
-            f"{outcome.n_in_flight:,} requests are with the Batch API of {shard.judge_model}; the same command collects them"
-        )
+        reporter.say(f"{outcome.n_in_flight:,} requests are with the Batch API of {model}; the same command collects them")
     check_not_stopped()
     return outcome
 
 
-def _online(context: StageContext, parts: list[PlannedPart], on_reply: OnReply | None, fan_out: FanOut) -> Any:
-    """The outcomes of all parts that are asked one request at a time, a shard each."""
-    whole = context.benchmark.limits
+def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[AskShard, Outcome]]:
+    """The calls of all parts that are asked one request at a time, a shard each."""
+    whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
-    n_at_once = fan_out.n_at_once if isinstance(fan_out, Elsewhere) else SHARDS_AT_ONCE
-    limits = whole.model_copy(update={"concurrency": -(-whole.concurrency // n_at_once), "attempts_per_run": most})
-    return fan_out(ask_judge, ({"context": context, "shard": AskShard(part, limits, on_reply)} for part in parts))
+    concurrency = -(-whole.concurrency // run.executor.n_at_once)
+    limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
+    on_reply = None if run.executor.is_remote else lambda _: run.reporter.advance("judge")
+    return (ShardCall(ask_judge, run.stage, AskShard(part, limits, on_reply), spends_money=True) for part in parts)

@@ -5,30 +5,25 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.executors.base import FanOut
 from flows.nights.drift import write_drift
 from flows.nights.record import Night, note_night
-from flows.observability.progress import Reporter
 from flows.observability.summary import RunSummary
-from flows.run import finishing, stages
+from flows.run import stages
+from flows.run.context import RunContext
+from flows.run.finishing import finish
 from flows.run.judging import judge
 from schemas.errors import GateBlockedError
-from schemas.identities import RunIds
-from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.deprecation import sunset_warning
 from tasks.lake.object_store.cache_folder import push
-from tasks.publish.code_version import code_version
 from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
 from tasks.stopping import check_not_stopped
 
 
 def run_pipeline(
-    run: StageContext,
-    fan_out: FanOut,
-    reporter: Reporter,
+    run: RunContext,
     checkpoints: Sequence[str] | None = None,
     replies: Path | None = None,
     *,
@@ -43,26 +38,26 @@ def run_pipeline(
     """
     started_at = datetime.now(UTC)
     run.lake.sweep()
-    dataset = stages.ingest(run, fan_out, reporter, checkpoints, night.anchor_set if night else None)
-    planned = stages.plan(run, dataset.dataset_id, fan_out, reporter)
+    dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None)
+    run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
+    planned = stages.plan(run)
+    run = run.having(plan_id=planned.plan_id)
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
-        _warn_of_sunsets(run, reporter)
-        asked = judge(run, dataset.dataset_id, planned.plan_id, planned.parts, secrets.token_hex(16), fan_out, reporter)
-        _say_what_is_missing(run, asked, reporter)
+        _warn_of_deprecation(run)
+        asked = judge(run, planned.parts)
+        _say_what_is_missing(run, asked)
     elif replies is not None:
-        imported = stages.import_recorded(run, dataset.dataset_id, planned, replies)
-    code = code_version()
-    snapshot = stages.take_snapshot(run, planned, fan_out, reporter)
-    reading = stages.read(run, planned, snapshot, code, fan_out, reporter)
-    made = RunIds(dataset.dataset_id, planned.plan_id, snapshot, reading, code)
+        imported = stages.import_recorded(run, replies)
+    run = run.having(snapshot_id=stages.take_snapshot(run, planned))
+    run = run.having(reading_id=stages.read(run, planned))
     try:
-        published, cells = finishing.finish(run, made, fan_out, reporter)
+        published, cells = finish(run)
     except GateBlockedError:
-        record_run(run.lake, _row(run, started_at, dataset, asked, "blocked", None, code))
+        record_run(run.lake, _row(run, started_at, dataset, asked, "blocked", None))
         raise
     summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
-    record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id, code))
+    record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
     check_not_stopped()
@@ -71,30 +66,24 @@ def run_pipeline(
     return summary
 
 
-def _say_what_is_missing(run: StageContext, asked: Outcome, reporter: Reporter) -> None:
+def _say_what_is_missing(run: RunContext, asked: Outcome) -> None:
     if asked.is_spent:
-        reporter.say(
+        run.reporter.say(
             f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no "
             "reply, and cells without enough of them are blocked; run again with more to go on from here"
         )
 
 
-def _warn_of_sunsets(run: StageContext, reporter: Reporter) -> None:
+def _warn_of_deprecation(run: RunContext) -> None:
     for asked in run.benchmark.judges:
         warning = None if asked.recorded else sunset_warning(asked, datetime.now(UTC).date())
         if warning:
-            reporter.say(warning)
+            run.reporter.say(warning)
 
 
 def _row(
-    run: StageContext,
-    started_at: datetime,
-    dataset: IngestResult,
-    asked: Outcome,
-    outcome: str,
-    publication_id: str | None,
-    code: str,
-) -> dict[str, object]:
+    run: RunContext, started_at: datetime, dataset: IngestResult, asked: Outcome, outcome: str, publication_id: str | None
+) -> dict[str, object]:  # fmt: skip
     return {
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
@@ -111,5 +100,5 @@ def _row(
         "n_input_tokens": asked.n_input_tokens,
         "n_output_tokens": asked.n_output_tokens,
         "cost_usd": asked.cost_usd,
-        "code_version": code,
+        "code_version": run.ids.code_version,
     }

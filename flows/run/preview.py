@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
-from schemas.records import PlannedPart
+from schemas.records import Plan, PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
@@ -73,29 +72,28 @@ class Preview:
 
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:
     """Read the sources, plan, look into the ledger and count what is left to ask."""
-    run = open_run(file)
-    dataset = stages.ingest(run, in_this_process, reporter, checkpoints)
-    planned = stages.plan(run, dataset.dataset_id, in_this_process, reporter)
+    run = RunContext.of(open_run(file), reporter=reporter)
+    dataset = stages.ingest(run, checkpoints)
+    run = run.having(dataset_id=dataset.dataset_id)
+    planned = stages.plan(run)
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)
-        rows = forecasts(run, dataset.dataset_id, planned, ledger, reporter)
+        rows = forecasts(run.having(plan_id=planned.plan_id), planned, ledger)
     return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)
 
 
-def forecasts(
-    run: StageContext, dataset_id: str, planned: stages.Plan, ledger: Ledger, reporter: Reporter
-) -> tuple[PlannedRubric, ...]:
+def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRubric, ...]:
     """What is left to ask of a plan, for each rubric and judge."""
     observed = load_observed(ledger)
     tallies: dict[tuple[str, str], Tally] = {}
-    reporter.start("count", len(planned.parts))
+    run.reporter.start("count", len(planned.parts))
     for part in planned.parts:
         rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
         tally = tallies.setdefault((rubric.id, judge.model), Tally(judge, rubric.n_output_tokens_expected))
         has_observed = (rubric.id, rubric.version, judge.model) in observed
-        _add(run, dataset_id, planned.plan_id, part, tally, ledger, has_observed=has_observed)
-        reporter.advance("count")
-    reporter.finish("count")
+        _add(run, part, tally, ledger, has_observed=has_observed)
+        run.reporter.advance("count")
+    run.reporter.finish("count")
     rows: list[PlannedRubric] = []
     for (rubric_id, judge_model), tally in tallies.items():
         rubric = run.rubrics[rubric_id]
@@ -104,12 +102,10 @@ def forecasts(
     return tuple(rows)
 
 
-def _add(
-    run: StageContext, dataset_id: str, plan_id: str, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool
-) -> None:
+def _add(run: StageContext, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool) -> None:
     """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
-    requests = run.lake.read_part(REQUESTS, plan_id, part.index, FORECAST_COLUMNS)
-    samples = run.lake.read_part(SAMPLES, dataset_id, part.samples_part, SIZE_COLUMNS)
+    requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, FORECAST_COLUMNS)
+    samples = run.lake.read_part(SAMPLES, run.ids.dataset_id, part.samples_part, SIZE_COLUMNS)
     known = ledger.known(requests["request_key"])
     replies = ledger.replies(known) if known and not has_observed else None
     tally.add(requests, samples, known, replies)

@@ -18,8 +18,7 @@ from prefect.settings import PREFECT_API_URL
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
-from flows.serving.automations import notification_block, set_up
-from flows.serving.deployment_files import automations, filled, new_pool
+from flows.serving.deployment_files import automations, filled, new_pool, notification_block, set_up
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
 

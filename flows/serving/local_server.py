@@ -1,4 +1,4 @@
-"""Starting and ending a local Salon's programs, with all that they started. Which programs is commands/serving_prefect.py."""
+"""Starting and ending a local Salon's programs, with all that they started. Which programs is commands/serving.py."""
 
 import os
 import shutil

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from flows.executors.base import in_this_process
-from flows.run.finishing import publish, tables_of
+from flows.run.context import RunContext
+from flows.run.finishing import tables_of
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError
@@ -24,7 +24,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
-from tasks.publish.prefect_tasks import RunTables
+from tasks.publish.prefect_tasks import RunTables, publish_tables
 from tasks.validate.checks import validate
 from tasks.verify.publication import is_agreement
 from tasks.verify.rows import NOTHING, Difference
@@ -126,8 +126,8 @@ def make_tables(published: Published) -> Path:
         return _make_agreement(published)
     context = published.run
     checked = validate(context)
-    tables = tables_of(context, in_this_process) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
-    return publish(context, RunTables(tables), in_this_process).folder
+    tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
+    return publish_tables.fn(context, RunTables(tables)).folder
 
 
 def _make_agreement(published: Published) -> Path:

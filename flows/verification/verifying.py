@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
 from flows.run import stages
+from flows.run.context import RunContext
 from flows.verification.tables import Published, adopt, make_tables, open_published
 from schemas.errors import SalonError
 from schemas.identities import RunIds
@@ -146,7 +146,7 @@ def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -
     """Every question written again from samples and rubrics: request keys, messages, facts, the plan's id."""
     alone = Lake(run.lake.root.parent / "plan")
     adopt(lake, alone, SAMPLES, ids.dataset_id)
-    planned = stages.plan(replace(run, lake=alone), ids.dataset_id, in_this_process, Reporter())
+    planned = stages.plan(RunContext.of(replace(run, lake=alone)).having(dataset_id=ids.dataset_id))
     verdict.differences += _identity("plan_id", ids.plan_id, planned.plan_id)
     for table in (JUDGEMENTS, REQUESTS):
         verdict.differences += _compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)

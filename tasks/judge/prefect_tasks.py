@@ -1,17 +1,12 @@
 """The Prefect tasks of judging: a shard asked, its replies taken from the ledger. The work is elsewhere."""
 
-from collections.abc import Sequence
-
 from prefect import task
 
 from tasks.context import StageContext
 from tasks.judge.batch.run import AskByBatch, judge_by_batch
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import AskShard, judge_shard
-from tasks.lake.reading import Lake
-from tasks.lake.writing import Staging
-from tasks.ledger.ledger import opened
-from tasks.ledger.snapshot import TakenPart, take_parts
+from tasks.ledger.snapshot import take_parts
 from tasks.prefect_options import OPTIONS
 from tasks.stopping import STOP
 
@@ -28,10 +23,5 @@ def ask_by_batch(context: StageContext, shard: AskByBatch) -> Outcome:
     return judge_by_batch(context, shard, stop=STOP)
 
 
-@task(name="take replies", task_run_name="take replies, from shard {indices[0]} on", **OPTIONS)
-def take_replies(
-    lake: Lake, plan_id: str, indices: Sequence[int], ledger_url: str, staging: Staging | None = None
-) -> list[TakenPart]:  # fmt: skip
-    """Write some shards' replies as the ledger holds them now; return their digests."""
-    with opened(ledger_url) as ledger:
-        return take_parts(lake, plan_id, indices, ledger, staging)
+take_replies = task(name="take replies", task_run_name="take replies, from shard {shard.indices[0]} on", **OPTIONS)(take_parts)
+"""Write some shards' replies as the ledger holds them now; return their digests."""

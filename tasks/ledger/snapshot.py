@@ -12,10 +12,11 @@ from schemas.identities import canonical_json
 from schemas.records import PlannedPart
 from schemas.statuses import ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
+from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, opened
 from tasks.stopping import check_not_stopped
 
 _ASKED = ["request_key", "judge_model"]
@@ -40,6 +41,14 @@ class LastSnapshot:
     is_answered: bool  # nothing was left to ask
 
 
+@dataclass(frozen=True, slots=True)
+class TakeShard:
+    """Some parts of the plan's requests, and where their replies are written; None: they are only looked at."""
+
+    indices: tuple[int, ...]
+    staging: Staging | None = None
+
+
 def grouped(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:
     """The parts in runs of some REQUESTS_AT_ONCE requests: what one task reads from the ledger or writes."""
     run: list[PlannedPart] = []
@@ -60,20 +69,19 @@ def snapshot_part(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
     return _replies(ledger, requests.select(_ASKED)).select(REPLIES.columns)
 
 
-def take_parts(
-    lake: Lake, plan_id: str, indices: Sequence[int], ledger: Ledger, staging: Staging | None = None
-) -> list[TakenPart]:  # fmt: skip
+def take_parts(context: StageContext, shard: TakeShard) -> list[TakenPart]:
     """Read the replies of these parts of requests from the ledger, all at once; write each part where there is a staging."""
-    requests = [lake.read_part(REQUESTS, plan_id, index, _ASKED) for index in indices]
+    requests = [context.lake.read_part(REQUESTS, context.ids.plan_id, index, _ASKED) for index in shard.indices]
     requested = pl.concat([frame.with_columns(part=pl.lit(n, pl.Int64)) for n, frame in enumerate(requests)])
-    replies, due = _replies(ledger, requested), ledger.reasks_due(requested["request_key"])
+    with opened(context.ledger_url) as ledger:
+        replies, due = _replies(ledger, requested), ledger.reasks_due(requested["request_key"])
     by_part = replies.partition_by("part", as_dict=True)
     found: list[TakenPart] = []
-    for n, index in enumerate(indices):
+    for n, index in enumerate(shard.indices):
         check_not_stopped()
         part = by_part.get((n,), replies[:0])
-        if staging is not None:
-            staging.write_part(index, part)
+        if shard.staging is not None:
+            shard.staging.write_part(index, part)
         is_answered = bool(part["is_final"].all()) and due.isdisjoint(requests[n]["request_key"])
         found.append(TakenPart(part_digest(part), is_answered))
     return found

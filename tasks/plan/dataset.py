@@ -1,63 +1,109 @@
-"""The plan of a whole dataset: its samples under one rubric and one judge, written to the lake. What is asked is rows.py."""
+"""The plan of a dataset: every rubric with every judge, rendered and written in one pass. What one sample is asked is rows.py.
 
-from collections.abc import Callable, Iterator, Sequence
+A plan is found again by what it is made from: `planned/<digest of that>.json` in the lake names it and its parts, so that an
+unchanged run plans nothing. The note can be deleted at any time; then the plan is made again, and is the same.
+"""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
 import polars as pl
 
-from rubrics.model import Rubric
 from schemas.benchmark import Judge
-from schemas.records import PlannedPart
+from schemas.identities import canonical_json
+from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
+from tasks.context import StageContext
+from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
-from tasks.plan.checks import keep_first
+from tasks.plan.anchors import anchor_sources, anchors_of
+from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 50_000
 """Samples planned together, whole parts at a time: some 200 MB."""
 
+_NOT_ASKED = {"base_url", "api_key_env", "price"}  # of a judge: where and for how much, which no question depends on
 
-def plan_rubric(
-    lake: Lake,
-    dataset_id: str,
-    rubric: Rubric,
-    judge: Judge,
-    sources: Sequence[str],
-    stagings: tuple[Staging | None, Staging | None],
-    first_index: int,
-    on_part: Callable[[PlannedPart], None] | None = None,
-    occasion: str = "",
-) -> list[PlannedPart]:
-    """Plan the samples of `sources` into the stagings of judgements and of requests; what has no staging is not written.
 
-    Parts of requests are those of samples, numbered from `first_index` on; judgements are written many parts together. A
-    question that several samples ask stands in `requests` once, in the first part that asks it. Raises StoppedError.
+@dataclass(frozen=True, slots=True)
+class PlanShard:
+    """One rubric with one judge, over the samples of some sources, on one occasion; written into the two stagings.
+
+    Parts of requests are those of samples, numbered from `first_index` on.
     """
-    judgements, requests = stagings
+
+    rubric_id: str
+    judge_model: str
+    sources: tuple[str, ...]
+    judgements: Staging
+    requests: Staging
+    first_index: int = 0
+    occasion: str = ""
+
+
+def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -> list[PlanShard]:
+    """The shards of the context's dataset, in an order that is the plan's own: parts are found again by their number.
+
+    Anchors in the dataset come last, asked on the occasion of the run date; judges that are only recorded are not asked them.
+    """
+    n_parts = context.lake.n_parts(SAMPLES, context.ids.dataset_id)
+    return [
+        PlanShard(*choice[:2], tuple(choice[2]), judgements, requests, number * n_parts, choice[3])
+        for number, choice in enumerate(_choices(context))
+    ]
+
+
+def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
+    """Plan one shard: judgements and requests, the latter rendered. Judgements are written many parts together.
+
+    A question that several samples ask stands in `requests` once, in the first part that asks it. Raises StoppedError.
+    """
+    rubric, judge = context.rubrics[shard.rubric_id], context.judge(shard.judge_model)
     seen: set[bytes] = set()
     found: list[PlannedPart] = []
-    for samples_parts, planned in _planned(lake, dataset_id, Planner(rubric, judge, occasion), sources):
+    for samples_parts, planned in _planned(context, Planner(rubric, judge, shard.occasion), shard.sources):
         asked = keep_first(planned.asked.with_columns(samples_part=samples_parts.gather(planned.asked["sample"])), seen)
         by_part = asked.partition_by("samples_part", as_dict=True)
-        if judgements:
-            judgements.write_part(first_index + len(found), planned.judgements)
+        shard.judgements.write_part(shard.first_index + len(found), planned.judgements)
         for samples_part in samples_parts.unique(maintain_order=True):
             check_not_stopped()
             mine = by_part.get((samples_part,), asked[:0])
-            part = PlannedPart(first_index + len(found), samples_part, rubric.id, judge.model, mine.height)
-            if requests:
-                requests.write_part(part.index, planned.requests(mine))
+            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.model, mine.height)
+            shard.requests.write_part(part.index, planned.requests(mine))
             found.append(part)
-            if on_part:
-                on_part(part)
     return found
 
 
-def staged_judgements(staging: Staging) -> pl.LazyFrame:
-    """The judgements staged so far."""
-    paths = list(staging.part_paths())
-    return pl.scan_parquet(paths) if paths else pl.DataFrame(JUDGEMENTS.schema().empty_table()).lazy()
+def commit_plan(context: StageContext, judgements: Staging, requests: Staging, parts: Sequence[PlannedPart]) -> Plan:
+    """Check what was staged, make it the lake's, and note it. Raises NothingToJudgeError where a rubric can ask nothing."""
+    staged = _staged(judgements)
+    summary = summarise(staged)
+    for rubric in context.rubrics.values():
+        mine = summary.filter(summary["rubric_id"] == rubric.id)
+        if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
+            check_something_to_ask(mine, context.rubrics, _with_first_row(context, context.sources_for(rubric.id)))
+    plan = Plan(plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id), tuple(parts))
+    requests.commit(plan.plan_id)
+    judgements.commit(plan.plan_id)
+    write_bytes(orjson.dumps(asdict(plan)), _note(context), context.lake.root / "staging")
+    return plan
+
+
+def known_plan(context: StageContext) -> Plan | None:
+    """The plan made before from the same dataset, rubrics, judges and code, where it stands in the lake."""
+    try:
+        said = orjson.loads(_note(context).read_bytes())
+        plan = Plan(str(said["plan_id"]), tuple(PlannedPart(**part) for part in said["parts"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    is_there = all(context.lake.is_complete(table, plan.plan_id) for table in (JUDGEMENTS, REQUESTS))
+    return plan if is_there else None
 
 
 def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
@@ -65,13 +111,22 @@ def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
     return stage(lake, JUDGEMENTS), stage(lake, REQUESTS)
 
 
-def is_planned(lake: Lake, plan_id: str) -> bool:
-    """Whether the plan stands in the lake, judgements and requests."""
-    return lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(REQUESTS, plan_id)
+def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
+    """What is asked of whom: rubric, judge, sources, occasion."""
+    judges: list[Judge] = sorted(context.benchmark.judges, key=lambda judge: judge.model)
+    pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in judges]
+    choices = [(rubric_id, judge.model, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
+    anchored = anchor_sources(context.lake, context.ids.dataset_id)
+    for rubric_id, judge in pairs if anchored else []:
+        names = [anchors_of(name) for name in context.sources_for(rubric_id)]
+        if anchored.intersection(names) and not judge.recorded:
+            choices.append((rubric_id, judge.model, names, context.run_date.isoformat()))
+    return choices
 
 
-def _planned(lake: Lake, dataset_id: str, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.Series, Planned]]:
+def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.Series, Planned]]:
     """(the samples part of each row, the rows planned), some ROWS_AT_ONCE samples at a time."""
+    lake, dataset_id = context.lake, context.ids.dataset_id
     paths = lake.parts_without_pictures(SAMPLES, dataset_id)
     n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
     for start in range(0, len(paths), n_together):
@@ -84,3 +139,24 @@ def _planned(lake: Lake, dataset_id: str, planner: Planner, sources: Sequence[st
         )
         if not samples.is_empty():
             yield samples["samples_part"], planner.plan(samples)
+
+
+def _staged(judgements: Staging) -> pl.LazyFrame:
+    paths = list(judgements.part_paths())
+    return pl.scan_parquet(paths) if paths else pl.DataFrame(JUDGEMENTS.schema().empty_table()).lazy()
+
+
+def _note(context: StageContext) -> Path:
+    """Where the plan is noted, under the digest of all that it is made from."""
+    judges = {judge.model: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
+    digests = {rubric.id: rubric.digest for rubric in context.rubrics.values()}
+    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context)]
+    return context.lake.root / "planned" / f"{sha256(canonical_json(made_from)).hexdigest()}.json"
+
+
+def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
+    """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
+    samples = context.lake.scan(SAMPLES, context.ids.dataset_id)
+    rows = samples.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
+    first = rows.unique("source", keep="first", maintain_order=True).collect()
+    return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]

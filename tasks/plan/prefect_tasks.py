@@ -2,10 +2,10 @@
 
 from prefect import task
 
-from tasks.plan.dataset import plan_rubric
+from tasks.plan.dataset import plan_shard
 from tasks.prefect_options import OPTIONS
 
-plan_questions = task(name="plan questions", task_run_name="plan questions, {rubric.id} for {judge.model}", **OPTIONS)(
-    plan_rubric
-)
+plan_questions = task(
+    name="plan questions", task_run_name="plan questions, {shard.rubric_id} for {shard.judge_model}", **OPTIONS
+)(plan_shard)
 """Write down what every sample is asked under a rubric."""

@@ -5,12 +5,10 @@ from datetime import date
 import polars as pl
 import pytest
 
-from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.anchors import anchor_sets, freeze, newest_anchor_set
-from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
@@ -26,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> StageContex
     folder = tmp_path_factory.mktemp("anchors")
     World(folder).make(0)
     file = write_benchmark(folder, judge_url, rubrics=("alignment", "composition"))
-    run_night(open_night(file, DAY), in_this_process, Reporter())
+    run_night(RunContext.of(open_night(file, DAY)))
     return open_run(file, DAY)
 
 
@@ -56,7 +54,7 @@ def test_every_night_asks_them_anew(run: StageContext, judge_url: str) -> None:
     asked: list[pl.DataFrame] = []
     for day in (DAY, date(2026, 3, 2)):
         night = StageContext(run.benchmark, run.rubrics, run.lake, run.ledger_url, day)
-        plan = stages.plan(night, dataset, in_this_process, Reporter())
+        plan = stages.plan(RunContext.of(night).having(dataset_id=dataset))
         judgements = run.lake.scan(JUDGEMENTS, plan.plan_id).collect()
         own, anchors = judgements.filter(occasion=""), judgements.filter(occasion=day.isoformat())
         assert own.height + anchors.height == judgements.height
@@ -72,4 +70,4 @@ def test_every_night_asks_them_anew(run: StageContext, judge_url: str) -> None:
 
 
 def _dataset(run: StageContext, anchor_set: str | None) -> str:
-    return stages.ingest(run, in_this_process, Reporter(), None, anchor_set).dataset_id
+    return stages.ingest(RunContext.of(run), None, anchor_set).dataset_id

@@ -21,12 +21,12 @@ from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
-from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
+from flows.run.context import RunContext
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
@@ -50,7 +50,7 @@ def _planned(file: Path, names: Sequence[str] | None = None) -> BackfillPlan:
 
 def _backfill(file: Path, max_usd: float | None = None, judge_url: str | None = None) -> BackfillSummary:
     run = open_backfill(file, DAY, judge_url, max_usd)
-    return run_backfill(run, plan_backfill(run, None, None, Reporter()), in_this_process, Reporter())
+    return run_backfill(RunContext.of(run), plan_backfill(run, None, None, Reporter()))
 
 
 def _states(file: Path) -> dict[tuple[str, str], str]:
@@ -69,7 +69,7 @@ def test_a_backfill_from_preview_to_stale(tmp_path: Path, judge_url: str) -> Non
         world.make(number)
     file = write_benchmark(tmp_path, judge_url, rubrics=RUBRICS)
     each = N_SAMPLES * len(RUBRICS)
-    night = run_night(open_night(file, DAY), in_this_process, Reporter())
+    night = run_night(RunContext.of(open_night(file, DAY)))
     assert night.run is not None
     start = n_billed(judge_url)
 
@@ -213,10 +213,10 @@ from datetime import date
 from pathlib import Path
 from flows.backfill import run_backfill
 from flows.partitions.plan import open_backfill, plan_backfill
-from flows.executors.base import in_this_process
+from flows.run.context import RunContext
 from flows.observability.progress import Reporter
 run = open_backfill(Path(sys.argv[1]), date.fromisoformat(sys.argv[2]))
-run_backfill(run, plan_backfill(run, None, None, Reporter()), in_this_process, Reporter())
+run_backfill(RunContext.of(run), plan_backfill(run, None, None, Reporter()))
 """
 
 

@@ -19,8 +19,8 @@ from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.commands.deploying import deploy as deploy_command
-from flows.commands.serving_prefect import worker
+from flows.commands.serving import deploy as deploy_command
+from flows.commands.serving import worker
 from flows.serving import local_postgres
 from flows.serving.deploying import Asked, deploy
 from schemas.errors import InputError, StoreError
@@ -190,7 +190,7 @@ def test_the_command_says_what_stands_and_what_to_do_next(tmp_path: Path, capsys
     assert "salon worker --pool salon-process" in said
 
 
-SERVE = "import sys, pathlib; from flows.commands.serving_prefect import serve; sys.exit(serve(pathlib.Path(sys.argv[1]), 0))"
+SERVE = "import sys, pathlib; from flows.commands.serving import serve; sys.exit(serve(pathlib.Path(sys.argv[1]), 0))"
 
 
 @pytest.mark.slow

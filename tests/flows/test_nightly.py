@@ -19,7 +19,6 @@ from sqlalchemy.engine import Connection
 
 from demo.running import running_judge
 from flows.bridging import make_bridge, plan_bridge
-from flows.executors.base import in_this_process
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
 from flows.nights.anchors import freeze
 from flows.nights.bridges import bridges_of
@@ -27,9 +26,8 @@ from flows.nights.drift import drift_of_lake, nightly_publications
 from flows.nights.record import notes
 from flows.observability.alerting import NIGHT_MISSED, REGRESSION
 from flows.observability.events import alerts_after_run, missed_nights
-from flows.observability.progress import Reporter
 from flows.partitions.table import read_partitions
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import DRIFT, SAMPLES
@@ -54,17 +52,15 @@ KILLED = """\
 import sys
 from datetime import date
 from pathlib import Path
-from flows.executors.base import in_this_process
+from flows.run.context import RunContext
 from flows.nightly import open_night, run_night
 from flows.observability.progress import Reporter
-run_night(open_night(Path(sys.argv[1]), date.fromisoformat(sys.argv[2])), in_this_process, Reporter())
+run_night(RunContext.of(open_night(Path(sys.argv[1]), date.fromisoformat(sys.argv[2]))))
 """
 
 
 def _night(file: Path, day: date) -> NightSummary:
-    return run_night(
-        open_night(file, now=datetime(day.year, day.month, day.day, 2, 0, 7, tzinfo=UTC)), in_this_process, Reporter()
-    )
+    return run_night(RunContext.of(open_night(file, now=datetime(day.year, day.month, day.day, 2, 0, 7, tzinfo=UTC))))
 
 
 def _kill_in_mid_night(file: Path, day: date, url: str) -> None:
@@ -101,10 +97,10 @@ def _write(folder: Path, url: str, number: int, models: Sequence[str] = (), name
 def _make_bridge(folder: Path, url: str, day: date) -> pl.DataFrame:
     """What the user does on the day the judge is replaced: list both, bridge, take the old one out."""
     run = open_run(_write(folder, url, JUDGE_FROM - 1, (OLD, NEW), "both.toml"), day)
-    planned = plan_bridge(run, OLD, NEW, Reporter())
+    planned = plan_bridge(RunContext.of(run), OLD, NEW)
     assert planned.n_to_ask == 2 * run.lake.scan(SAMPLES, planned.anchor_set).collect().height
     assert all(row.forecast.online_usd for row in planned.rubrics)
-    return make_bridge(planned, "bridge", in_this_process, Reporter())
+    return make_bridge(planned)
 
 
 def _told(summary: NightSummary, run: StageContext) -> list[str]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import date
@@ -21,19 +21,19 @@ from prefect.blocks.system import Secret
 
 from benchmarks import runners
 from flows.executors import keys
+from flows.executors.base import ShardCall
 from flows.executors.choose import check_runner
 from flows.executors.pools import LOST_MOST, WorkerLostError
-from flows.executors.remote import AtWorkers
-from flows.executors.worker import AtWorker, Line
+from flows.executors.remote import RemoteExecutor
+from flows.executors.worker import FlowLease, WorkerCall
 from flows.observability import redaction
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Benchmark, Judge, Limits, Runner
+from schemas.benchmark import Benchmark, Runner
 from schemas.errors import InputError, StoppedError, StoreError
-from schemas.identities import RunIds
-from schemas.records import PlannedPart, Sample
+from schemas.records import Sample
+from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import SampleList
-from tasks.judge.shard import AskShard
 from tasks.lake.reading import Lake
 from tasks.ledger import ledger as ledgers
 from tasks.ledger.ledger import Ledger
@@ -42,7 +42,6 @@ from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
-from tests.support.asking import context_of
 from tests.support.painting import paint
 from tests.support.postgres import running_postgres, why_not
 
@@ -101,7 +100,7 @@ def say(secret: str) -> str:
     raise InputError(f"no good: {secret}")
 
 
-def is_stopping() -> bool:
+def is_stopping(context: object, shard: object) -> bool:
     return STOP.wait(10)
 
 
@@ -109,8 +108,8 @@ def test_a_worker_says_no_secret_and_its_errors_hold_none(monkeypatch: pytest.Mo
     """In a process of its own: this one cleans what it says already."""
     monkeypatch.setenv("SALON_WORD", "correct-horse-battery")
     code = (
-        "from flows.executors.worker import AtWorker\n"
-        "try: AtWorker('tests.flows.test_runners', 'say', ('SALON_WORD',))('correct-horse-battery')\n"
+        "from flows.executors.worker import WorkerCall\n"
+        "try: WorkerCall('tests.flows.test_runners', 'say', ('SALON_WORD',))(None, 'correct-horse-battery')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests/flows"},
@@ -121,16 +120,16 @@ def test_a_worker_says_no_secret_and_its_errors_hold_none(monkeypatch: pytest.Mo
 
 
 def test_a_shard_stops_with_its_flow(tmp_path: Path) -> None:
-    line = Line(f"sqlite:///{tmp_path}/ledger.db", "a run")
-    shard = AtWorker(__name__, "is_stopping", (), line)
+    lease = FlowLease(f"sqlite:///{tmp_path}/ledger.db", "a run")
+    shard = WorkerCall(__name__, "is_stopping", (), lease)
     with pytest.raises(StoppedError, match="stopped or is gone"):
-        shard()  # the flow is gone before the shard begins
+        shard(None, None)  # the flow is gone before the shard begins
     flow = ExitStack()
-    flow.enter_context(heartbeat(flow.enter_context(ledgers.opened(line.ledger_url)), line.run_id))
-    told = AtWorker(__name__, "end_and_wait", (), line)
+    flow.enter_context(heartbeat(flow.enter_context(ledgers.opened(lease.ledger_url)), lease.run_id))
+    told = WorkerCall(__name__, "end_and_wait", (), lease)
     _ended.append(flow)
     with pytest.raises(StoppedError):
-        told()
+        told(None, None)
     assert _seen == [True]
     assert not STOP.is_set(), "the process may work for another run"
 
@@ -139,14 +138,14 @@ _ended: list[Any] = []
 _seen: list[bool] = []
 
 
-def end_and_wait() -> None:
+def end_and_wait(context: object, shard: object) -> None:
     _ended.pop().close()
     _seen.append(STOP.wait(10))
 
 
 def test_other_code_is_not_run() -> None:
     with pytest.raises(InputError, match="other code"):
-        AtWorker(__name__, "is_stopping", (), None, "0" * 64)()
+        WorkerCall(__name__, "is_stopping", (), None, "0" * 64)(None, None)
 
 
 def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +155,8 @@ def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkey
     for name in ("a-runners-key", "b-runners-key"):
         Secret(value=f"of-{name}").save(name, overwrite=True)
     keys.fetch_keys(["A_RUNNERS_KEY", "B_RUNNERS_KEY", "C_RUNNERS_KEY"])
-    assert [os.environ[f"{letter}_RUNNERS_KEY"] for letter in "ABC"] == ["of-a-runners-key", "own-value", ""]
+    assert [key_named(f"{letter}_RUNNERS_KEY") for letter in "ABC"] == ["of-a-runners-key", "own-value", ""]
+    assert os.environ["A_RUNNERS_KEY"] == "", "a child process would inherit it"
     assert redaction.redacted("it was of-a-runners-key") == f"it was {redaction.REMOVED}"
 
 
@@ -173,14 +173,14 @@ class Doubled:
     def check(self) -> None:
         """Its threads are there as long as the test is."""
 
-    def submit(self, function: AtWorker, call: Mapping[str, Any]) -> Future[Any]:
+    def submit(self, function: WorkerCall, _context: Any, shard: int | None) -> Future[Any]:
         future: Future[Any] = Future()
         self.submitted.append(future)
-        if function.line is not None:
+        if function.lease is not None:
             future.set_running_or_notify_cancel()
-            threading.Thread(target=self._spend, args=(function.line, future)).start()
-        elif call["number"] is not None:
-            future.set_result(call["number"])
+            threading.Thread(target=self._spend, args=(function.lease, future)).start()
+        elif shard is not None:
+            future.set_result(shard)
             return future
         self.at_work.append(future)
         return future
@@ -191,52 +191,53 @@ class Doubled:
         return submitted.result()
 
     @staticmethod
-    def _spend(line: Line, future: Future[Any]) -> None:
-        with Ledger(line.ledger_url) as ledger:
-            while has_heartbeat(ledger, line.run_id):
+    def _spend(lease: FlowLease, future: Future[Any]) -> None:
+        with Ledger(lease.ledger_url) as ledger:
+            while has_heartbeat(ledger, lease.run_id):
                 time.sleep(0.05)
         future.set_result("stored")
 
 
-SHARD = AskShard(PlannedPart(0, 0, "alignment", "judge", 1), Limits())
-CONTEXT = context_of(
-    Lake(Path()), {"alignment": load_rubric(SHIPPED / "alignment")}, Judge(model="judge"), "", RunIds(run_id="r")
-)
-
-
 @task(name="numbered", **OPTIONS)
-def numbered(number: int | None = None, context: StageContext | None = None, shard: AskShard | None = None) -> str:
-    return f"{number} {context} {shard}"
+def numbered(context: StageContext, shard: int | None) -> str:
+    return f"{shard} {context.ids.run_id}"
 
 
-def among(pool: Doubled, folder: Path) -> AtWorkers:
-    return AtWorkers(pool, 2, f"sqlite:///{folder}/ledger.db", (), 60.0)
+def call_of(folder: Path, number: int | None = None, *, spends_money: bool = False) -> ShardCall[int | None, str]:
+    context = opened("local", f"sqlite:///{folder}/ledger.db").having(run_id="r")
+    return ShardCall(numbered, context, number, spends_money=spends_money)
+
+
+def among(pool: Doubled, folder: Path) -> RemoteExecutor:
+    return RemoteExecutor(pool, 2, f"sqlite:///{folder}/ledger.db", (), 60.0)
 
 
 @pytest.mark.usefixtures("prefect_api")
 def test_a_lost_shard_is_handed_on_until_it_has_cost_too_many_workers(tmp_path: Path) -> None:
     pool = Doubled(n_deaths=3)
-    assert flow(name="few")(lambda: list(among(pool, tmp_path)(numbered, [{"number": 7}])))() == [7]
+    assert flow(name="few")(lambda: list(among(pool, tmp_path).run([call_of(tmp_path, 7)])))() == [7]
     assert len(pool.submitted) == 4
     pool = Doubled(n_deaths=1000)
     with pytest.raises(StoreError, match=rf"'numbered' lost its worker {LOST_MOST} times"):
-        flow(name="many")(lambda: list(among(pool, tmp_path)(numbered, [{"number": 7}])))()
+        flow(name="many")(lambda: list(among(pool, tmp_path).run([call_of(tmp_path, 7)])))()
     assert len(pool.submitted) == LOST_MOST, "Prefect's own tries would cost as many workers again"
 
 
 @pytest.mark.usefixtures("prefect_api")
 def test_at_the_end_what_spends_is_waited_for_and_the_rest_is_taken_back(tmp_path: Path) -> None:
-    def ended_after_one(pool: Doubled, *calls: dict[str, Any]) -> Future[Any]:
-        results: Any = among(pool, tmp_path)(numbered, [{"number": 1}, *calls])
+    def ended_after_one(pool: Doubled, *calls: ShardCall[int | None, str]) -> Future[Any]:
+        results: Any = among(pool, tmp_path).run([call_of(tmp_path, 1), *calls])
         assert next(results) == 1
         while not pool.at_work:
             time.sleep(0.01)
         results.close()
         return pool.at_work[0]
 
-    spending = flow(name="spending")(lambda: ended_after_one(Doubled(), {"context": CONTEXT, "shard": SHARD}, {"number": None}))()
+    spending = flow(name="spending")(
+        lambda: ended_after_one(Doubled(), call_of(tmp_path, spends_money=True), call_of(tmp_path))
+    )()
     assert spending.result(0) == "stored"
-    other = flow(name="other")(lambda: ended_after_one(Doubled(), {"number": None}, {"number": None}))()
+    other = flow(name="other")(lambda: ended_after_one(Doubled(), call_of(tmp_path), call_of(tmp_path)))()
     assert other.cancelled()
 
 

@@ -14,11 +14,10 @@ import polars as pl
 import pytest
 
 from demo.running import running_judge
-from flows.executors.base import in_this_process
 from flows.nightly import open_night, run_night
 from flows.nights.record import notes
-from flows.observability.progress import Reporter
 from flows.partitions.table import read_partitions
+from flows.run.context import RunContext
 from rubrics.loading import find_rubrics
 from schemas.errors import StoppedError, StoreError
 from schemas.tables import REPLIES, REQUESTS
@@ -114,11 +113,11 @@ def test_a_night_that_ended_behind_its_publication_is_gone_on_with(tmp_path: Pat
         in_the_way = run.lake.root / "publish" / "v1" / "nights" / "salon.duckdb"
         in_the_way.mkdir(parents=True)
         with pytest.raises(StoreError):
-            run_night(run, in_this_process, Reporter())
+            run_night(RunContext.of(run))
         noted = notes(run.lake.root, "nights")[NIGHT.isoformat()]
         in_the_way.rmdir()
-        again = run_night(run, in_this_process, Reporter())
-        third = run_night(run, in_this_process, Reporter())
+        again = run_night(RunContext.of(run))
+        third = run_night(RunContext.of(run))
     assert not noted.is_whole
     assert again.run is not None
     assert again.run.asked.n_asked == 0

@@ -14,7 +14,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from flows.commands.opening_page import open_page
+from flows.commands.reading import open_page
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.commands.serving_prefect import WORKER_GRACE_S
+from flows.commands.serving import WORKER_GRACE_S
 from flows.serving.deploying import DRAIN_MARGIN_S, grace_s
 from flows.serving.deployment_files import INFRA, automations, filled
 from schemas.benchmark import Benchmark, Limits

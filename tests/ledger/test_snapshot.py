@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
+from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
@@ -23,6 +24,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import (
     LastSnapshot,
     TakenPart,
+    TakeShard,
     last_taken,
     note,
     part_digest,
@@ -33,6 +35,7 @@ from tasks.ledger.snapshot import (
     take_parts,
 )
 from tasks.plan.rows import plan_part
+from tests.support.asking import context_of
 
 PLAN = "9" * 64
 JUDGE = Judge(model="m")
@@ -65,8 +68,7 @@ def store(url: str, *replies: JudgeReply) -> None:
 
 
 def take(lake: Lake, url: str, staging: Staging | None = None) -> list[TakenPart]:
-    with Ledger(url) as ledger:
-        return take_parts(lake, PLAN, [0, 1, 2], ledger, staging)
+    return take_parts(context_of(lake, {}, JUDGE, url, RunIds(plan_id=PLAN)), TakeShard((0, 1, 2), staging))
 
 
 def to_ask(lake: Lake, url: str, parts: list[PlannedPart]) -> list[PlannedPart]:

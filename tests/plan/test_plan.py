@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from rubrics.model import Message, Part, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark import Judge
 from schemas.errors import InputError, NothingToJudgeError
+from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan import dataset, questions
 from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
-from tasks.plan.dataset import new_stagings, plan_rubric, staged_judgements
+from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
 from tasks.plan.request_key import DIGEST_SLOT
 from tasks.plan.rows import IMAGE_STATUSES, plan_part
+from tests.support.asking import context_of
 
 JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
 Samples = Callable[..., pl.DataFrame]
@@ -303,9 +305,10 @@ def _stored(tmp_path: Path, *parts: pl.DataFrame) -> Lake:
 def _plan_whole(lake: Lake, rubric: Rubric) -> tuple[list[PlannedPart], list[pl.DataFrame], pl.DataFrame]:
     """The parts, the requests of each, and all judgements."""
     judgements, requests = new_stagings(lake)
-    parts = plan_rubric(lake, "1" * 64, rubric, JUDGE, ["s"], (judgements, requests), 0)
-    assert parts == plan_rubric(lake, "1" * 64, rubric, JUDGE, ["s"], (None, None), 0)
-    return parts, [pl.read_parquet(path) for path in requests.part_paths()], staged_judgements(judgements).collect()
+    context = context_of(lake, {rubric.id: rubric}, JUDGE, "", RunIds(dataset_id="1" * 64))
+    parts = plan_shard(context, PlanShard(rubric.id, JUDGE.model, ("s",), judgements, requests))
+    found = pl.concat([pl.read_parquet(path) for path in judgements.part_paths()])
+    return parts, [pl.read_parquet(path) for path in requests.part_paths()], found
 
 
 @pytest.mark.parametrize("n_at_once", [1, 7, 1_000])

@@ -18,9 +18,7 @@ from markdown_it import MarkdownIt
 from PIL import Image
 
 from flows.cli import run
-from flows.executors.base import in_this_process
-from flows.observability.progress import Reporter
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.jsonl import parse_jsonl
@@ -89,7 +87,7 @@ def lake(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pictures" / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in replies))
     (folder / "b.toml").write_text(BENCHMARK)
-    summary = run_pipeline(open_run(folder / "b.toml"), in_this_process, Reporter(), replies=folder / "replies.jsonl")
+    summary = run_pipeline(RunContext.of(open_run(folder / "b.toml")), replies=folder / "replies.jsonl")
     assert summary.imported is not None
     assert summary.imported.n_stored == len(texts)
     return folder / "lake"

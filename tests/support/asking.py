@@ -22,7 +22,7 @@ DATASET = "1" * 64
 
 
 def context_of(lake: Lake, rubrics: Mapping[str, Rubric], judge: Judge, ledger_url: str, ids: RunIds) -> StageContext:
-    choices = [RubricChoice(id=name) for name in rubrics]
+    choices = [RubricChoice(id=name) for name in rubrics or ("none",)]
     benchmark = Benchmark(name="b", sources=[Source(reader="none", path=".")], rubrics=choices, judges=[judge])
     return StageContext(benchmark, rubrics, lake, ledger_url, date(2026, 3, 4), ids)
 

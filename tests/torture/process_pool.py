@@ -18,9 +18,8 @@ from typing import Any
 
 from arming import arm, counts_told, tell_counts
 
-from flows.executors.base import in_this_process
 from flows.observability.progress import Reporter
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import SalonError
 from tasks.stopping import heeding_sigterm
@@ -124,7 +123,7 @@ def _run(command: dict[str, Any], ready: int) -> int:
     with heeding_sigterm():
         os.write(ready, b".")
         run = open_run(Path(command["file"]), judge_url=command["judge_url"])
-        summary = run_pipeline(run, in_this_process, _Told())
+        summary = run_pipeline(RunContext.of(run, reporter=_Told()))
     print(f"{summary.outcome} {summary.published.publication_id} asked {summary.asked.n_asked}")
     return 1 if summary.n_blocked else 0
 

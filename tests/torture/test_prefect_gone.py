@@ -17,9 +17,7 @@ import pytest
 from checks import Watch, cells
 from harness import N_SAMPLES, ROOT, Recorder, make_world
 
-from flows.executors.base import in_this_process
-from flows.observability.progress import Reporter
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 
 RUN_DATE = date(2026, 3, 4)
@@ -134,7 +132,7 @@ def test_the_prefect_api_gone_in_mid_run_and_back(
     n_before = len(recorder.billed)
     again = end_of(start_run(file, server.url))
     reference_file = make_world(tmp_path / "reference")
-    run_pipeline(open_run(reference_file, RUN_DATE, recorder.url), in_this_process, Reporter())
+    run_pipeline(RunContext.of(open_run(reference_file, RUN_DATE, recorder.url)))
     del recorder.billed[N_SAMPLES:]
     assert watch.at_the_end(again, cells(reference_file.parent / "lake")) == []
     assert len(recorder.billed) == N_SAMPLES

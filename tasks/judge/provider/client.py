@@ -5,7 +5,6 @@ It is the only file that knows the `openai` package. Retries, limits and the led
 
 import asyncio
 import ipaddress
-import os
 import re
 import time
 import zlib
@@ -23,6 +22,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus
+from tasks.api_keys import key_named
 from tasks.judge.provider.payload import Body, check_parameters
 from tasks.judge.provider.responses import Answer, one_line, read_answer
 from tasks.secret_patterns import spelled
@@ -156,7 +156,7 @@ def api_key(judge: Judge) -> str | None:
             f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
             "environment variable and name that one with api_key_env"
         )
-    key = os.environ.get(judge.api_key_env, "").strip()
+    key = key_named(judge.api_key_env)
     if not key:
         if is_loopback(judge):
             return None

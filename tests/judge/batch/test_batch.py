@@ -43,7 +43,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import snapshot_part
-from tasks.plan.dataset import new_stagings, plan_rubric
+from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
 from tests.support.asking import DATASET, context_of
 
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
@@ -261,10 +261,9 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[Planne
         staging.write_part(index, samples(scenes[index::2], first=index))
     staging.commit(DATASET)
     stagings, parts = new_stagings(lake), []
+    context = context_of(lake, RUBRICS, Judge(model=JUDGE, parameters={"temperature": 0}), "", RunIds(dataset_id=DATASET))
     for rubric in RUBRICS.values():
-        parts += plan_rubric(
-            lake, DATASET, rubric, Judge(model=JUDGE, parameters={"temperature": 0}), ["s"], stagings, len(parts)
-        )
+        parts += plan_shard(context, PlanShard(rubric.id, JUDGE, ("s",), *stagings, len(parts)))
     for each in stagings:
         each.commit(PLAN)
     assert sum(part.n_requests for part in parts) == N_REQUESTS

@@ -7,9 +7,7 @@ import pytest
 
 from demo.running import running_judge
 from flows.cli import run as salon
-from flows.executors.base import in_this_process
-from flows.observability.progress import Reporter
-from flows.run.context import open_run
+from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
 from tasks.publish.runs import runs
@@ -25,7 +23,7 @@ def judged(tmp_path_factory):
         file = write_benchmark(folder, judge)
         file.write_text(f'lake = "lake"\nledger = "sqlite:///{folder}/ledger.db"\n' + file.read_text())
         run = open_run(file)
-        yield file, run, run_pipeline(run, in_this_process, Reporter())
+        yield file, run, run_pipeline(RunContext.of(run))
 
 
 def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeypatch, capsys):
@@ -33,7 +31,7 @@ def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeyp
     there = file.with_name("there.toml")
     there.write_text(file.read_text().replace('lake = "lake"', f'lake = "{url}"'))
     run = open_run(there, local.run_date)
-    summary = run_pipeline(run, in_this_process, Reporter())
+    summary = run_pipeline(RunContext.of(run))
     assert summary.published.publication_id == published.published.publication_id
     assert (summary.asked.n_asked, summary.published.is_new, summary.published.is_current) == (0, True, True)
     home = local.lake.root / "publish"
@@ -63,7 +61,7 @@ def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeyp
         assert salon([*arguments, "--lake", url]) == 0, arguments
         assert told in capsys.readouterr().out
     assert runs(run.lake).height == 1
-    last = run_pipeline(open_run(there, local.run_date), in_this_process, Reporter())  # a new machine goes on where others were
+    last = run_pipeline(RunContext.of(open_run(there, local.run_date)))  # a new machine goes on where others were
     assert last.published.is_new is False
     damaged = next(one for one in objects.names("replies/"))
     objects[damaged] = objects[damaged][:-1] + b"x"
