@@ -5,26 +5,19 @@ It knows a rubric by the words of its prompt, looks at the pixels of the picture
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from demo.replies import (
-    NO_PICTURE,
-    aspects_reply,
-    bracket_reply,
-    caption_reply,
-    label_reply,
-    refuse_picture,
-    refuse_text,
-)
 from demo.scoring import ASPECTS, alignment, composition, image_aspects
 from demo.scoring_texts import caption, interleaved
 from demo.sentences import find_asked, read_prompt
 from demo.sight import NotAScene, look
 from demo.world import Scene
 
+_NO_PICTURE = "No image was provided, so there is nothing I can evaluate."
 _IMAGE_ASPECTS = (
     "accuracy_to_prompt", "creativity_and_originality", "visual_quality_and_realism",
     "consistency_and_cohesion", "emotional_or_thematic_resonance",
@@ -53,7 +46,7 @@ def judge(messages: Sequence[Mapping[str, Any]]) -> str:
     try:
         return _reply(seen)
     except NotAScene as reason:
-        return refuse_picture(str(reason))
+        return _refuse_picture(str(reason))
 
 
 def _reply(seen: Seen) -> str:
@@ -66,59 +59,59 @@ def _reply(seen: Seen) -> str:
         return _judge_interleaved(seen)
     if '{"score": [0-4], "reason":' in seen.user:
         return _judge_caption(seen)
-    return refuse_text("its instructions are none of the rubrics I know")
+    return _refuse_text("its instructions are none of the rubrics I know")
 
 
 def _judge_aspects(keys: tuple[str, ...], seen: Seen) -> str:
     scene = _look(seen)
     if scene is None:
-        return NO_PICTURE
+        return _NO_PICTURE
     asked = read_prompt(seen.user)
     if asked is None:
-        return refuse_text("its prompt asks for something that is not in my drawn world")
+        return _refuse_text("its prompt asks for something that is not in my drawn world")
     if keys == _IMAGE_ASPECTS:
-        return aspects_reply(image_aspects(asked, scene))
+        return _aspects_reply(image_aspects(asked, scene))
     category = next((name for name, aspects in ASPECTS.items() if aspects == keys), None)
     if category is None:
-        return refuse_text("it asks for aspects I do not know")
-    return aspects_reply(composition(category, asked, scene))
+        return _refuse_text("it asks for aspects I do not know")
+    return _aspects_reply(composition(category, asked, scene))
 
 
 def _judge_alignment(seen: Seen) -> str:
     scene = _look(seen)
     if scene is None:
-        return NO_PICTURE
+        return _NO_PICTURE
     asked = read_prompt(seen.user.rpartition("User prompt: ")[2])
     if asked is None:
-        return refuse_text("its prompt asks for something that is not in my drawn world")
-    return label_reply(*alignment(asked, scene))
+        return _refuse_text("its prompt asks for something that is not in my drawn world")
+    return _label_reply(*alignment(asked, scene))
 
 
 def _judge_interleaved(seen: Seen) -> str:
     parts = _ANSWER.match(seen.user)
     if parts is None:
-        return NO_PICTURE.replace("image", "conversation")
+        return _NO_PICTURE.replace("image", "conversation")
     question, text, image = parts.groups()
     is_without_picture = image.strip() in ("", "null")
     scene = None if is_without_picture else _look(seen)
     if scene is None and not is_without_picture:
-        return NO_PICTURE
+        return _NO_PICTURE
     asked = find_asked(question)
     if asked is None:
-        return refuse_text("its question asks for nothing in my drawn world")
+        return _refuse_text("its question asks for nothing in my drawn world")
     is_without_text = text.strip() in ("", "null")
-    return bracket_reply(*interleaved(asked, None if is_without_text else text, scene))
+    return _bracket_reply(*interleaved(asked, None if is_without_text else text, scene))
 
 
 def _judge_caption(seen: Seen) -> str:
     scene = _look(seen)
     if scene is None:
-        return NO_PICTURE
+        return _NO_PICTURE
     parts = _CAPTION_INPUT.search(seen.user)
     if parts is None:
-        return refuse_text("its input has not the form I know")
+        return _refuse_text("its input has not the form I know")
     caption_type, reference, output = parts.groups()
-    return caption_reply(*caption(caption_type.strip(), reference, output, scene))
+    return _caption_reply(*caption(caption_type.strip(), reference, output, scene))
 
 
 def _look(seen: Seen) -> Scene | None:
@@ -153,3 +146,41 @@ def _bytes_of(url: str) -> list[bytes]:
         return [base64.b64decode(encoded, validate=True)]
     except binascii.Error:
         return [b""]
+
+
+def _refuse_picture(reason: str) -> str:
+    """The reply to a picture that is not one of the drawn scenes."""
+    return f"I'm sorry, but I can't judge this picture: {reason}. I only look at drawn scenes."
+
+
+def _refuse_text(what: str) -> str:
+    """The reply to a text that is not about the drawn world."""
+    return f"I'm sorry, but I can't judge this: {what}. I only look at drawn scenes."
+
+
+def _aspects_reply(scores: Mapping[str, tuple[float, str]]) -> str:
+    """A JSON object: each aspect, and `overall_score`, with its score and explanation."""
+    content = {key: {"score": _number(score), "explanation": why} for key, (score, why) in scores.items()}
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _label_reply(score: float, reason: str) -> str:
+    """Two lines: the reasoning, then the score."""
+    return f"Reasoning: {reason}\nScore: {_number(score)}"
+
+
+def _bracket_reply(text: int, image: int, aesthetics: int, synergy: int) -> str:
+    """One line with the four labels of the interleaved rubric."""
+    return (
+        f"[Text Response Quality: {text}; Image Response Quality: {image}; "
+        f"Image Aesthetic Quality: {aesthetics}; Text-Image Synergy: {synergy}]"
+    )
+
+
+def _caption_reply(score: int, reason: str) -> str:
+    """A JSON object on one line: the score and its reason."""
+    return json.dumps({"score": score, "reason": reason}, ensure_ascii=False)
+
+
+def _number(score: float) -> float | int:
+    return int(score) if score == int(score) else score

@@ -2,18 +2,28 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from demo.drawing import draw_png
-from demo.rates import CHECKPOINTS, CONTENT_ERROR, N_ANSWERS, N_CAPTIONS, N_IMAGES, N_PROMPTS, RATES, TEXT_RATES
+from demo.rates import CHECKPOINTS, CONTENT_ERROR, N_ANSWERS, N_CAPTIONS, N_IMAGES, N_PROMPTS, RATES, TEXT_RATES, TextRates
 from demo.scenes import Errors, ask, compose
-from demo.sentences import phrase
-from demo.world import CATEGORIES, MODEL, Asked, Scene
-from demo.writing import CAPTION_TYPES, items_shown, write_answer, write_caption
+from demo.sentences import name, phrase
+from demo.world import CATEGORIES, COLORS, MODEL, Asked, Item, Scene
 
 SEED = 1
+_CAPTION_TYPES = ("brief", "detail", "poem", "narrative", "style")
+
+_FORMS = {
+    "brief": "A drawing of {}.",
+    "detail": "The drawing shows {}, with flat colours and clean edges, inside a dark frame, and nothing else around.",
+    "poem": "I looked into the frame and saw\n{},\nso still upon the evening shore,\nand then I did not ask for more.",
+    "narrative": "One morning the painter woke early and set out {}. By the evening all stood in place, and she went home.",
+    "style": "Ladies and gentlemen, behold, never seen before and only tonight: {}! Applause, please, for the shapes!",
+}
+"""The manner of each caption type; {} is where the things shown are named."""
+_PADDING = " It is a very nice drawing, and one could go on and on about how nice it is, which is what is done here at length."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ def _answers(folder: Path, seed: int, checkpoint: str) -> Iterator[dict[str, str
         asked, difficulty = ask(category, 1, rng)[0], rng.random()
         own = Random(f"{seed} answers {index} {checkpoint}")
         scene = compose(asked, _draw_errors(checkpoint, category, difficulty, own), own)
-        text = write_answer(asked.items, TEXT_RATES[checkpoint], own)
+        text = _write_answer(asked.items, TEXT_RATES[checkpoint], own)
         place = index // len(CATEGORIES) + index % len(CATEGORIES)
         yield {
             "item_id": f"{checkpoint}-answer-{index:03d}",
@@ -123,8 +133,8 @@ def _captions(folder: Path, seed: int, checkpoint: str) -> Iterator[dict[str, st
         asked = ask("color_attr" if index % 2 else "counting", 1, rng)[0]
         own = Random(f"{seed} captions {index} {checkpoint}")
         scene = compose(asked, Errors(is_plain=own.random() < 0.5), own)
-        caption_type = CAPTION_TYPES[index % len(CAPTION_TYPES)]
-        reference, output = write_caption(caption_type, items_shown(scene), TEXT_RATES[checkpoint], own)
+        caption_type = _CAPTION_TYPES[index % len(_CAPTION_TYPES)]
+        reference, output = _write_caption(caption_type, _items_shown(scene), TEXT_RATES[checkpoint], own)
         yield {
             "item_id": f"{checkpoint}-caption-{index:03d}",
             "model": MODEL,
@@ -148,3 +158,46 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+def _items_shown(scene: Scene) -> list[Item]:
+    """What a true description of the scene names: each kind with its colour and number."""
+    kinds: dict[tuple[str, str], int] = {}
+    for thing in scene.things:
+        kinds[thing.shape, thing.color] = kinds.get((thing.shape, thing.color), 0) + 1
+    return [Item(shape, color, n) for (shape, color), n in kinds.items()]
+
+
+def _write_answer(items: tuple[Item, ...], rates: TextRates, rng: Random) -> str:
+    """An answer's text to a request for `items`."""
+    return f"Here you are: {_listed(_with_errors(list(items), rates, rng))}. I hope you like the drawing."
+
+
+def _write_caption(caption_type: str, items: list[Item], rates: TextRates, rng: Random) -> tuple[str, str]:
+    """(reference, output): a true caption, which in one of three names only the first kind, and the model's."""
+    told = items[:1] if len(items) > 1 and rng.random() < 1 / 3 else items
+    output = _form(caption_type, _with_errors(items, rates, rng))
+    if rng.random() < rates.bad_form:
+        output = output + _PADDING if caption_type in ("brief", "detail") else f"Here you see {_listed(items)}."
+    return _form(caption_type, told), output
+
+
+def _form(caption_type: str, items: list[Item]) -> str:
+    before, after = _FORMS[caption_type].split("{}")
+    return before + _listed(items) + after
+
+
+def _listed(items: list[Item]) -> str:
+    return " and ".join(name(item) for item in items)
+
+
+def _with_errors(items: list[Item], rates: TextRates, rng: Random) -> list[Item]:
+    said = list(items)
+    if len(said) > 1 and rng.random() < rates.omitted:
+        said.pop(rng.randrange(len(said)))
+    if rng.random() < rates.wrong:
+        hit = rng.randrange(len(said))
+        item = said[hit]
+        color = rng.choice([color for color in COLORS if color != item.color])
+        said[hit] = replace(item, color=color) if item.color else replace(item, n=item.n + 1)
+    return said

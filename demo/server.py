@@ -1,6 +1,6 @@
 """The judge behind an OpenAI-compatible server on loopback. Running it as a process of its own is running.py.
 
-The difficult provider (mock_provider/provider.py) asks the same judge through `judged`; the judge itself never changes.
+The same judge with limits, faults and batches: mock_provider/server.py.
 """
 
 import argparse
@@ -20,11 +20,10 @@ from typing import Any
 
 from aiohttp import web
 
-from demo.judge import judge
-from demo.world import JUDGE
+from demo.mock_provider.request import BadRequest, check_messages, judged
+from demo.world import HOST, JUDGE
 from schemas.errors import SalonError
 
-HOST = "127.0.0.1"
 _MAX_BODY_BYTES = 64 * 2**20
 _IMAGE_TOKENS = 255  # the common tile rule for one tile: 85 + 170
 _CHARACTERS_PER_TOKEN = 4
@@ -37,14 +36,6 @@ class Stats:
     n_requests: int = 0
     n_in_flight: int = 0
     peak_in_flight: int = 0
-
-
-class BadRequest(Exception):  # noqa: N818 - the API's own name for it
-    """The request cannot be answered; `code` is the API's word for why."""
-
-    def __init__(self, message: str, code: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.code, self.status = code, status
 
 
 def make_app() -> web.Application:
@@ -101,27 +92,6 @@ def completion(body: bytes) -> dict[str, Any]:
     }
 
 
-def judged(messages: Sequence[Mapping[str, Any]]) -> str:
-    """The judge's reply to messages. Raises BadRequest where they have not the form of the API."""
-    try:
-        return judge(messages)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BadRequest("a message or a part of one has not the form of the chat API", "invalid_messages") from error
-
-
-def check_messages(content: Any, models: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The messages of a request's JSON. Raises BadRequest where it is not a request, or for a model that is not here."""
-    messages = content.get("messages") if isinstance(content, dict) else None
-    if not isinstance(messages, list) or not messages:
-        raise BadRequest("messages must be a list with at least one message", "invalid_messages")
-    if content.get("model") not in models:
-        names = ", ".join(map(repr, models))
-        raise BadRequest(f"there is no model {content.get('model')!r} here; ask {names}", "model_not_found", 404)
-    if content.get("stream"):
-        raise BadRequest("stream is not supported; leave it out", "unsupported_parameter")
-    return messages
-
-
 def _n_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     """Tokens of the input: a quarter of the characters of all texts, and 255 for each picture."""
     n_characters, n_images = 0, 0
@@ -173,7 +143,7 @@ def main() -> None:
     server = serving_judge(arguments.port)
     if arguments.scenario is not None:
         from demo.mock_provider.scenario import load_scenario  # pydantic is heavy, and the plain judge has no use for it
-        from demo.serving import serving
+        from demo.mock_provider.server import serving
 
         try:
             server = serving(load_scenario(arguments.scenario), arguments.port)

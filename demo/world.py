@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 MODEL = "demo-painter"
 JUDGE = "salon-demo-judge"
+HOST = "127.0.0.1"  # where the judge is served
 
 CANVAS_PX = 256
 FRAME_PX = 4

@@ -1,4 +1,4 @@
-"""The difficult provider's other addresses: /stats, /v1/models, /v1/files, /v1/batches. Chat requests are protocol.py's."""
+"""The admin API and the slow addresses: /stats, /v1/models, /v1/files, /v1/batches. Chat requests are protocol.py's."""
 
 import socket
 import struct
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from aiohttp import BodyPartReader, web
 
-from demo.mock_provider.batches import Batch, Batches
+from demo.mock_provider.batches import Batches, BatchJob
 from demo.mock_provider.faults import error_object
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.scenario import Model
@@ -19,25 +19,15 @@ _FINAL = ("completed", "failed", "expired", "cancelled", "cancelling")
 _PIECE_BYTES = 2**18
 
 
-def make_desk(provider: Provider, batches: Batches) -> web.Application:
-    """The application; every connection to it ends with its answer, so that the next chat request comes to the lane."""
-    app = web.Application(middlewares=[_one_answer])
-    app.add_routes(
-        [
-            web.get("/stats", _stats(provider)),
-            web.get("/stats/items", _items(provider)),
-            web.post("/stats/reset", _reset(provider)),
-            web.get("/v1/models", _models(provider)),
-            web.get("/v1/models/{id}", _model(provider)),
-            *_file_routes(batches),
-            *_batch_routes(batches),
-        ]
-    )
+def make_admin_api(provider: Provider, batches: Batches) -> web.Application:
+    """The application; every connection to it ends with its response, so that the next chat request comes to protocol.py."""
+    app = web.Application(middlewares=[_one_response])
+    app.add_routes([*_Stats(provider).routes(), *_Files(batches).routes(), *_Batches(batches).routes()])
     return app
 
 
 @web.middleware
-async def _one_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _one_response(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         response = await handler(request)
     except web.HTTPException as error:
@@ -46,42 +36,38 @@ async def _one_answer(request: web.Request, handler: Handler) -> web.StreamRespo
     return response
 
 
-def _stats(provider: Provider) -> Handler:
-    async def show(_: web.Request) -> web.Response:
-        prices = {name: model.price for name, model in provider.models.items()}
-        return _json(provider.counts.as_json(prices, provider.scenario.batch.price_share))
+class _Stats:
+    """What the provider saw, and its models."""
 
-    return show
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
 
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/stats", self._show),
+            web.get("/stats/items", self._items),
+            web.post("/stats/reset", self._reset),
+            web.get("/v1/models", self._models),
+            web.get("/v1/models/{id}", self._model),
+        ]
 
-def _items(provider: Provider) -> Handler:
-    async def show(_: web.Request) -> web.Response:
-        return _json(provider.counts.items_as_json())
+    async def _show(self, _: web.Request) -> web.Response:
+        prices = {name: model.price for name, model in self._provider.models.items()}
+        return _json(self._provider.counts.as_json(prices, self._provider.scenario.batch.price_share))
 
-    return show
+    async def _items(self, _: web.Request) -> web.Response:
+        return _json(self._provider.counts.items_as_json())
 
-
-def _reset(provider: Provider) -> Handler:
-    async def reset(_: web.Request) -> web.Response:
-        provider.start_anew()
+    async def _reset(self, _: web.Request) -> web.Response:
+        self._provider.start_anew()
         return _json({"is_reset": True})
 
-    return reset
+    async def _models(self, _: web.Request) -> web.Response:
+        return _json({"object": "list", "data": [_model_object(model) for model in self._provider.models.values()]})
 
-
-def _models(provider: Provider) -> Handler:
-    async def show(_: web.Request) -> web.Response:
-        return _json({"object": "list", "data": [_model_object(model) for model in provider.models.values()]})
-
-    return show
-
-
-def _model(provider: Provider) -> Handler:
-    async def show(request: web.Request) -> web.Response:
-        model = provider.models.get(request.match_info["id"])
+    async def _model(self, request: web.Request) -> web.Response:
+        model = self._provider.models.get(request.match_info["id"])
         return _missing("model", request) if model is None else _json(_model_object(model))
-
-    return show
 
 
 def _model_object(model: Model) -> dict[str, Any]:
@@ -89,75 +75,86 @@ def _model_object(model: Model) -> dict[str, Any]:
     return shown if model.shutdown_date is None else shown | {"shutdown_date": model.shutdown_date.isoformat()}
 
 
-def _file_routes(batches: Batches) -> list[web.RouteDef]:
-    async def upload(request: web.Request) -> web.Response:
-        return await _upload(request, batches)
+class _Files:
+    """Files uploaded for batches, and the results of batches."""
 
-    async def show_all(_: web.Request) -> web.Response:
-        return _json({"object": "list", "data": [file.as_json() for file in batches.files.values()], "has_more": False})
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
 
-    async def show(request: web.Request) -> web.Response:
-        file = batches.files.get(request.match_info["id"])
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/v1/files", self._upload),
+            web.get("/v1/files", self._show_all),
+            web.get("/v1/files/{id}", self._show),
+            web.get("/v1/files/{id}/content", self._content),
+            web.delete("/v1/files/{id}", self._delete),
+        ]
+
+    async def _show_all(self, _: web.Request) -> web.Response:
+        files = [file.as_json() for file in self._batches.files.values()]
+        return _json({"object": "list", "data": files, "has_more": False})
+
+    async def _show(self, request: web.Request) -> web.Response:
+        file = self._batches.files.get(request.match_info["id"])
         return _missing("file", request) if file is None else _json(file.as_json())
 
-    async def content(request: web.Request) -> web.StreamResponse:
-        file = batches.files.get(request.match_info["id"])
+    async def _content(self, request: web.Request) -> web.StreamResponse:
+        file = self._batches.files.get(request.match_info["id"])
         return _missing("file", request) if file is None else web.FileResponse(file.path)
 
-    async def delete(request: web.Request) -> web.Response:
-        file = batches.files.pop(request.match_info["id"], None)
-        if file is None:
-            return _missing("file", request)
-        return _json({"id": file.id, "object": "file", "deleted": True})
+    async def _delete(self, request: web.Request) -> web.Response:
+        file = self._batches.files.pop(request.match_info["id"], None)
+        return _missing("file", request) if file is None else _json({"id": file.id, "object": "file", "deleted": True})
 
-    return [
-        web.post("/v1/files", upload),
-        web.get("/v1/files", show_all),
-        web.get("/v1/files/{id}", show),
-        web.get("/v1/files/{id}/content", content),
-        web.delete("/v1/files/{id}", delete),
-    ]
-
-
-async def _upload(request: web.Request, batches: Batches) -> web.Response:
-    """Take a file in a multipart form, piece by piece to the disk."""
-    rules = batches.rules
-    path, name, purpose, n_bytes = batches.new_path(), "", "", 0
-    if not request.content_type.startswith("multipart/"):
-        return _error(400, "upload a file as multipart/form-data", "invalid_request")
-    async for part in await request.multipart():
-        if not isinstance(part, BodyPartReader):
-            continue
-        if part.name == "purpose":
-            purpose = (await part.text()).strip()
-        elif part.name == "file":
-            name = part.filename or "upload"
-            with path.open("wb") as file:
-                while piece := await part.read_chunk(_PIECE_BYTES):
-                    n_bytes += len(piece)
-                    if n_bytes <= rules.max_file_bytes:
-                        file.write(piece)
-    if n_bytes > rules.max_file_bytes:
-        path.unlink()
-        return _error(400, f"the file has {n_bytes} bytes; a batch file may have {rules.max_file_bytes}", "file_too_large")
-    if purpose != "batch" or not name:
-        return _error(400, 'a file needs the parts file and purpose = "batch"', "invalid_purpose")
-    return _json(batches.keep(path, name, purpose).as_json())
+    async def _upload(self, request: web.Request) -> web.Response:
+        """Take a file in a multipart form, piece by piece to the disk."""
+        batches, rules = self._batches, self._batches.rules
+        path, name, purpose, n_bytes = batches.new_path(), "", "", 0
+        if not request.content_type.startswith("multipart/"):
+            return _error(400, "upload a file as multipart/form-data", "invalid_request")
+        async for part in await request.multipart():
+            if not isinstance(part, BodyPartReader):
+                continue
+            if part.name == "purpose":
+                purpose = (await part.text()).strip()
+            elif part.name == "file":
+                name = part.filename or "upload"
+                with path.open("wb") as file:
+                    while piece := await part.read_chunk(_PIECE_BYTES):
+                        n_bytes += len(piece)
+                        if n_bytes <= rules.max_file_bytes:
+                            file.write(piece)
+        if n_bytes > rules.max_file_bytes:
+            path.unlink()
+            return _error(400, f"the file has {n_bytes} bytes; a batch file may have {rules.max_file_bytes}", "file_too_large")
+        if purpose != "batch" or not name:
+            return _error(400, 'a file needs the parts file and purpose = "batch"', "invalid_purpose")
+        return _json(batches.keep(path, name, purpose).as_json())
 
 
-def _batch_routes(batches: Batches) -> list[web.RouteDef]:
-    async def create(request: web.Request) -> web.Response:
-        return await _create(request, batches)
+class _Batches:
+    """Batches made, listed and cancelled."""
 
-    async def show(request: web.Request) -> web.Response:
-        batch = batches.batches.get(request.match_info["id"])
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/v1/batches", self._create),
+            web.get("/v1/batches", self._show_all),
+            web.get("/v1/batches/{id}", self._show),
+            web.post("/v1/batches/{id}/cancel", self._cancel),
+        ]
+
+    async def _show(self, request: web.Request) -> web.Response:
+        batch = self._batches.batches.get(request.match_info["id"])
         return _missing("batch", request) if batch is None else _json(batch.as_json())
 
-    async def show_all(request: web.Request) -> web.Response:
-        return _list(request, [*batches.batches.values()][::-1])
+    async def _show_all(self, request: web.Request) -> web.Response:
+        return _list(request, [*self._batches.batches.values()][::-1])
 
-    async def cancel(request: web.Request) -> web.Response:
-        batch = batches.batches.get(request.match_info["id"])
+    async def _cancel(self, request: web.Request) -> web.Response:
+        batch = self._batches.batches.get(request.match_info["id"])
         if batch is None:
             return _missing("batch", request)
         if batch.status in _FINAL:
@@ -166,37 +163,30 @@ def _batch_routes(batches: Batches) -> list[web.RouteDef]:
         batch.cancel.set()
         return _json(batch.as_json())
 
-    return [
-        web.post("/v1/batches", create),
-        web.get("/v1/batches", show_all),
-        web.get("/v1/batches/{id}", show),
-        web.post("/v1/batches/{id}/cancel", cancel),
-    ]
+    async def _create(self, request: web.Request) -> web.Response:
+        batches = self._batches
+        try:
+            content = orjson.loads(await request.read())
+        except ValueError:
+            return _error(400, "the body is not JSON", "invalid_json")
+        content = content if isinstance(content, dict) else {}
+        source = batches.files.get(str(content.get("input_file_id")))
+        if source is None or source.purpose != "batch":
+            return _error(400, "input_file_id names no file uploaded for a batch", "invalid_input_file")
+        if content.get("endpoint") != _CHAT:
+            return _error(400, f"endpoint must be {_CHAT}", "invalid_endpoint")
+        if content.get("completion_window") != "24h":
+            return _error(400, "completion_window must be 24h", "invalid_completion_window")
+        batch = batches.create(source, _CHAT, content.get("metadata"))
+        if len(batches.batches) <= batches.rules.n_lost_creations:
+            sock = request.transport.get_extra_info("socket") if request.transport else None
+            if sock is not None and request.transport is not None:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                request.transport.abort()
+        return _json(batch.as_json())
 
 
-async def _create(request: web.Request, batches: Batches) -> web.Response:
-    try:
-        asked = orjson.loads(await request.read())
-    except ValueError:
-        return _error(400, "the body is not JSON", "invalid_json")
-    asked = asked if isinstance(asked, dict) else {}
-    source = batches.files.get(str(asked.get("input_file_id")))
-    if source is None or source.purpose != "batch":
-        return _error(400, "input_file_id names no file uploaded for a batch", "invalid_input_file")
-    if asked.get("endpoint") != _CHAT:
-        return _error(400, f"endpoint must be {_CHAT}", "invalid_endpoint")
-    if asked.get("completion_window") != "24h":
-        return _error(400, "completion_window must be 24h", "invalid_completion_window")
-    batch = batches.create(source, _CHAT, asked.get("metadata"))
-    if len(batches.batches) <= batches.rules.n_lost_creations:
-        sock = request.transport.get_extra_info("socket") if request.transport else None
-        if sock is not None and request.transport is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            request.transport.abort()
-    return _json(batch.as_json())
-
-
-def _list(request: web.Request, found: list[Batch]) -> web.Response:
+def _list(request: web.Request, found: list[BatchJob]) -> web.Response:
     """Newest first, as many as `limit` says, behind the batch `after`."""
     ids = [batch.id for batch in found]
     after, limit = request.query.get("after"), request.query.get("limit", "20")

@@ -1,4 +1,7 @@
-"""Batches of the difficult provider: each a task that lives through the API's statuses. Their routes are in admin_api.py."""
+"""The Batch API: files, the checks an input file meets, and batches, each a task that lives through the API's statuses.
+
+The routes are in admin_api.py.
+"""
 
 import asyncio
 import time
@@ -10,17 +13,43 @@ from typing import Any
 
 import orjson
 
-from demo.mock_provider.batch_files import Line, StoredFile, read_lines
 from demo.mock_provider.draws import Draws
 from demo.mock_provider.provider import Provider
+from demo.mock_provider.scenario import BatchRules
 
 _EXPIRED = {"code": "batch_expired", "message": "This request could not be executed before the completion window expired."}
 _CANCELLED = {"code": "batch_cancelled", "message": "This request was not executed: its batch was cancelled."}
 _FAILING = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "param": None, "line": None}
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file, and what the API says of it."""
+
+    id: str
+    name: str
+    purpose: str
+    created_at: int
+    path: Path
+
+    def as_json(self) -> dict[str, Any]:
+        """The file object of the API."""
+        return {
+            "id": self.id, "object": "file", "bytes": self.path.stat().st_size, "created_at": self.created_at,
+            "filename": self.name, "purpose": self.purpose, "status": "processed", "expires_at": None,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """One request of an input file."""
+
+    custom_id: str
+    body: Any
+
+
 @dataclass(slots=True)
-class Batch:
+class BatchJob:
     """One batch; `stamps` are the times at which it came to each status."""
 
     id: str
@@ -61,7 +90,7 @@ class Batches:
         self._provider, self._folder = provider, folder
         self.rules = provider.scenario.batch
         self.files: dict[str, StoredFile] = {}
-        self.batches: dict[str, Batch] = {}
+        self.batches: dict[str, BatchJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def new_path(self) -> Path:
@@ -74,9 +103,9 @@ class Batches:
         self.files[stored.id] = stored
         return stored
 
-    def create(self, source: StoredFile, endpoint: str, metadata: dict[str, str] | None) -> Batch:
+    def create(self, source: StoredFile, endpoint: str, metadata: dict[str, str] | None) -> BatchJob:
         """A new batch, on its way from now on."""
-        batch = Batch(f"batch_{_name(len(self.batches))}", source, endpoint, metadata)
+        batch = BatchJob(f"batch_{_name(len(self.batches))}", source, endpoint, metadata)
         batch.stamps = {"created": int(time.time()), "expires": int(time.time() + self._real_s(self.rules.window_s))}
         is_failing = len(self.batches) < self.rules.n_failing
         self.batches[batch.id] = batch
@@ -91,7 +120,7 @@ class Batches:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _live(self, batch: Batch, *, is_failing: bool) -> None:
+    async def _live(self, batch: BatchJob, *, is_failing: bool) -> None:
         """Validate, answer line by line until the last, the window's end or a cancellation, then write the files."""
         started_s = time.monotonic()
         await self._wait_until(batch, started_s + self._real_s(self.rules.validating_s))
@@ -102,7 +131,7 @@ class Batches:
             batch.come_to("failed")
             return
         batch.n_lines, batch.model = len(lines), lines[0].body.get("model")
-        left: list[Line] = lines
+        left: list[BatchRequest] = lines
         if not batch.cancel.is_set():
             batch.come_to("in_progress")
             left = await self._answer_lines(batch, lines, started_s)
@@ -115,7 +144,7 @@ class Batches:
         self._write(batch)
         batch.come_to("expired" if is_late else "cancelled" if batch.cancel.is_set() else "completed")
 
-    async def _answer_lines(self, batch: Batch, lines: list[Line], started_s: float) -> list[Line]:
+    async def _answer_lines(self, batch: BatchJob, lines: list[BatchRequest], started_s: float) -> list[BatchRequest]:
         """Answer the lines in an order of the provider's own, evenly over the time; returns those it did not come to.
 
         Which lines the window cuts off follows from the scenario's times alone, so a slow machine cuts off no others.
@@ -132,7 +161,7 @@ class Batches:
             output.append(self._output_line(batch, line, {"status_code": status, "body": body}, None))
         return []
 
-    async def _wait_until(self, batch: Batch, due_s: float) -> None:
+    async def _wait_until(self, batch: BatchJob, due_s: float) -> None:
         """Wait for a time of the monotonic clock, or for the batch to be cancelled."""
         wait_s = due_s - time.monotonic()
         if wait_s <= 0:
@@ -141,14 +170,16 @@ class Batches:
             with suppress(TimeoutError):
                 await asyncio.wait_for(batch.cancel.wait(), wait_s)
 
-    def _output_line(self, batch: Batch, line: Line, response: dict[str, Any] | None, error: dict[str, Any] | None) -> bytes:
+    def _output_line(
+        self, batch: BatchJob, line: BatchRequest, response: dict[str, Any] | None, error: dict[str, Any] | None
+    ) -> bytes:
         number = len(batch.output) + len(batch.error_output)
         name = sha256(f"{batch.id} {line.custom_id} {number}".encode()).hexdigest()[:24]
         answered = response and {"status_code": response["status_code"], "request_id": f"req_{name}", "body": response["body"]}
         content = {"id": f"batch_req_{name}", "custom_id": line.custom_id, "response": answered, "error": error}
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: BatchJob) -> None:
         for kind, lines in (("output", batch.output), ("error", batch.error_output)):
             if lines:
                 path = self.new_path()
@@ -162,3 +193,49 @@ class Batches:
 def _name(number: int) -> str:
     """A name such as the API gives: not to be guessed at, and not a count."""
     return sha256(f"{number} {time.time_ns()}".encode()).hexdigest()[:24]
+
+
+def read_lines(path: Path, endpoint: str, rules: BatchRules) -> tuple[list[BatchRequest], list[dict[str, Any]]]:
+    """The requests of an input file, or what is wrong with it: then nothing of the file is done."""
+    lines: list[BatchRequest] = []
+    problems: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if number > rules.max_lines:
+                return [], [_problem("too_many_requests", f"the file has more than {rules.max_lines} requests", None)]
+            found = _read_line(raw, endpoint, number)
+            if isinstance(found, dict):
+                problems.append(found)
+            elif found.custom_id in seen:
+                problems.append(_problem("duplicate_custom_id", f"custom_id {found.custom_id!r} stands twice", number))
+            else:
+                seen.add(found.custom_id)
+                lines.append(found)
+    models = {line.body.get("model") for line in lines}
+    if len(models) > 1:
+        problems.append(_problem("mismatched_model", "all requests of a batch must be for the same model", None))
+    if not lines and not problems:
+        problems.append(_problem("empty_file", "the file has no requests", None))
+    return ([], problems) if problems else (lines, [])
+
+
+def _read_line(raw: bytes, endpoint: str, number: int) -> BatchRequest | dict[str, Any]:
+    try:
+        content = orjson.loads(raw)
+    except ValueError:
+        return _problem("invalid_json_line", "this line is not JSON", number)
+    if not isinstance(content, dict) or not isinstance(content.get("body"), dict):
+        return _problem("invalid_request", "a line is an object with custom_id, method, url and body", number)
+    custom_id = content.get("custom_id")
+    if not isinstance(custom_id, str) or not custom_id:
+        return _problem("missing_required_parameter", "custom_id is missing", number)
+    if content.get("method") != "POST":
+        return _problem("invalid_method", "method must be POST", number)
+    if content.get("url") != endpoint:
+        return _problem("invalid_url", f"the url must be the batch's endpoint, {endpoint}", number)
+    return BatchRequest(custom_id, content["body"])
+
+
+def _problem(code: str, message: str, line: int | None) -> dict[str, Any]:
+    return {"code": code, "message": message, "param": None, "line": line}

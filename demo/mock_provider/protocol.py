@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from demo.mock_provider.outcomes import Outcome, http_response
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.request import SAMPLED_BYTES
+from demo.mock_provider.responses import PlannedResponse, http_response
 
 _CHAT = b"POST /v1/chat/completions HTTP/1.1\r\n"
 _MAX_HEAD_BYTES = 8 * 1024
@@ -25,11 +25,13 @@ _DROP_FLAG = socket.MSG_TRUNC if sys.platform == "linux" else 0  # on TCP: count
 _dropped = memoryview(bytearray(2**20))
 
 
-class Lane(asyncio.BufferedProtocol):
+class ChatProtocol(asyncio.BufferedProtocol):
     """One connection. Requests on it are answered one after the other, those sent ahead wait in the buffer."""
 
-    def __init__(self, provider: Provider, open_lanes: set["Lane"], hand_over: Callable[[], asyncio.BaseProtocol]) -> None:
-        self._provider, self._lanes, self._hand_over = provider, open_lanes, hand_over
+    def __init__(
+        self, provider: Provider, connections: set["ChatProtocol"], hand_over: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        self._provider, self._connections, self._hand_over = provider, connections, hand_over
         self._buffer = bytearray(_START_BYTES)
         self._n_filled = self._n_unread = 0
         self._is_unread = False
@@ -37,7 +39,7 @@ class Lane(asyncio.BufferedProtocol):
         self._key = ""
         self._first_byte_s = 0.0
         self._is_last = False
-        self._outcome: Outcome | None = None  # of the request being answered
+        self._planned: PlannedResponse | None = None  # of the request being answered
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -46,20 +48,20 @@ class Lane(asyncio.BufferedProtocol):
         self._transport = transport
         # A second object for the transport's own socket, whose methods it keeps to itself.
         self._socket = socket.socket(fileno=transport.get_extra_info("socket").fileno())
-        self._lanes.add(self)
+        self._connections.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """The client is gone, or we are. An answer under way is made all the same, and paid for."""
-        self._lanes.discard(self)
+        self._connections.discard(self)
         self._socket.detach()
-        outcome, self._outcome = self._outcome, None
-        if outcome is None:
+        planned, self._planned = self._planned, None
+        if planned is None:
             return
         if self._timer is None:  # it had begun to answer, or never would have
             self._provider.leave(0, is_abandoned=True)
         else:
             self._timer.cancel()
-            asyncio.get_running_loop().call_at(self._timer.when(), _finish_alone, self._provider, outcome)
+            asyncio.get_running_loop().call_at(self._timer.when(), _finish_alone, self._provider, planned)
 
     def close(self) -> None:
         """Drop the connection: the server stops."""
@@ -83,23 +85,23 @@ class Lane(asyncio.BufferedProtocol):
             self._n_unread += n_bytes
         else:
             self._n_filled += n_bytes
-        if self._outcome is None:
+        if self._planned is None:
             self._read_requests()
         elif self._n_filled > _MAX_BODY_BYTES:
             self._transport.abort()
 
     def _read_requests(self) -> None:
-        while self._outcome is None and self._n_filled and not self._transport.is_closing():
+        while self._planned is None and self._n_filled and not self._transport.is_closing():
             if not self._need and not self._read_head():
                 return
             if not self._is_whole():
                 return
             body = memoryview(self._buffer)[self._head : min(self._need, self._n_filled)]
-            self._outcome = self._provider.receive(body, self._need - self._head, self._key, self._first_byte_s)
+            self._planned = self._provider.receive(body, self._need - self._head, self._key, self._first_byte_s)
             body.release()
             self._drop_request()
-            if self._outcome.delay_s > 0:
-                self._timer = asyncio.get_running_loop().call_later(self._outcome.delay_s, self._answer)
+            if self._planned.delay_s > 0:
+                self._timer = asyncio.get_running_loop().call_later(self._planned.delay_s, self._answer)
             else:
                 self._answer()
 
@@ -141,19 +143,19 @@ class Lane(asyncio.BufferedProtocol):
 
     def _answer(self) -> None:
         """The time of the answer has come."""
-        outcome, self._timer = self._outcome, None
-        assert outcome is not None
-        self._provider.charge(outcome)
-        match outcome.manner:
+        planned, self._timer = self._planned, None
+        assert planned is not None
+        self._provider.charge(planned)
+        match planned.manner:
             case "whole":
-                self._transport.write(outcome.response)
-                self._end(outcome.status)
+                self._transport.write(planned.content)
+                self._end(planned.status)
             case "reset":
                 self._reset()
             case "drip":
-                head, _, body = outcome.response.partition(b"\r\n\r\n")
+                head, _, body = planned.content.partition(b"\r\n\r\n")
                 self._transport.write(head + b"\r\n\r\n")
-                self._drip(body, 0, outcome.status)
+                self._drip(body, 0, planned.status)
             case "hang":
                 pass
 
@@ -169,7 +171,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def _end(self, status: int) -> None:
         """The response is out; go on with what was sent ahead."""
-        self._outcome = None
+        self._planned = None
         self._provider.leave(status)
         if self._is_last:
             self._transport.close()
@@ -179,7 +181,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def _reset(self) -> None:
         """End the connection with a RST instead of a FIN."""
-        self._outcome = None
+        self._planned = None
         self._provider.leave(0)
         sock = self._transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -194,7 +196,7 @@ class Lane(asyncio.BufferedProtocol):
         begun = bytes(memoryview(self._buffer)[: self._n_filled])
         protocol = self._hand_over()
         assert isinstance(protocol, asyncio.Protocol)
-        self._lanes.discard(self)
+        self._connections.discard(self)
         self._socket.detach()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
@@ -233,7 +235,7 @@ def _header(head: bytes, lower: bytes, name: bytes) -> bytes:
     return head[start : head.find(b"\r\n", start)].strip()
 
 
-def _finish_alone(provider: Provider, outcome: Outcome) -> None:
+def _finish_alone(provider: Provider, planned: PlannedResponse) -> None:
     """Finish an answer whose client has gone."""
-    provider.charge(outcome)
+    provider.charge(planned)
     provider.leave(0, is_abandoned=True)

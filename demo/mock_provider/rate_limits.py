@@ -1,13 +1,13 @@
-"""Requests and tokens a minute for one key, and the headers that tell of them. Which requests count is decided elsewhere."""
+"""Rate limits of each API key: requests and tokens a minute, the headers that tell of them, and who was told to wait."""
 
 from dataclasses import dataclass
 from email.utils import formatdate
 from math import ceil, inf
 
-from demo.mock_provider.scenario import Limits, RetryForm
+from demo.mock_provider.scenario import Change, Limits, RetryForm
 
 
-class Bucket:
+class TokenBucket:
     """Fills evenly up to the burst, so that no span of t seconds grants more than burst + t * per_minute / 60."""
 
     def __init__(self, per_minute: int, burst: int | None, now_s: float) -> None:
@@ -47,7 +47,7 @@ class Bucket:
         self._at_s = now_s
 
 
-class Window:
+class FixedWindow:
     """A count that starts anew every `window_s` seconds."""
 
     def __init__(self, per_minute: int, window_s: float, now_s: float) -> None:
@@ -102,10 +102,10 @@ class Refused:
 
 
 class KeyLimits:
-    """The two allowances of one key; what is not limited is absent."""
+    """The two limits of one key; what is not limited is absent."""
 
     def __init__(self, limits: Limits, now_s: float) -> None:
-        self.allowances: dict[str, Bucket | Window] = {}
+        self.limits: dict[str, TokenBucket | FixedWindow] = {}
         self.change(limits, now_s)
 
     def change(self, limits: Limits, now_s: float) -> None:
@@ -117,32 +117,79 @@ class KeyLimits:
         for kind, (rate, burst) in given.items():
             if rate is None:
                 continue
-            if kind in self.allowances:
-                self.allowances[kind].change(rate, burst, now_s)
+            if kind in self.limits:
+                self.limits[kind].change(rate, burst, now_s)
             elif limits.kind == "bucket":
-                self.allowances[kind] = Bucket(rate, burst, now_s)
+                self.limits[kind] = TokenBucket(rate, burst, now_s)
             else:
-                self.allowances[kind] = Window(rate, limits.window_s, now_s)
+                self.limits[kind] = FixedWindow(rate, limits.window_s, now_s)
 
     def admit(self, n_tokens: int, now_s: float) -> Refused | None:
         """Use up one request and its tokens, or nothing at all where either is not granted."""
         sizes = {"requests": 1, "tokens": n_tokens}
-        waits = {kind: allowance.wait_s(sizes[kind], now_s) for kind, allowance in self.allowances.items()}
+        waits = {kind: limit.wait_s(sizes[kind], now_s) for kind, limit in self.limits.items()}
         if waits and max(waits.values()) > 0:
             kind = max(waits, key=lambda name: waits[name])
             return Refused(kind, waits[kind])
-        for kind, allowance in self.allowances.items():
-            allowance.take(sizes[kind], now_s)
+        for kind, limit in self.limits.items():
+            limit.take(sizes[kind], now_s)
         return None
 
     def headers(self, now_s: float) -> dict[str, str]:
         """The x-ratelimit headers of what is limited."""
         found = {}
-        for kind, allowance in self.allowances.items():
-            found[f"x-ratelimit-limit-{kind}"] = str(allowance.per_minute)
-            found[f"x-ratelimit-remaining-{kind}"] = str(allowance.remaining(now_s))
-            found[f"x-ratelimit-reset-{kind}"] = duration(allowance.reset_s(now_s))
+        for kind, limit in self.limits.items():
+            found[f"x-ratelimit-limit-{kind}"] = str(limit.per_minute)
+            found[f"x-ratelimit-remaining-{kind}"] = str(limit.remaining(now_s))
+            found[f"x-ratelimit-reset-{kind}"] = duration(limit.reset_s(now_s))
         return found
+
+
+class RateLimits:
+    """The keys seen so far: each has the scenario's limits for itself, and may have been told to wait. Monotonic clock."""
+
+    def __init__(self, limits: Limits, grace_s: float) -> None:
+        self._limits, self._grace_s = limits, grace_s
+        self._keys: dict[str, KeyLimits] = {}
+        self._pauses: dict[str, tuple[float, float]] = {}  # key: told at, until
+
+    def admit(self, key: str, n_tokens: int, now_s: float) -> Refused | None:
+        """Let a request through, or say why not; one that is refused uses up nothing."""
+        return self._of(key, now_s).admit(n_tokens, now_s)
+
+    def headers(self, key: str, now_s: float) -> dict[str, str]:
+        """The x-ratelimit headers of a key."""
+        return self._of(key, now_s).headers(now_s)
+
+    def change(self, change: Change, now_s: float) -> None:
+        """Other limits for every key, where the change says so."""
+        names = ("requests_per_minute", "tokens_per_minute", "burst_requests", "burst_tokens")
+        said = {name: getattr(change, name) for name in names if getattr(change, name) is not None}
+        if not said:
+            return
+        self._limits = self._limits.model_copy(update=said)
+        for limits in self._keys.values():
+            limits.change(self._limits, now_s)
+
+    def pause(self, key: str, now_s: float, wait_s: float) -> None:
+        """The key was told to wait; a shorter wait told later does not end a longer one."""
+        _, until_s = self._pauses.get(key, (0.0, 0.0))
+        if wait_s > 0 and now_s + wait_s > until_s:
+            # Told anew while it waits, a client that keeps still is not given another grace.
+            told_s = self._pauses[key][0] if now_s < until_s else now_s
+            self._pauses[key] = told_s, now_s + wait_s
+
+    def was_paused(self, key: str, first_byte_s: float) -> str | None:
+        """Whether a request began while its key was paused: "paused", or "on_the_way" within the grace after the 429."""
+        pause = self._pauses.get(key)
+        if pause is None or first_byte_s >= pause[1]:
+            return None
+        return "on_the_way" if first_byte_s <= pause[0] + self._grace_s else "paused"
+
+    def _of(self, key: str, now_s: float) -> KeyLimits:
+        if key not in self._keys:
+            self._keys[key] = KeyLimits(self._limits, now_s)
+        return self._keys[key]
 
 
 def retry_headers(form: RetryForm, wait_s: float, now_epoch_s: float) -> tuple[dict[str, str], float]:

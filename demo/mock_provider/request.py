@@ -1,4 +1,4 @@
-"""A chat request as the difficult provider reads it: what it asks, and which item it is. Answers are made elsewhere."""
+"""A chat request: its form checked, put to the judge, and which item it is. Responses are made in responses.py."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,23 @@ from typing import Any, Literal
 
 import orjson
 
-from demo.server import BadRequest, check_messages
+from demo.judge import judge
 
 Body = bytes | bytearray | memoryview
 SAMPLED_BYTES = 32 * 1024  # of a body's beginning: the texts, and what the first picture begins with
 _N_SAMPLES, _SAMPLE_BYTES = 8, 512
 
 
+class BadRequest(Exception):  # noqa: N818 - the API's own name for it
+    """The request cannot be answered; `code` is the API's word for why."""
+
+    def __init__(self, message: str, code: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.code, self.status = code, status
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """One request's content."""
 
     model: str
@@ -32,13 +40,34 @@ def read_body(body: Body) -> Any:
         raise BadRequest("the body is not JSON", "invalid_json") from error
 
 
-def read_request(content: Any, models: Sequence[str]) -> Asked:
+def read_request(content: Any, models: Sequence[str]) -> ChatRequest:
     """What a body asks. Raises BadRequest where it is not a request, or for a model that is not here."""
     messages = check_messages(content, models)
     most = content.get("max_completion_tokens") or content.get("max_tokens")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         raise BadRequest("max_tokens must be a whole number above 0", "invalid_value")
-    return Asked(content["model"], messages, most, bool(content.get("logprobs")))
+    return ChatRequest(content["model"], messages, most, bool(content.get("logprobs")))
+
+
+def check_messages(content: Any, models: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The messages of a request's JSON. Raises BadRequest where it is not a request, or for a model that is not here."""
+    messages = content.get("messages") if isinstance(content, dict) else None
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages must be a list with at least one message", "invalid_messages")
+    if content.get("model") not in models:
+        names = ", ".join(map(repr, models))
+        raise BadRequest(f"there is no model {content.get('model')!r} here; ask {names}", "model_not_found", 404)
+    if content.get("stream"):
+        raise BadRequest("stream is not supported; leave it out", "unsupported_parameter")
+    return messages
+
+
+def judged(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The judge's reply to messages. Raises BadRequest where they have not the form of the API."""
+    try:
+        return judge(messages)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadRequest("a message or a part of one has not the form of the chat API", "invalid_messages") from error
 
 
 def content_digest(content: Any) -> bytes:

@@ -144,7 +144,7 @@ class Change(_Section):
         return self
 
 
-class Batch(_Section):
+class BatchRules(_Section):
     """The Batch API. Its times are the provider's; time_scale of them pass in one real second."""
 
     validating_s: float = Field(default=5.0, ge=0)
@@ -169,7 +169,7 @@ class Batch(_Section):
         return self
 
 
-class Watching(_Section):
+class ItemRules(_Section):
     """How requests are told apart: by their whole content, by a sample of their bytes (load runs), or not at all."""
 
     items: Literal["content", "sample", "none"] = "content"
@@ -188,8 +188,8 @@ class Scenario(_Section):
     limits: Limits = Limits()
     faults: Faults = Faults()
     changes: list[Change] = Field(default_factory=list)
-    batch: Batch = Batch()
-    stats: Watching = Watching()
+    batch: BatchRules = BatchRules()
+    stats: ItemRules = ItemRules()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -221,7 +221,7 @@ def _explain(loc: tuple[int | str, ...], message: str, kind: str) -> str:
     if kind == "extra_forbidden":
         sections: dict[str, type[BaseModel]] = {
             "answer": Answer, "models": Model, "latency": Latency, "limits": Limits, "faults": Faults,
-            "changes": Change, "batch": Batch, "stats": Watching,
+            "changes": Change, "batch": BatchRules, "stats": ItemRules,
         }  # fmt: skip
         section = sections.get(str(loc[0]), Scenario) if len(loc) > 1 else Scenario
         return f"{key} is not a key here; allowed: {', '.join(section.model_fields)}"

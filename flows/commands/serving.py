@@ -186,8 +186,8 @@ def serve_judge(
 ) -> int:
     """Serve the demo's judge as the difficult provider of a scenario file, until Ctrl-C. To try settings and load."""
     from demo.mock_provider.scenario import load_scenario
+    from demo.mock_provider.server import serving
     from demo.server import serve
-    from demo.serving import serving
 
     played = load_scenario(scenario)
     try:

@@ -14,8 +14,8 @@ import pytest
 
 from demo.judge import judge
 from demo.mock_provider.scenario import Scenario
+from demo.mock_provider.server import serving
 from demo.painter import PaintedScene, painted_scenes
-from demo.serving import serving
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric

@@ -5,43 +5,43 @@ import time
 
 import pytest
 
-from demo.mock_provider.rate_limits import Bucket, KeyLimits, Window, duration, retry_headers
+from demo.mock_provider.rate_limits import FixedWindow, KeyLimits, TokenBucket, duration, retry_headers
 from demo.mock_provider.scenario import Limits
 
 CANNED = {"mode": "canned", "text": "Score: 3", "prompt_tokens": 100, "completion_tokens": 20}
 MANY = {"answer": CANNED, "stats": {"items": "sample"}}
 
 
-def granted(allowance, times_s, size=1):
+def granted(limit, times_s, size=1):
     n = 0
     for now_s in times_s:
-        if allowance.wait_s(size, now_s) == 0:
-            allowance.take(size, now_s)
+        if limit.wait_s(size, now_s) == 0:
+            limit.take(size, now_s)
             n += 1
     return n
 
 
 @pytest.mark.parametrize(
-    ("allowance", "until_s", "n"),
+    ("limit", "until_s", "n"),
     [
-        (Bucket(600, 5, 0), 1.0, 5 + 9),  # 10 a second; the last falls due just after 0.995 s
-        (Bucket(600, None, 0), 1.0, 200),  # a minute's worth at once, more than was asked
-        (Bucket(60, 1, 0), 1.0, 1),
-        (Window(600, 0.5, 0), 0.499, 5),
-        (Window(600, 0.5, 0), 1.0, 10),
+        (TokenBucket(600, 5, 0), 1.0, 5 + 9),  # 10 a second; the last falls due just after 0.995 s
+        (TokenBucket(600, None, 0), 1.0, 200),  # a minute's worth at once, more than was asked
+        (TokenBucket(60, 1, 0), 1.0, 1),
+        (FixedWindow(600, 0.5, 0), 0.499, 5),
+        (FixedWindow(600, 0.5, 0), 1.0, 10),
     ],
     ids=["bucket", "bucket without burst", "slow bucket", "one window", "two windows"],
 )
-def test_a_span_grants_what_the_limit_says(allowance, until_s, n):
-    assert granted(allowance, [until_s * step / 200 for step in range(200)]) == n
+def test_a_span_grants_what_the_limit_says(limit, until_s, n):
+    assert granted(limit, [until_s * step / 200 for step in range(200)]) == n
 
 
 def test_the_wait_said_is_the_wait_needed():
-    for allowance in (Bucket(600, 3, 0), Window(600, 0.3, 0)):
-        assert granted(allowance, [0, 0, 0, 0]) == 3
-        wait_s = allowance.wait_s(1, 0.01)
-        assert allowance.wait_s(1, 0.01 + wait_s - 0.005) > 0
-        assert allowance.wait_s(1, 0.01 + wait_s + 1e-9) == 0
+    for limit in (TokenBucket(600, 3, 0), FixedWindow(600, 0.3, 0)):
+        assert granted(limit, [0, 0, 0, 0]) == 3
+        wait_s = limit.wait_s(1, 0.01)
+        assert limit.wait_s(1, 0.01 + wait_s - 0.005) > 0
+        assert limit.wait_s(1, 0.01 + wait_s + 1e-9) == 0
 
 
 def test_a_refused_request_uses_up_neither_requests_nor_tokens():

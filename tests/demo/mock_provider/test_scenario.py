@@ -13,15 +13,15 @@ import pytest
 from demo.mock_provider.faults import Fault
 from demo.mock_provider.scenario import (
     Answer,
-    Batch,
+    BatchRules,
     Change,
     Faults,
+    ItemRules,
     Latency,
     Limits,
     Model,
     Scenario,
     ScenarioFileError,
-    Watching,
     load_scenario,
 )
 from demo.running import running_judge
@@ -79,7 +79,7 @@ def test_an_empty_file_is_the_honest_judge_without_any_difficulty(tmp_path):
 
 def test_every_key_is_explained_in_the_documentation():
     text = (ROOT / "docs" / "serve-judge.md").read_text(encoding="utf-8")
-    for section in (Scenario, Answer, Model, Latency, Limits, Faults, Change, Batch, Watching):
+    for section in (Scenario, Answer, Model, Latency, Limits, Faults, Change, BatchRules, ItemRules):
         for key in section.model_fields:
             assert f"`{key}`" in text or f"`[{key}]`" in text or f"`[[{key}]]`" in text, (section.__name__, key)
     for fault in Fault:

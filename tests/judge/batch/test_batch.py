@@ -24,8 +24,8 @@ from sqlalchemy import create_engine, text
 
 from demo.drawing import draw_png
 from demo.mock_provider.scenario import Scenario
+from demo.mock_provider.server import serving
 from demo.painter import painted_scenes
-from demo.serving import serving
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits, Price

@@ -20,7 +20,7 @@ class Counts:
         self.first_request_s = self.last_answer_s = 0.0
         self.by_status: Counter[int] = Counter()
         self.by_fault: Counter[str] = Counter()
-        self.asked: Counter[bytes] = Counter()  # by item, the lines of batches included
+        self.requested: Counter[bytes] = Counter()  # by item, the lines of batches included
         self.billed: Counter[bytes] = Counter()
         self.tokens: dict[tuple[str, bool], list[int]] = defaultdict(lambda: [0, 0, 0])  # (model, is_batch): n, in, out
         self.by_second: dict[int, list[int]] = defaultdict(lambda: [0, 0])  # second since the first request: admitted, 429
@@ -64,7 +64,7 @@ class Counts:
 
     def as_json(self, prices: Mapping[str, Price], batch_share: float) -> dict[str, Any]:
         """What GET /stats shows."""
-        bills = Counter(self.billed[item] for item in self.asked)
+        bills = Counter(self.billed[item] for item in self.requested)
         accounts = [
             {"model": model, "is_batch": is_batch, "n_answers": n, "n_input_tokens": n_in, "n_output_tokens": n_out,
              "usd": usd(prices[model], Usage(n_in, n_out)) * (batch_share if is_batch else 1)}
@@ -78,7 +78,7 @@ class Counts:
             "n_abandoned": self.n_abandoned,
             "by_status": {str(status) if status else "none": n for status, n in sorted(self.by_status.items())},
             "by_fault": dict(sorted(self.by_fault.items())),
-            "n_items": len(self.asked),
+            "n_items": len(self.requested),
             "n_items_by_times_billed": {str(times): n for times, n in sorted(bills.items())},
             "n_answers_billed": sum(account[0] for account in self.tokens.values()),
             "n_input_tokens": sum(account[1] for account in self.tokens.values()),
@@ -95,7 +95,7 @@ class Counts:
 
     def items_as_json(self) -> dict[str, dict[str, int]]:
         """What GET /stats/items shows: how often each item was asked and billed."""
-        return {item.hex(): {"n_asked": n, "n_billed": self.billed[item]} for item, n in self.asked.items()}
+        return {item.hex(): {"n_asked": n, "n_billed": self.billed[item]} for item, n in self.requested.items()}
 
 
 def _cpu_s() -> float:
