@@ -25,10 +25,10 @@ from rich.table import Table
 from demo.running import running_judge
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.client import JudgeClient
-from tasks.judge.provider.payload import make_body
+from tasks.judge.provider.base import NOTHING_SAID
+from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
-from tasks.judge.rate_limit.limiter import Allowance, allowance_id
+from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
 from tasks.ledger.ledger import Ledger
 
 MODEL = "gpt-4.1-2025-04-14"
@@ -187,13 +187,13 @@ def work(job: Job, concurrency: int, start: Any, results: Any) -> None:
 
 
 async def ask_all(job: Job, n_workers: int) -> None:
-    client = JudgeClient(Judge(model=MODEL, base_url=job.base_url, api_key_env="SALON_NO_KEY"), n_workers, 60.0)
+    client = OpenAIProvider(Judge(model=MODEL, base_url=job.base_url, api_key_env="SALON_NO_KEY"), n_workers, 60.0)
     stopping = asyncio.Event()
     with Ledger(job.ledger) as ledger:
-        allowance = Allowance(ledger, allowance_id(client.endpoint, "", MODEL), *job.case.given)
+        limiter = RateLimiter(ledger, limiter_id(client.endpoint, "", MODEL), *job.case.given)
         concurrency = AdaptiveConcurrency(n_workers)
         items = iter(range(job.first_item, job.first_item + (job.n_items or 10**6)))
-        workers = [asyncio.create_task(ask_some(items, client, allowance, concurrency, stopping)) for _ in range(n_workers)]
+        workers = [asyncio.create_task(ask_some(items, client, limiter, concurrency, stopping)) for _ in range(n_workers)]
         if job.n_items is None:
             await asyncio.sleep(STEADY[1] + 1)
             stopping.set()
@@ -202,9 +202,13 @@ async def ask_all(job: Job, n_workers: int) -> None:
 
 
 async def ask_some(
-    items: Iterator[int], client: JudgeClient, allowance: Allowance, concurrency: AdaptiveConcurrency, stopping: asyncio.Event
+    items: Iterator[int],
+    client: OpenAIProvider,
+    limiter: RateLimiter,
+    concurrency: AdaptiveConcurrency,
+    stopping: asyncio.Event,
 ) -> None:
-    """One worker, as the engine's are: a place, the allowance, the request, what was heard."""
+    """One worker, as the engine's are: a place, the rate limiter, the request, what was heard."""
     n_tokens = N_INPUT + N_OUTPUT
     for item in items:
         asked = [{"role": "user", "content": str(item)}]
@@ -212,17 +216,17 @@ async def ask_some(
         while status == ReplyStatus.RATE_LIMITED:
             if not await concurrency.acquire(stopping):
                 return
-            await allowance.wait(n_tokens, stopping)
+            await limiter.wait(n_tokens, stopping)
             if stopping.is_set():
                 concurrency.release(None, ReplyStatus.NOT_ASKED)
                 return
-            answer = await client.ask(make_body(MODEL, {"max_tokens": N_OUTPUT}, asked, None))
+            answer = await client.ask(client.payload({"max_tokens": N_OUTPUT}, asked, None))
             status = answer.status
-            if answer.limits or status == ReplyStatus.ANSWERED:
-                allowance.hear(answer.limits)
+            if answer.limits != NOTHING_SAID or status == ReplyStatus.ANSWERED:
+                limiter.hear(answer.limits)
             concurrency.release(answer.latency_s, status)
             if status == ReplyStatus.RATE_LIMITED:
-                await allowance.pause(answer.retry_after_s or 1.0)
+                await limiter.pause(answer.retry_after_s or 1.0)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from rich.table import Table
 
 from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
-from tasks.judge.rate_limit.limiter import Allowance
+from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.ledger.ledger import Ledger
 from tests.support.postgres import PostgresServer, running_postgres, why_not
 
@@ -173,7 +173,7 @@ async def send(job: Job) -> Found:
         await ledger.alone(lambda _: None)  # opened
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    async def call(allowance: Allowance, sent: list[float]) -> None:
+    async def call(allowance: RateLimiter, sent: list[float]) -> None:
         while True:
             await allowance.wait(N_TOKENS, stopping)
             if stopping.is_set():
@@ -182,7 +182,7 @@ async def send(job: Job) -> Found:
             await asyncio.sleep(LATENCY_S)
 
     await asyncio.sleep(max(0.0, job.start_s - time.monotonic()))
-    allowances = [Allowance(ledger, "key", job.rate) for ledger in ledgers]
+    allowances = [RateLimiter(ledger, "key", job.rate) for ledger in ledgers]
     pairs = list(zip(allowances, sent_s, strict=True))
     callers = [asyncio.create_task(call(*pair)) for pair in pairs for _ in range(job.n_callers)]
     used_s = [0.0, 0.0]

@@ -30,7 +30,7 @@ from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
-from tasks.judge.budget.attempts import attempts_per_run
+from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import giving_way
 from tasks.prefect_options import OPTIONS

@@ -59,6 +59,7 @@ class Judge(_Section):
     """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
 
     model: str = Field(min_length=1)
+    provider: str = Field(default="openai", description="Whose API it speaks: those there are, tasks/judge/provider knows.")
     base_url: str | None = None
     api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The variable's name.")
     parameters: dict[str, str | int | float | bool | list[str] | dict[str, str]] = Field(default_factory=dict)

@@ -16,7 +16,7 @@ from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext
 from tasks.judge.budget.budget import check_max_usd
-from tasks.judge.provider.client import api_key
+from tasks.judge.provider.base import check_provider, provider_of
 from tasks.lake.reading import Lake, open_lake
 from tasks.publish.code_version import code_version
 
@@ -60,6 +60,8 @@ def open_run(
     Raises InputError: what is wrong with the file, the lake or a rubric; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
+    for judge in benchmark.judges:
+        check_provider(judge)
     redaction.watch(judge.api_key_env for judge in benchmark.judges)
     if judge_url is not None:
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
@@ -95,4 +97,4 @@ def check_keys(run: StageContext) -> None:
     fetch_keys(judge.api_key_env for judge in run.benchmark.judges if not judge.recorded)
     for judge in run.benchmark.judges:
         if not judge.recorded:
-            api_key(judge)
+            provider_of(judge).check(judge)

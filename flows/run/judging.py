@@ -7,7 +7,7 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from schemas.records import PlannedPart
 from tasks.judge.batch.run import AskByBatch, is_by_batch, is_under_way
-from tasks.judge.budget.attempts import attempts_per_run
+from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
 from tasks.judge.shard import AskShard

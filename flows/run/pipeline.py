@@ -14,8 +14,8 @@ from flows.run.finishing import finish
 from flows.run.judging import judge
 from schemas.errors import GateBlockedError
 from tasks.ingest.samples import IngestResult
+from tasks.judge.model_pin import deprecation_warning
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.deprecation import sunset_warning
 from tasks.lake.object_store.cache_folder import push
 from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
@@ -76,7 +76,7 @@ def _say_what_is_missing(run: RunContext, asked: Outcome) -> None:
 
 def _warn_of_deprecation(run: RunContext) -> None:
     for asked in run.benchmark.judges:
-        warning = None if asked.recorded else sunset_warning(asked, datetime.now(UTC).date())
+        warning = None if asked.recorded else deprecation_warning(asked, datetime.now(UTC).date())
         if warning:
             run.reporter.say(warning)
 

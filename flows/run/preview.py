@@ -13,8 +13,8 @@ from schemas.records import Plan, PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
+from tasks.judge.budget.cost import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
-from tasks.judge.budget.observed_usage import load_observed
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.restore import restore
 

@@ -1,7 +1,7 @@
 """The engine: a shard's requests asked with bounded concurrency, named retries, one counted re-ask and a breaker.
 
-One request goes: claimed (work_queue.py), a slot waited for, attempt row durable, sent (provider/client.py), outcome
-durable, then the next. The policy table is retries.py; a shard with its pictures and its event loop is shard.py.
+One request goes: claimed (work_queue.py), admitted (admission.py), attempt row durable, sent (provider/), outcome durable, then
+the next. The policy table is retries.py; a shard with its pictures and its event loop is shard.py.
 """
 
 import asyncio
@@ -20,54 +20,56 @@ from schemas.benchmark import Limits
 from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.judge.admission import NOT_SENT, Gates
-from tasks.judge.budget.attempts import Failures, used_up
+from tasks.judge.admission import AdmissionControl, Turns
+from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
-from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
-from tasks.judge.provider.client import JudgeClient
-from tasks.judge.provider.payload import Body, Picture, Turns, make_body
-from tasks.judge.provider.responses import Answer, reply_of
+from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Picture, Provider
 from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry, is_reask_due
-from tasks.judge.work_queue import LEAST_BLOCK, Ask, Feed
+from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
-N_BODIES = 128
-"""Bodies made and not yet being sent; those being sent hold little more than what the socket has not taken. Fewer would send what
-one commit let go on bit by bit, so that the replies come apart and their commits are many: 32 cost 0.1 ms a judgement."""
+N_PAYLOADS = 128
+"""Payloads made and not yet being sent; those being sent hold little more than what the socket has not taken. Fewer would send
+what one commit let go on bit by bit, so that the replies come apart and their commits are many: 32 cost 0.1 ms a judgement."""
+
+OnReply = Callable[[JudgeReply], None]
 
 
-async def judge_requests(
-    requests: pl.DataFrame,
-    images: Callable[[str], Picture],
-    ledger: Ledger,
-    client: JudgeClient,
-    *,
-    limits: Limits,
-    rubric: Rubric,
-    gates: Gates,
-    plan_id: str = "",
-    on_reply: Callable[[JudgeReply], None] | None = None,
-    stop: asyncio.Event | None = None,
-    retries: Mapping[ReplyStatus, Retry] = RETRIES,
-    n_failures_to_stop: int = Breaker().n_to_stop,
-) -> Outcome:
-    """Ask what the ledger lacks of these REQUESTS rows, all of one rubric and judge. Every reply told of is durable.
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard's requests, all of one rubric and judge, and what they are asked with. Every reply told of is durable."""
+
+    requests: pl.DataFrame
+    pictures: Callable[[str], Picture]
+    ledger: Ledger
+    provider: Provider
+    rubric: Rubric
+    limits: Limits
+    plan_id: str = ""
+    on_reply: OnReply | None = None
+    retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
+    n_failures_to_stop: int = Breaker().n_to_stop
+
+
+async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asyncio.Event | None = None) -> Outcome:
+    """Ask what the ledger lacks of a shard's requests.
 
     `stop`, or a cancellation, ends it after the replies under way are stored. Raises ProviderError where the endpoint, the
     account or the judge's identity is what fails, StoreError where the ledger cannot be written; both after what is under way
     is stored.
     """
-    requests = requests.unique("request_key", keep="first", maintain_order=True)
-    claims, stopping = Claims(ledger), asyncio.Event()
-    feed = Feed(requests, claims, stopping, block=max(LEAST_BLOCK, limits.concurrency))
-    answering = AnsweringModel(ledger, plan_id, client.judge)
-    run = _Run(feed, images, ledger, client, rubric, gates, on_reply, retries, limits, answering, Breaker(n_failures_to_stop))
+    requests = shard.requests.unique("request_key", keep="first", maintain_order=True)
+    claims, stopping = Claims(shard.ledger), asyncio.Event()
+    queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency))
+    pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)
+    run = _Run(shard, queue, admission, pin, Breaker(shard.n_failures_to_stop))
     beside = [asyncio.create_task(claims.renew())]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
-    workers = [asyncio.create_task(run.work()) for _ in range(min(limits.concurrency, requests.height))]
+    workers = [asyncio.create_task(run.work()) for _ in range(min(shard.limits.concurrency, requests.height))]
     try:
         await _drain(workers, stopping)
     finally:
@@ -77,9 +79,9 @@ async def judge_requests(
     failed = [error for worker in workers if (error := worker.exception()) is not None]
     if failed:
         raise failed[0]
-    run.outcome.n_requests, run.outcome.n_cached = requests.height, feed.n_done
+    run.outcome.n_requests, run.outcome.n_cached = requests.height, queue.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
-    run.outcome.is_spent = gates.is_spent
+    run.outcome.is_spent = admission.is_spent
     run.raise_outage()
     return run.outcome
 
@@ -98,18 +100,12 @@ async def _drain(workers: list[asyncio.Task[None]], stopping: asyncio.Event) -> 
 
 @dataclass(slots=True)
 class _Run:
-    feed: Feed
-    images: Callable[[str], Picture]
-    ledger: Ledger
-    client: JudgeClient
-    rubric: Rubric
-    gates: Gates
-    on_reply: Callable[[JudgeReply], None] | None
-    retries: Mapping[ReplyStatus, Retry]
-    limits: Limits
-    answering: AnsweringModel
+    shard: Shard
+    queue: WorkQueue
+    admission: AdmissionControl
+    pin: ModelPin
     breaker: Breaker
-    turns: Turns = field(default_factory=lambda: Turns(N_BODIES))
+    turns: Turns = field(default_factory=lambda: Turns(N_PAYLOADS))
     outcome: Outcome = field(default_factory=Outcome)
     failures: Failures = field(default_factory=Failures)
     changed: JudgeChangedError | None = None
@@ -117,7 +113,7 @@ class _Run:
     @property
     def stopping(self) -> asyncio.Event:
         """Set when nothing more is to be sent."""
-        return self.feed.stopping
+        return self.queue.stopping
 
     async def follow(self, stop: asyncio.Event) -> None:
         """Stop when the caller says so."""
@@ -125,34 +121,35 @@ class _Run:
         self.stopping.set()
 
     async def work(self) -> None:
-        """One of `concurrency` workers: takes the next ask until there is none."""
+        """One of `concurrency` workers: takes the next request until there is none."""
         try:
-            while (ask := await self.feed.next()) is not None:
-                await self.judge(ask)
+            while (request := await self.queue.next()) is not None:
+                await self.judge(request)
         except BaseException:
             self.stopping.set()  # the other workers store what is under way and take nothing new
             raise
 
-    async def judge(self, ask: Ask) -> None:
+    async def judge(self, request: QueuedRequest) -> None:
         """One request to its end: the first ask, and the second where the reply to the first cannot be read."""
-        picture = self.images(ask.image_sha256) if ask.image_sha256 is not None else None
-        estimate = self.gates.estimate(ask, picture)
+        picture = self.shard.pictures(request.image_sha256) if request.image_sha256 is not None else None
+        estimate = self.admission.estimate(request, picture)
         opened: str | None = None
-        for ask_index in range(ask.ask_index, 2):
-            answer, attempt_id, n_attempts = await self.attempt(ask, ask_index, picture, estimate, opened)
-            self.breaker.record(answer)
+        for ask_index in range(request.ask_index, 2):
+            answer, attempt_id, n_attempts = await self.attempt(request, ask_index, picture, estimate, opened)
+            if isinstance(answer, Answer):
+                self.breaker.record(answer)
             if self.breaker.is_open:
                 self.stopping.set()
-            if answer.status not in FINAL_REPLY_STATUSES:
+            if isinstance(answer, NotSent) or answer.status not in FINAL_REPLY_STATUSES:
                 if not self.stopping.is_set():  # else all are given back at the end
-                    await self.feed.claims.give_back(ask.request_key)
+                    await self.queue.claims.give_back(request.request_key)
                 break
-            reply = self.reply(ask, ask_index, answer, n_attempts)
-            is_reasked = ask_index == 0 and is_reask_due(self.rubric, ask.variant, ask.facts_json, answer)
-            opened = await self.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
+            reply = self.reply(request, ask_index, answer, n_attempts)
+            is_reasked = ask_index == 0 and is_reask_due(self.shard.rubric, request.variant, request.facts_json, answer)
+            opened = await self.shard.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
             self.outcome.count(reply)
-            if self.on_reply is not None:
-                self.on_reply(reply)
+            if self.shard.on_reply is not None:
+                self.shard.on_reply(reply)
             await self.check_identity(answer)
             if opened is None:
                 break
@@ -161,34 +158,36 @@ class _Run:
         self.outcome.n_answered += answer.status == ReplyStatus.ANSWERED
 
     async def attempt(
-        self, ask: Ask, ask_index: int, picture: Picture | None, estimate: Estimate, opened: str | None
-    ) -> tuple[Answer, str, int]:
+        self, request: QueuedRequest, ask_index: int, picture: Picture | None, estimate: Estimate, opened: str | None
+    ) -> tuple[Answer | NotSent, str, int]:
         """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
-        n_attempts = ask.n_earlier[ask_index]
+        n_attempts = request.n_earlier[ask_index]
         while True:
-            if not await self.gates.enter(estimate, self.stopping):
-                return await self.not_asked(opened), "", n_attempts
-            answer: Answer | None = NOT_SENT
+            if not await self.admission.enter(estimate, self.stopping):
+                return await self.not_sent(opened), "", n_attempts
+            ended: Ended = NotSent()
             try:
-                attempt_id = opened or await self.ledger.begin(ask.request_key, ask_index, self.client.judge.model)
+                attempt_id = opened or await self.shard.ledger.begin(
+                    request.request_key, ask_index, self.shard.provider.judge.model
+                )
                 opened = None
-                if not await self.gates.sit_out(self.stopping):
-                    return await self.not_asked(attempt_id), "", n_attempts
+                if not await self.admission.sit_out(self.stopping):
+                    return await self.not_sent(attempt_id), "", n_attempts
                 async with self.turns.one() as end:
                     if self.stopping.is_set():  # while it waited for its turn
-                        return await self.not_asked(attempt_id), "", n_attempts
-                    body = await self.body(ask, picture, attempt_id)
-                    body.on_start = end
-                    answer = None  # from here on it may be billed, even where no answer comes
-                    answer = await self.client.ask(body)
+                        return await self.not_sent(attempt_id), "", n_attempts
+                    payload = await self.payload(request, picture, attempt_id)
+                    payload.on_start = end
+                    ended = InDoubt()  # from here on it may be billed, even where no answer comes
+                    ended = answer = await self.shard.provider.ask(payload)
             finally:
-                await self.gates.leave(estimate, answer)
+                await self.admission.leave(estimate, ended)
             n_attempts += 1
             self.outcome.n_asked += 1
             if answer.status in FINAL_REPLY_STATUSES:
                 return answer, attempt_id, n_attempts
-            await self.ledger.fail(attempt_id, answer.status, answer.detail)
+            await self.shard.ledger.fail(attempt_id, answer.status, answer.detail)
             self.failures.count(answer)
             n_tried[answer.status] += 1
             wait_s = self.wait_s(answer, n_tried)
@@ -196,26 +195,26 @@ class _Run:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
 
-    async def body(self, ask: Ask, picture: Picture | None, attempt_id: str) -> Body:
-        """The body, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
-        parameters, messages = _parameters(ask.parameters_json), orjson.loads(ask.messages_json)
+    async def payload(self, request: QueuedRequest, picture: Picture | None, attempt_id: str) -> Payload:
+        """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
+        parameters, messages = _parameters(request.parameters_json), orjson.loads(request.messages_json)
         try:
-            return make_body(self.client.judge.model, parameters, messages, picture)
+            return self.shard.provider.payload(parameters, messages, picture)
         except CorruptLakeError:
-            await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
+            await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
             raise
 
-    async def not_asked(self, opened: str | None) -> Answer:
-        """What becomes of an ask that may not be sent: the run is stopped, or its money or attempts are used up, so it stops."""
+    async def not_sent(self, opened: str | None) -> NotSent:
+        """A request that may not be sent: the run is stopped, or its money or attempts are used up, so it stops."""
         self.stopping.set()
         if opened is not None:
-            await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
-        return NOT_SENT
+            await self.shard.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
+        return NotSent()
 
     def wait_s(self, answer: Answer, n_tried: Counter[ReplyStatus]) -> float | None:
         """Seconds until the next attempt, None where there is none. What the provider asks for is the least that is waited."""
-        retry = self.retries.get(answer.status)
-        if retry is None or n_tried.total() >= self.limits.attempts_per_request:
+        retry = self.shard.retries.get(answer.status)
+        if retry is None or n_tried.total() >= self.shard.limits.attempts_per_request:
             return None
         asked_for = answer.retry_after_s or 0.0
         is_over = n_tried[answer.status] >= retry.n_attempts or asked_for > MAX_RETRY_AFTER_S
@@ -228,34 +227,34 @@ class _Run:
 
     async def check_identity(self, answer: Answer) -> None:
         """Stop where another model answered than before."""
-        changed = await self.answering.check(answer.answered_model)
+        changed = await self.pin.check(answer.answered_model)
         if changed is not None:
             self.changed = changed
             self.stopping.set()
 
-    def reply(self, ask: Ask, ask_index: int, answer: Answer, n_attempts: int) -> JudgeReply:
+    def reply(self, request: QueuedRequest, ask_index: int, answer: Answer, n_attempts: int) -> JudgeReply:
         """The row for the ledger."""
-        return reply_of(
-            answer,
-            request_key=ask.request_key,
+        return answer.as_reply(
+            request_key=request.request_key,
             ask_index=ask_index,
-            judge_model=self.client.judge.model,
+            judge_model=self.shard.provider.judge.model,
             origin=ReplyOrigin.ASKED,
             n_attempts=n_attempts,
-            cost_usd=self.gates.costs.cost_usd(answer),
+            cost_usd=self.admission.costs.cost_usd(answer),
         )
 
     def raise_outage(self) -> None:
         """Raise where the judge changed, attempts ran out, the breaker opened, a request could not be sent, or none got past."""
+        provider, attempts = self.shard.provider, self.admission.attempts
         if self.changed is not None:
             raise self.changed
-        if self.gates.attempts is not None and self.gates.attempts.is_used_up:
-            raise used_up(self.client.judge, self.client.endpoint, self.gates.attempts.most, self.failures)
+        if attempts is not None and attempts.is_used_up:
+            raise used_up(provider.judge, provider.endpoint, attempts.most, self.failures)
         n_ended = self.outcome.n_by_status
         is_all = bool(n_ended) and set(n_ended) <= {status.value for status in ENDPOINT_FAILURES}
         is_out = self.breaker.is_open or ((is_all or self.breaker.is_down) and not self.outcome.is_stopped)
         if self.breaker.last is not None and is_out:
-            raise outage(self.client.judge, self.client.endpoint, self.breaker.last, self.breaker.detail)
+            raise outage(provider.judge, provider.endpoint, self.breaker.last, self.breaker.detail)
 
 
 @lru_cache(maxsize=64)

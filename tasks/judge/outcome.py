@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from schemas.benchmark import Judge
 from schemas.errors import AccountError, ProviderError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyStatus
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class Outcome:
 
     @property
     def n_left(self) -> int:
-        """Requests without a reply."""
-        return self.n_requests - self.n_cached - self.n_answered
+        """Requests without a final reply; one that was filtered or rejected has its own."""
+        return self.n_requests - self.n_cached - sum(self.n_by_status[status.value] for status in FINAL_REPLY_STATUSES)
 
     def count(self, reply: JudgeReply) -> None:
         """Add what a stored reply was billed."""
@@ -40,10 +40,10 @@ class Outcome:
 
     def __add__(self, other: "Outcome") -> "Outcome":
         """Both together."""
-        together = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name not in _APART}
+        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name not in _APART}
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return Outcome(
-            **together,
+            **both,
             cost_usd=sum(costs) if costs else None,
             is_stopped=self.is_stopped or other.is_stopped,
             is_spent=self.is_spent or other.is_spent,

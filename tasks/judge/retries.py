@@ -11,7 +11,7 @@ from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses import ParseReason, ReplyStatus
-from tasks.judge.provider.responses import Answer
+from tasks.judge.provider.base import Answer
 
 MAX_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer pause is asked again by the next run, not by this one."""
@@ -55,7 +55,7 @@ class Breaker:
 
     def record(self, answer: Answer) -> None:
         """Count how an ask ended. Once open it stays so: replies that were under way say nothing new."""
-        if self.is_open or answer.status == ReplyStatus.NOT_ASKED:
+        if self.is_open:
             return
         if answer.status in ENDPOINT_FAILURES:
             self.n_in_a_row += 1

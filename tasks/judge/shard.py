@@ -1,104 +1,118 @@
-"""A shard's requests, judged: what a Prefect task or another machine's worker calls. What shards share is runtime.py."""
+"""A shard's requests, judged: what a Prefect task or another machine's worker calls. Shards of a process share an event loop.
+
+Two loops would hand the interpreter's lock to each other at every send. It is there while a shard needs it, and gone after the
+last: nothing is left to a fork or to the interpreter's end.
+"""
 
 import asyncio
 import gc
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from functools import cache
+from typing import Any, TypeVar
 
 from schemas.benchmark import Limits
-from schemas.errors import CorruptLakeError
-from schemas.records import JudgeReply, PlannedPart
+from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
-from tasks.judge.admission import open_gates
-from tasks.judge.engine import judge_requests
+from tasks.judge.admission import open_admission
+from tasks.judge.engine import OnReply, Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.client import JudgeClient
-from tasks.judge.provider.payload import Picture
-from tasks.judge.runtime import LOOP
-from tasks.ledger.ledger import Ledger, opened
+from tasks.judge.provider.base import provider_of
+from tasks.judge.work_queue import PartPictures
+from tasks.ledger.ledger import opened
 
-ROWS_AT_ONCE = 8
-"""Pictures read at a time."""
-BATCHES_HELD = 6
-"""So many of these in memory at once: requests come nearly in the order of the samples, and who is late reads anew (0.1 ms)."""
-READ_BYTES = 1024 * 1024
-"""Read from the file at a time. With Arrow's `pre_buffer` a row group's pictures would be read, and held, as a whole."""
+_Found = TypeVar("_Found")
+
 STOP_POLL_S = 0.1
-_ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
+INTERRUPTIBLE_S = 0.2
+"""A lock is waited for in such bits: where a library took over Ctrl+C's signal, a whole wait would not notice it."""
 
 
-class PartPictures:
-    """The pictures of one part of `samples`, by digest, read some at a time when their bytes are asked for."""
+class SharedLoop:
+    """An event loop in a thread of its own, for as long as somebody runs something in it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
-        self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
-        self._cursor: tuple[int, Iterator[tuple[int, pa.RecordBatch]]] = (-1, iter(()))
-        self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
-        for group in range(self._file.num_row_groups):
-            columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
-            for row, (digest, name, *size_px) in enumerate(zip(*(columns[name] for name in _ABOUT), strict=True)):
-                if digest is not None:
-                    self._places.setdefault(digest, (group, row, name or "PNG", *size_px))
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._running: tuple[threading.Thread, asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
-    def __call__(self, image_sha256: str) -> Picture:
-        """The picture with this digest; its bytes are read when they are asked for. Both raise CorruptLakeError."""
-        place = self._places.get(image_sha256)
-        if place is None:
-            raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
-        group, row, image_format, width_px, height_px = place
-        return Picture(partial(self._read, group, row), image_format, width_px, height_px)
+    def run(self, work: Coroutine[Any, Any, _Found]) -> _Found:
+        """What the coroutine returns or raises, in the caller's context.
 
-    def close(self) -> None:
-        """Close the file, and let the allocator give back what was held."""
-        self._batches.clear()
-        self._cursor = (-1, iter(()))
-        self._file.close()
-        pa.default_memory_pool().release_unused()
+        An interrupt of the waiting caller cancels it, as often as it comes, and is raised when the coroutine has ended.
+        """
+        done: Future[_Found] = Future()
+        tasks: list[asyncio.Task[_Found]] = []
 
-    def _read(self, group: int, row: int) -> memoryview:
-        """A picture's bytes where they stand in Arrow's memory."""
-        number, place = divmod(row, ROWS_AT_ONCE)
+        def start() -> None:
+            tasks.append(asyncio.get_running_loop().create_task(work))
+            tasks[0].add_done_callback(lambda task: _hand_over(done, task))
+
+        def cancel() -> None:
+            tasks[0].cancel()
+
+        loop = self._enter()
         try:
-            content = self._batch(group, number)[place].as_buffer()
-        except (OSError, pa.ArrowException) as error:
-            raise self._corrupt(f"cannot be read: {error}") from error
-        if content is None:
-            raise self._corrupt(f"holds no bytes of the picture in row {row} of group {group}")
-        return memoryview(content)
+            loop.call_soon_threadsafe(start)  # in the caller's context
+            return _wait(done, lambda: loop.call_soon_threadsafe(cancel))
+        finally:
+            self._leave()
 
-    def _batch(self, group: int, number: int) -> pa.BinaryArray:
-        """From what is held, else read on from where the last one ended, or from the row group's beginning."""
-        while (group, number) not in self._batches:
-            at, rest = self._cursor
-            found = next(rest, None) if at == group else None
-            if found is None or found[0] > number:
-                # One column, a few rows at a time: Arrow's threads would only be waited for.
-                batches = self._file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=["image.bytes"], use_threads=False)
-                self._cursor = (group, enumerate(batches))
-                continue
-            self._batches[group, found[0]] = pc.struct_field(found[1].column(0), "bytes")
-            if len(self._batches) > BATCHES_HELD:
-                self._batches.popitem(last=False)
-        self._batches.move_to_end((group, number))
-        return self._batches[group, number]
+    def _enter(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._running is None:
+                started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+                thread = threading.Thread(target=asyncio.run, args=(_stay(started),), name="salon-judging", daemon=True)
+                thread.start()
+                self._running = (thread, *started.result())
+            self._n_inside += 1
+            return self._running[1]
 
-    def _corrupt(self, what: str) -> CorruptLakeError:
-        return CorruptLakeError(f"{self._path} {what}; delete the partition and run again")
+    def _leave(self) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0 and self._running is not None:
+                thread, loop, end = self._running
+                loop.call_soon_threadsafe(end.set)
+                thread.join()
+                self._running = None
 
 
-OnReply = Callable[[JudgeReply], None]
+async def _stay(started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+    end = asyncio.Event()
+    started.set_result((asyncio.get_running_loop(), end))
+    await end.wait()
+
+
+def _hand_over(done: Future[_Found], task: asyncio.Task[_Found]) -> None:
+    if task.cancelled():
+        done.set_exception(asyncio.CancelledError())
+    elif (error := task.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(task.result())
+
+
+def _wait(done: Future[_Found], cancel: Callable[[], object]) -> _Found:
+    interrupt: BaseException | None = None
+    while True:
+        try:
+            done.exception(INTERRUPTIBLE_S)  # waits; the work's own error is returned
+            break
+        except TimeoutError:
+            continue
+        except BaseException as error:  # noqa: BLE001 - raised below
+            interrupt = error
+            cancel()
+    if interrupt is not None:
+        raise interrupt
+    return done.result()
+
+
+LOOP = SharedLoop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +138,23 @@ def judge_shard(context: StageContext, shard: AskShard, stop: threading.Event | 
             return Outcome(n_requests=len(known), n_cached=len(known))
         _keep_what_is_loaded()
         pictures = PartPictures(context.lake.part(SAMPLES, ids.dataset_id, part.samples_part))
+        rubric, judge = context.rubrics[part.rubric_id], context.judge(part.judge_model)
+
+        async def work() -> Outcome:
+            provider = provider_of(judge)(judge, shard.limits.concurrency, shard.limits.deadline_s)
+            stopping = asyncio.Event()
+            watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
+            asked = Shard(requests, pictures, ledger, provider, rubric, shard.limits, ids.plan_id, shard.on_reply)
+            try:
+                async with open_admission(ledger, provider, rubric, shard.limits, ids.run_id) as admission:
+                    return await judge_requests(asked, admission, stopping)
+            finally:
+                if watcher is not None:
+                    watcher.cancel()
+                await provider.close()
+
         try:
-            judging = partial(judge_requests, requests, pictures, ledger, plan_id=ids.plan_id, on_reply=shard.on_reply)
-            return LOOP.run(_judge(context, shard, ledger, judging, stop))
+            return LOOP.run(work())
         finally:
             pictures.close()
 
@@ -135,27 +163,6 @@ def judge_shard(context: StageContext, shard: AskShard, stop: threading.Event | 
 def _keep_what_is_loaded() -> None:
     """Once in a process: the libraries' hundreds of thousands of objects stay, and a collection need not walk over them."""
     gc.freeze()
-
-
-async def _judge(
-    context: StageContext,
-    shard: AskShard,
-    ledger: Ledger,
-    judging: Callable[..., Coroutine[Any, Any, Outcome]],
-    stop: threading.Event | None,
-) -> Outcome:
-    """The shard's own things: the client with its connections, the gates, and an event that follows the caller's."""
-    rubric, limits = context.rubrics[shard.part.rubric_id], shard.limits
-    client = JudgeClient(context.judge(shard.part.judge_model), limits.concurrency, limits.deadline_s)
-    stopping = asyncio.Event()
-    watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
-    try:
-        async with open_gates(ledger, client, rubric, limits, context.ids.run_id) as gates:
-            return await judging(limits=limits, rubric=rubric, client=client, gates=gates, stop=stopping)
-    finally:
-        if watcher is not None:
-            watcher.cancel()
-        await client.close()
 
 
 async def _watch(stop: threading.Event, stopping: asyncio.Event) -> None:

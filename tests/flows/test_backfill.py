@@ -31,9 +31,9 @@ from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
 from tasks.context import StageContext
-from tasks.judge.provider.client import JudgeClient
+from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.gcra import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
-from tasks.judge.rate_limit.limiter import Allowance, allowance_id
+from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
@@ -155,14 +155,14 @@ PER_MINUTE = 600
 def _a_night_that_waits(run: StageContext) -> Iterator[None]:
     """More requests than the limit lets through wait for the key: a night's, as the limit sees them."""
     (judge,) = run.benchmark.judges
-    client = JudgeClient(judge, 1, 1.0)
-    name = allowance_id(client.endpoint, client.key_digest, judge.model)
+    client = OpenAIProvider(judge, 1, 1.0)
+    name = limiter_id(client.endpoint, client.key_digest, judge.model)
     is_over, is_begun = threading.Event(), threading.Event()
 
     async def ask() -> None:
         stopping = asyncio.Event()
         with Ledger(run.ledger_url) as ledger:
-            allowance = Allowance(ledger, name, PER_MINUTE)
+            allowance = RateLimiter(ledger, name, PER_MINUTE)
 
             async def wait() -> None:
                 while not stopping.is_set():

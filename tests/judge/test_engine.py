@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pytest
+from sqlalchemy import select
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits, Price
@@ -17,17 +18,17 @@ from schemas.errors import JudgeChangedError, ProviderError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.admission import NOT_SENT, Gates, open_gates
-from tasks.judge.budget.attempts import attempts_per_run
-from tasks.judge.budget.budget import Budget, leased_usd
+from tasks.judge.admission import AdmissionControl, open_admission
+from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate
-from tasks.judge.engine import judge_requests
+from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.client import JudgeClient
-from tasks.judge.provider.payload import Picture
+from tasks.judge.provider.base import NotSent, Picture
+from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import RETRIES, Retry
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
+from tasks.ledger.tables import ALLOWANCES
 from tasks.plan.rows import plan_part
 
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
@@ -44,23 +45,24 @@ def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
         limits = options.pop("limits", Limits(concurrency=8, deadline_s=2))
 
         async def ask() -> Outcome:
-            client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+            client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
             stop = asyncio.Event()
-            options.setdefault("on_reply", None)
             try:
-                given = {"retries": QUICK, "limits": limits, "rubric": rubric, "stop": stop} | options
-                if callable(make := options.get("stop")):
-                    given["stop"] = make(stop)
-                async with open_gates(ledger, client, rubric, limits, "run") as gates:
-                    return await judge_requests(
-                        requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client, gates=gates, **given
-                    )
+                if callable(make := options.pop("stop", None)):
+                    stop = make(stop)
+                shard = Shard(requests, _picture, ledger, client, rubric, limits, **({"retries": QUICK} | options))
+                async with open_admission(ledger, client, rubric, limits, "run") as admission:
+                    return await judge_requests(shard, admission, stop)
             finally:
                 await client.close()
 
         return asyncio.run(ask())
 
     return run
+
+
+def _picture(_: str) -> Picture:
+    return Picture(lambda: b"png", "PNG")
 
 
 def test_what_is_asked_once_is_not_asked_again(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
@@ -109,6 +111,27 @@ def test_each_failure_is_tried_as_often_as_the_table_says(
     assert ledger.n_attempts(requests["request_key"]) == {(requests["request_key"][0], 0): n_sent}
     again = run(requests[:1])
     assert again.n_asked == (0 if ends_as in ("rejected", "filtered") else n_sent)
+
+
+@pytest.mark.parametrize(("status", "body", "n_left"), [(400, b"{}", 0), (200, None, 0), (500, b"{}", 20)])
+def test_what_is_left_is_what_has_no_final_reply(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], status: int, body: bytes | None, n_left: int
+) -> None:
+    provider.then = provider.play(
+        status=status, body=provider.complete(None, finish_reason="content_filter") if body is None else body
+    )
+    assert run(requests, limits=Limits(concurrency=8, deadline_s=2, attempts_per_request=1)).n_left == n_left
+
+
+def test_a_provider_that_tells_of_no_limit_is_held_to_none(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    """Until the first reply a limit is assumed; were its silence not heard, the key would be paced at that for ever."""
+    run(requests)
+    columns = (ALLOWANCES.c.requests_heard_us, ALLOWANCES.c.requests_per_minute, ALLOWANCES.c.tokens_per_minute)
+    ((heard_us, *limits),) = ledger.read(lambda connection: connection.execute(select(*columns)).all())
+    assert heard_us is not None
+    assert limits == [None, None]
 
 
 def test_attempts_are_counted_over_runs(
@@ -258,13 +281,10 @@ def test_a_cancelled_run_stores_what_is_under_way(
     provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.5)
 
     async def ask() -> None:
-        client = JudgeClient(judge, 4, 2)
+        client = OpenAIProvider(judge, 4, 2)
         limits = Limits(concurrency=4, deadline_s=2)
-        async with open_gates(ledger, client, rubric, limits, "run") as gates:
-            given = {"limits": limits, "rubric": rubric, "gates": gates}
-            task = asyncio.create_task(
-                judge_requests(requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client, **given)
-            )
+        async with open_admission(ledger, client, rubric, limits, "run") as admission:
+            task = asyncio.create_task(judge_requests(Shard(requests, _picture, ledger, client, rubric, limits), admission))
             while provider.n < 4:
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -281,13 +301,11 @@ def test_a_ledger_that_fails_stops_the_asking(
 ) -> None:
 
     async def ask() -> None:
-        client = JudgeClient(judge, 4, 2)
+        client = OpenAIProvider(judge, 4, 2)
         limits = Limits(concurrency=4)
         with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
-            async with open_gates(full, client, rubric, limits, "run") as gates:
-                await judge_requests(
-                    requests, lambda _: Picture(lambda: b"", "PNG"), full, client, limits=limits, rubric=rubric, gates=gates
-                )
+            async with open_admission(full, client, rubric, limits, "run") as admission:
+                await judge_requests(Shard(requests, _picture, full, client, rubric, limits), admission)
         await client.close()
 
     asyncio.run(ask())
@@ -349,13 +367,10 @@ def test_an_endpoint_that_goes_away_at_the_end_of_a_shard_is_an_outage_and_not_a
 def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, requests: pl.DataFrame) -> list[Outcome]:
     async def one() -> Outcome:
         limits = Limits(concurrency=4, deadline_s=2, requests_per_minute=60_000)
-        client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+        client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
         try:
-            async with open_gates(ledger, client, rubric, limits, "run") as gates:
-                return await judge_requests(
-                    requests, lambda _: Picture(lambda: b"png", "PNG"), ledger, client,
-                    limits=limits, rubric=rubric, gates=gates, retries={},
-                )  # fmt: skip
+            async with open_admission(ledger, client, rubric, limits, "run") as admission:
+                return await judge_requests(Shard(requests, _picture, ledger, client, rubric, limits, retries={}), admission)
         finally:
             await client.close()
 
@@ -375,11 +390,11 @@ def test_two_runs_do_not_wait_for_what_each_failed_to_get(
     assert [sum(outcome.n_by_status.values()) for outcome in outcomes] == [130, 130]
 
 
-async def _gates(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limits, then: Callable[..., Any]) -> Any:
-    client = JudgeClient(judge, limits.concurrency, limits.deadline_s)
+async def _admission(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limits, then: Callable[..., Any]) -> Any:
+    client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
     try:
-        async with open_gates(ledger, client, rubric, limits, "gates") as gates:
-            return await then(gates)
+        async with open_admission(ledger, client, rubric, limits, "admission") as admission:
+            return await then(admission)
     finally:
         await client.close()
 
@@ -394,18 +409,18 @@ def test_who_is_let_in_after_the_money_was_refused_to_another_keeps_no_money(
 ) -> None:
     """A reservation nobody settles would make every other worker wait for ever."""
 
-    async def enter(gates: Gates) -> bool:
-        gates.is_spent = True
+    async def enter(admission: AdmissionControl) -> bool:
+        admission.is_spent = True
         stopping = asyncio.Event()
-        is_in = await gates.enter(WORST, stopping)
+        is_in = await admission.enter(WORST, stopping)
         if is_in:
-            await gates.leave(WORST, NOT_SENT)
-        assert gates.budget is not None
-        return await asyncio.wait_for(gates.budget.reserve(1.0), 10)  # all of it is there
+            await admission.leave(WORST, NotSent())
+        assert admission.budget is not None
+        return await asyncio.wait_for(admission.budget.reserve(1.0), 10)  # all of it is there
 
     priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
     limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
-    assert asyncio.run(_gates(ledger, priced, rubric, limits, enter))
+    assert asyncio.run(_admission(ledger, priced, rubric, limits, enter))
 
 
 def test_money_that_comes_back_while_the_ledger_is_asked_is_counted_with_what_the_ledger_has(ledger: Ledger) -> None:
@@ -414,7 +429,7 @@ def test_money_that_comes_back_while_the_ledger_is_asked_is_counted_with_what_th
         assert await budget.reserve(0.5)
         waiting = asyncio.create_task(budget.reserve(0.6))
         await asyncio.sleep(0)  # it asks the ledger for 0.6, which has 0.5
-        budget.settle(0.5, 0.05)  # 0.45 here and 0.5 there
+        budget.charge(0.5, 0.05)  # 0.45 here and 0.5 there
         return await waiting
 
     assert asyncio.run(run())
@@ -433,18 +448,18 @@ def test_a_wait_for_money_ends_when_the_run_is_stopped(ledger: Ledger) -> None:
 
 
 def test_a_run_that_is_stopped_while_it_waits_for_money_has_not_spent_it(ledger: Ledger, rubric: Rubric, judge: Judge) -> None:
-    async def stop(gates: Gates) -> bool:
+    async def stop(admission: AdmissionControl) -> bool:
         stopping = asyncio.Event()
-        assert await gates.enter(WORST, stopping)
-        waiting = [asyncio.create_task(gates.enter(WORST, stopping)) for _ in range(3)]  # of 1.0, 0.3 each
+        assert await admission.enter(WORST, stopping)
+        waiting = [asyncio.create_task(admission.enter(WORST, stopping)) for _ in range(3)]  # of 1.0, 0.3 each
         await asyncio.sleep(0.2)
         stopping.set()
         assert sum(await asyncio.gather(*waiting)) == 2
-        return gates.is_spent
+        return admission.is_spent
 
     priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
     limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
-    assert not asyncio.run(_gates(ledger, priced, rubric, limits, stop))
+    assert not asyncio.run(_admission(ledger, priced, rubric, limits, stop))
 
 
 def test_an_attempt_that_could_not_be_recorded_costs_nothing(
@@ -454,25 +469,25 @@ def test_an_attempt_that_could_not_be_recorded_costs_nothing(
     limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
     with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full:
 
-        async def ask(gates: Gates) -> None:
-            client = JudgeClient(priced, 4, 2)
+        async def ask(admission: AdmissionControl) -> None:
+            client = OpenAIProvider(priced, 4, 2)
             with pytest.raises(StoreError, match="free space"):
-                await judge_requests(requests, lambda _: PICTURE, full, client, limits=limits, rubric=rubric, gates=gates)
+                await judge_requests(Shard(requests, lambda _: PICTURE, full, client, rubric, limits), admission)
             await client.close()
 
-        asyncio.run(_gates(full, priced, rubric, limits, ask))
-        assert leased_usd(full, "gates") == 0
+        asyncio.run(_admission(full, priced, rubric, limits, ask))
+        assert leased_usd(full, "admission") == 0
     assert provider.n == 0
 
 
 def test_nothing_is_sent_that_was_let_in_before_the_stop(ledger: Ledger, rubric: Rubric, judge: Judge) -> None:
-    async def stop(gates: Gates) -> bool:
+    async def stop(admission: AdmissionControl) -> bool:
         stopping = asyncio.Event()
-        assert await gates.enter(WORST, stopping)
+        assert await admission.enter(WORST, stopping)
         stopping.set()  # while the attempt's row is written
-        return await gates.sit_out(stopping)
+        return await admission.sit_out(stopping)
 
-    assert not asyncio.run(_gates(ledger, judge, rubric, Limits(concurrency=4), stop))
+    assert not asyncio.run(_admission(ledger, judge, rubric, Limits(concurrency=4), stop))
 
 
 def test_what_the_database_cannot_hold_is_an_error_and_the_ledger_goes_on(ledger: Ledger) -> None:

@@ -15,11 +15,11 @@ from demo.running import running_judge
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
 from schemas.statuses import ReplyStatus
-from tasks.judge.admission import open_gates
-from tasks.judge.engine import judge_requests
+from tasks.judge.admission import open_admission
+from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.client import JudgeClient
-from tasks.judge.provider.payload import Picture
+from tasks.judge.provider.base import Picture
+from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.ledger.ledger import Ledger
 from tasks.plan.rows import plan_part
 
@@ -77,11 +77,11 @@ def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Pat
         requests = plan_part(make_samples(n), rubric, asked)[1]
 
         async def run() -> Outcome:
-            client = JudgeClient(asked, limits.concurrency, limits.deadline_s)
+            client = OpenAIProvider(asked, limits.concurrency, limits.deadline_s)
             try:
                 with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-                    async with open_gates(ledger, client, rubric, limits, "a run") as gates:
-                        return await judge_requests(requests, _picture, ledger, client, limits=limits, rubric=rubric, gates=gates)
+                    async with open_admission(ledger, client, rubric, limits, "a run") as admission:
+                        return await judge_requests(Shard(requests, _picture, ledger, client, rubric, limits), admission)
             finally:
                 await client.close()
 

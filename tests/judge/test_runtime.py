@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from schemas.errors import StoreError
-from tasks.judge.runtime import SharedLoop
+from tasks.judge.shard import SharedLoop
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -60,7 +60,7 @@ def test_each_runs_in_its_callers_context() -> None:
 
 INTERRUPTED = """
 import asyncio, os, signal, threading
-from tasks.judge.runtime import SharedLoop
+from tasks.judge.shard import SharedLoop
 
 async def under_way():
     try:

@@ -20,7 +20,7 @@ from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
-from tasks.judge.shard import PartPictures
+from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger

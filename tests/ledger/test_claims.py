@@ -20,7 +20,7 @@ from schemas.benchmark import Judge, Limits
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome
-from tasks.judge.work_queue import ASKED_COLUMNS, Feed
+from tasks.judge.work_queue import QUEUED_COLUMNS, WorkQueue
 from tasks.lake.reading import Lake
 from tasks.ledger import claims as claims_module
 from tasks.ledger.claims import Claims
@@ -108,10 +108,10 @@ def test_a_reask_that_is_owed_is_ours_again_and_only_the_reask(ledger: Ledger) -
     assert (found.ours, found.due, found.n_attempts) == ({KEYS[0]}, {KEYS[0]}, {(KEYS[0], 0): 1, (KEYS[0], 1): 1})
 
 
-def _feed(ledger: Ledger, keys: list[str]) -> Feed:
+def _feed(ledger: Ledger, keys: list[str]) -> WorkQueue:
     rows = {name: keys if name == "request_key" else [None if name in ("variant", "image_sha256") else "{}"] * len(keys)
-            for name in ASKED_COLUMNS}  # fmt: skip
-    return Feed(pl.DataFrame(rows), Claims(ledger), asyncio.Event())
+            for name in QUEUED_COLUMNS}  # fmt: skip
+    return WorkQueue(pl.DataFrame(rows), Claims(ledger), asyncio.Event())
 
 
 def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,8 @@ from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES as LAKE_REPLIES
 from schemas.tables import conform
-from tasks.judge.rate_limit.limiter import POLL_S, Allowance
+from tasks.judge.provider.base import NOTHING_SAID
+from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.queries import stored_row
@@ -301,9 +302,9 @@ def test_a_key_without_limits_is_only_read(ledger: Ledger, address: str) -> None
         count = "select pg_snapshot_xmax(pg_current_snapshot())::text"
 
     async def run() -> list[object]:
-        allowance, stopping = Allowance(ledger, "key"), asyncio.Event()
+        allowance, stopping = RateLimiter(ledger, "key"), asyncio.Event()
         await allowance.wait(10, stopping)
-        allowance.hear({})
+        allowance.hear(NOTHING_SAID)
         await asyncio.sleep(POLL_S)
         await allowance.wait(10, stopping)
         counts = []
@@ -327,7 +328,7 @@ def test_a_key_without_limits_is_only_read(ledger: Ledger, address: str) -> None
 def test_a_grant_leaves_the_state(ledger: Ledger) -> None:
     ledger.store([reply()])
     state = ledger.state()
-    asyncio.run(Allowance(ledger, "key", 600).wait(10, asyncio.Event()))
+    asyncio.run(RateLimiter(ledger, "key", 600).wait(10, asyncio.Event()))
     assert ledger.state() == state
 
 

@@ -9,8 +9,8 @@ import pytest
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from tasks.judge.budget.observed_usage import Observed, store_observed
-from tasks.judge.rate_limit.limiter import Allowance
+from tasks.judge.budget.cost import Observed, store_observed
+from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import SharedCounter
@@ -46,7 +46,7 @@ async def _claim(ledger: Ledger) -> None:
 
 
 async def _lease(ledger: Ledger) -> None:
-    await Allowance(ledger, "a", 6_000).wait(10, asyncio.Event())
+    await RateLimiter(ledger, "a", 6_000).wait(10, asyncio.Event())
 
 
 async def _lease_money(ledger: Ledger) -> None:

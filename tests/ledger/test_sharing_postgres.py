@@ -27,10 +27,10 @@ from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, declare, hold, open_batches
 from tasks.judge.budget.budget import Budget, leased_usd
-from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
-from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.budget.cost import Observed, load_observed, store_observed
+from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
-from tasks.judge.rate_limit.limiter import Allowance
+from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.lake.reading import Lake
 from tasks.ledger.claims import Claims
 from tasks.ledger.group_commit import Transactions
@@ -167,7 +167,7 @@ def test_eight_threads_over_two_ledgers_never_overspend(address: str) -> None:
         while await budget.reserve(0.02):
             await asyncio.sleep(0)
             charged.append(0.015)
-            budget.settle(0.02, 0.015)
+            budget.charge(0.02, 0.015)
         await budget.close()
 
     with Ledger(address) as one, Ledger(address) as other:
@@ -182,7 +182,7 @@ def test_two_allowances_share_one_limit(address: str) -> None:
 
     async def send() -> int:
         with Ledger(address) as ledger:
-            allowance, n, stopping = Allowance(ledger, "key", 1200), 0, asyncio.Event()
+            allowance, n, stopping = RateLimiter(ledger, "key", 1200), 0, asyncio.Event()
             while len(sent) < 40:
                 await allowance.wait(10, stopping)
                 sent.append(time.monotonic())
@@ -201,7 +201,7 @@ def test_observed_tokens_and_the_answering_model_are_one_for_all(address: str) -
         with Ledger(address) as ledger:
             for _ in range(5):
                 asyncio.run(store_observed(ledger, ("r", "1", "judge"), Observed(1, 10, 11, 0, 5, 0.5)))
-            return asyncio.run(AnsweringModel(ledger, "plan", judge).check(f"model-{index}")) is None
+            return asyncio.run(ModelPin(ledger, "plan", judge).check(f"model-{index}")) is None
 
     assert sum(at_once(*(partial(work, index) for index in range(4)))) == 1
     with Ledger(address) as ledger:
@@ -218,7 +218,7 @@ def test_a_batch_is_declared_once_and_held_by_one(address: str) -> None:
         def try_to_declare(claims: Claims, token: str) -> bool:
             asyncio.run(claims.take(KEYS[:5]))
             try:
-                claims.ledger.alone_now(partial(declare, batch=batch(claims, token), asks=dict.fromkeys(KEYS[:5], 0)))
+                claims.ledger.alone_now(partial(declare, batch=batch(claims, token), ask_indexes=dict.fromkeys(KEYS[:5], 0)))
             except ClaimsLostError:
                 return False
             return True

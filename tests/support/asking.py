@@ -13,8 +13,9 @@ from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS
 from tasks.context import StageContext
+from tasks.judge.engine import OnReply
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import AskShard, OnReply, judge_shard
+from tasks.judge.shard import AskShard, judge_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 

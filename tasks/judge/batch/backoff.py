@@ -1,7 +1,4 @@
-"""What bounds judging by batches, how a call of the Batch API fails, and the backoff of calls that may be made twice.
-
-Which calls those are: state_machine.py.
-"""
+"""What bounds judging by batches, and the backoff of calls that may be made twice. Which those are: state_machine.py."""
 
 import asyncio
 import time
@@ -10,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.responses import Answer
+from tasks.judge.provider.base import CallFailedError
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 
 MAX_FILE_BYTES = 200 * 10**6
@@ -36,34 +33,18 @@ class BatchRules:
     first_patience_s: float = 30.0  # and one that never has
 
 
-class CallFailedError(Exception):
-    """A call that came to nothing, as an Answer."""
-
-    def __init__(self, answer: Answer, status_code: int | None = None) -> None:
-        super().__init__(answer.detail)
-        self.answer = answer
-        self.is_absent = status_code == 404
-        self.is_unsupported = status_code in (404, 405, 501)
-
-    @property
-    def may_have_worked(self) -> bool:
-        """Whether the provider may have done what was asked, and only its word was lost."""
-        lost = (ReplyStatus.UNREACHABLE, ReplyStatus.TIMED_OUT, ReplyStatus.SERVER_ERROR, ReplyStatus.BAD_RESPONSE)
-        return self.answer.is_sent and self.answer.status in lost
-
-
 _Found = TypeVar("_Found")
 _WAITS = RETRIES[ReplyStatus.SERVER_ERROR]
 
 
 @dataclass(slots=True)
-class Patience:
+class CallBackoff:
     """A batch takes hours: a provider that answered before may be gone for minutes. One that never did is soon given up."""
 
     rules: BatchRules
     has_answered: bool = False
 
-    async def of(self, call: Callable[[], Awaitable[_Found]]) -> _Found:
+    async def until_done(self, call: Callable[[], Awaitable[_Found]]) -> _Found:
         """What the call returns, made again while the provider is away. Raises the last CallFailedError."""
         started, n_tried = time.monotonic(), 0
         while True:

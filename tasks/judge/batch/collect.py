@@ -9,27 +9,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.judge.batch.asks import PlannedAsks, Reading
-from tasks.judge.batch.files import read_results
-from tasks.judge.batch.state import Line, lines_of, settle
-from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.batch.state import BatchLine, lines_of, release_lines
+from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.responses import Answer, reply_of
+from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent
 from tasks.judge.retries import RETRIES, is_reask_due
+from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger.ledger import Ledger
 
 LINES_AT_ONCE = 250
 """Replies that are stored in one go, before their lines are let go."""
 
-NEVER_CAME = Answer(ReplyStatus.TIMED_OUT, "the batch ended and no reply to this request came; it may have been billed")
-
-CostOf = Callable[[Answer], float | None]
-OnReply = Callable[[JudgeReply], None]
+NEVER_CAME = InDoubt("the batch ended and no reply to this request came; it may have been billed")
 
 
 @dataclass(slots=True)
@@ -37,19 +32,17 @@ class Collector:
     """Stores what came of lines, and remembers how each request of this run ended last."""
 
     ledger: Ledger
-    asks: PlannedAsks
+    requests: PlannedRequests
     judge_model: str
-    answering: AnsweringModel
+    pin: ModelPin
     attempts_per_request: int
-    clean: Callable[[Answer], Answer]
-    clean_bytes: Callable[[bytes], bytes]
-    cost_of: CostOf | None = None
-    on_reply: OnReply | None = None
+    cost_of: Callable[[Answer], float | None]
+    on_reply: Callable[[JudgeReply], None] | None = None
     outcome: Outcome = field(default_factory=Outcome)
     ended: dict[str, ReplyStatus] = field(default_factory=dict)
     n_tried: dict[tuple[str, int], Counter[ReplyStatus]] = field(default_factory=lambda: defaultdict(Counter))
     n_final: int = 0
-    last_failure: Answer | None = None
+    last_failure: Ended | None = None
     changed: JudgeChangedError | None = None
     _storing: asyncio.Task[None] | None = None
 
@@ -68,75 +61,70 @@ class Collector:
         )
         return is_over or n_tried.total() >= self.attempts_per_request
 
-    async def collect(self, token: str, results: Sequence[Path], absent: Answer = NEVER_CAME) -> bool:
-        """Store what the files hold of the batch's lines, `absent` for those in none. False where lines of others are left."""
+    async def collect(self, token: str, results: Iterable[tuple[str, Ended]]) -> bool:
+        """Store what came of the batch's lines, by their custom_id. False where lines of others are left."""
         lines = await self.ledger.alone(partial(lines_of, token=token))
-        ours = {line.custom_id: line for line in lines if line.request_key in self.asks.part_of}
-        await self._settle(token, [line.request_key for line in ours.values() if line.is_stored])
+        ours = {line.custom_id: line for line in lines if line.request_key in self.requests.part_of}
+        await self._release(token, [line.request_key for line in ours.values() if line.is_stored])
         waiting = {name: line for name, line in ours.items() if not line.is_stored}
-        readings = self.asks.readings([line.request_key for line in waiting.values()])
-        arrived: list[tuple[Line, Answer]] = []
-        for path in results:
-            for name, answer in read_results(path, self.clean_bytes):
-                line = waiting.pop(name, None)  # a name that is not ours, or stands there again, is passed over
-                if line is not None:
-                    arrived.append((line, self.clean(answer)))
-                if len(arrived) == LINES_AT_ONCE:
-                    await self._store(token, arrived, readings)
-                    arrived = []
+        readings = self.requests.readings([line.request_key for line in waiting.values()])
+        arrived: list[tuple[BatchLine, Ended]] = []
+        for name, ended in results:
+            line = waiting.pop(name, None)  # a name that is not ours, or stands there again, is passed over
+            if line is not None:
+                arrived.append((line, ended))
+            if len(arrived) == LINES_AT_ONCE:
+                await self._store(token, arrived, readings)
+                arrived = []
         await self._store(token, arrived, readings)
-        await self.give_up(token, waiting.values(), absent)
+        await self.give_up(token, waiting.values(), NEVER_CAME)
         return len(ours) == len(lines)
 
-    async def give_up(self, token: str, lines: Iterable[Line], answer: Answer) -> None:
+    async def give_up(self, token: str, lines: Iterable[BatchLine], ended: NotSent | InDoubt) -> None:
         """End the attempts of lines that all failed in one way; of those whose reply is stored, only let go."""
         every = list(lines)
         listed = [line for line in every if not line.is_stored]
-        await self._settle(token, [line.request_key for line in every if line.is_stored])
+        await self._release(token, [line.request_key for line in every if line.is_stored])
         for start in range(0, len(listed), LINES_AT_ONCE):
-            await self._store(token, [(line, answer) for line in listed[start : start + LINES_AT_ONCE]], {})
+            await self._store(token, [(line, ended) for line in listed[start : start + LINES_AT_ONCE]], {})
 
-    async def _store(self, token: str, arrived: Sequence[tuple[Line, Answer]], readings: Mapping[str, Reading]) -> None:
+    async def _store(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
         self._storing = asyncio.create_task(self._store_all(token, arrived, readings))
         await asyncio.shield(self._storing)
 
-    async def _store_all(self, token: str, arrived: Sequence[tuple[Line, Answer]], readings: Mapping[str, Reading]) -> None:
-        await asyncio.gather(*(self._end(line, answer, readings.get(line.request_key)) for line, answer in arrived))
-        await self._settle(token, [line.request_key for line, _ in arrived])
+    async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
+        await asyncio.gather(*(self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived))
+        await self._release(token, [line.request_key for line, _ in arrived])
 
-    async def _settle(self, token: str, keys: Collection[str]) -> None:
+    async def _release(self, token: str, keys: Collection[str]) -> None:
         if keys:
-            await self.ledger.alone(partial(settle, token=token, keys=keys))
+            await self.ledger.alone(partial(release_lines, token=token, keys=keys))
 
-    async def _end(self, line: Line, answer: Answer, reading: Reading | None) -> None:
+    async def _end(self, line: BatchLine, ended: Ended, reading: Reading | None) -> None:
         """One line's end, durable when this returns."""
-        if answer.status not in FINAL_REPLY_STATUSES or reading is None:
-            await self.ledger.fail(line.attempt_id, answer.status, answer.detail)
-            if line.request_key in self.asks.part_of:
-                self.ended[line.request_key] = answer.status
-                self.n_tried[line.request_key, line.ask_index][answer.status] += 1
-                self.last_failure = answer
+        if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES or reading is None:
+            await self.ledger.fail(line.attempt_id, ended.status, ended.detail)
+            if line.request_key in self.requests.part_of:
+                self.ended[line.request_key] = ended.status
+                self.n_tried[line.request_key, line.ask_index][ended.status] += 1
+                self.last_failure = ended
             return
-        reply = self._reply(line, answer)
-        is_reasked = line.ask_index == 0 and is_reask_due(reading.rubric, reading.variant, reading.facts_json, answer)
-        opened = await self.ledger.finish(line.attempt_id, reply, is_reasked=is_reasked)
-        if opened is not None:
-            await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "waits for the next batch")
-            self.outcome.n_reasked += 1
-        self.outcome.count(reply)
-        self.ended[line.request_key] = answer.status
-        self.n_final += 1
-        if self.on_reply is not None:
-            self.on_reply(reply)
-        self.changed = await self.answering.check(answer.answered_model) or self.changed
-
-    def _reply(self, line: Line, answer: Answer) -> JudgeReply:
-        return reply_of(
-            answer,
+        reply = ended.as_reply(
             request_key=line.request_key,
             ask_index=line.ask_index,
             judge_model=self.judge_model,
             origin=ReplyOrigin.BATCH,
             n_attempts=line.n_attempts,
-            cost_usd=self.cost_of(answer) if self.cost_of is not None else None,
+            cost_usd=self.cost_of(ended),
         )
+        is_reasked = line.ask_index == 0 and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
+        opened = await self.ledger.finish(line.attempt_id, reply, is_reasked=is_reasked)
+        if opened is not None:
+            await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "waits for the next batch")
+            self.outcome.n_reasked += 1
+        self.outcome.count(reply)
+        self.ended[line.request_key] = ended.status
+        self.n_final += 1
+        if self.on_reply is not None:
+            self.on_reply(reply)
+        self.changed = await self.pin.check(ended.answered_model) or self.changed

@@ -10,44 +10,38 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from schemas.benchmark import Judge, Limits
-from schemas.errors import ProviderError
+from schemas.errors import InputError, ProviderError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.context import StageContext
-from tasks.judge.batch.api import BatchClient
-from tasks.judge.batch.asks import PlannedAsks
-from tasks.judge.batch.backoff import AUTO_AT_LEAST, BatchRules, CallFailedError, Patience
+from tasks.judge.batch.backoff import AUTO_AT_LEAST, BatchRules
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.money import BatchMoney
-from tasks.judge.batch.results import LostHoldError, Results
-from tasks.judge.batch.state import Batch, BatchState, hold, keys_of, lines_of, open_batches, settle
-from tasks.judge.batch.state_machine import Steps
-from tasks.judge.batch.submit import Sender
-from tasks.judge.model_pin import AnsweringModel
+from tasks.judge.batch.state import Batch, BatchState, hold, keys_of, lines_of, open_batches, release_lines
+from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
+from tasks.judge.batch.submit import Submitter
+from tasks.judge.budget.budget import reserve_for_good
+from tasks.judge.budget.cost import Costs
+from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
-from tasks.judge.provider.payload import check_parameters
+from tasks.judge.provider.base import BatchApi, CallFailedError, Provider, provider_of
 from tasks.judge.retries import ENDPOINT_FAILURES
+from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger, opened
 
 OnProgress = Callable[[str], None]
 _SLOWER = 1.5
-_WORDS = {
-    BatchState.INTENDED: "its file is on its way",
-    BatchState.UPLOADED: "its file is uploaded",
-    BatchState.CREATING: "waiting to see whether the provider has it",
-}
 
 
 @dataclass(slots=True)
-class Rounds:
-    """A judge's rounds. `tokens`: the batches met so far, in the order they are counted in."""
+class BatchRun:
+    """One judge asked by batches, round after round. `tokens`: the batches met so far, in the order they are counted in."""
 
     ledger: Ledger
-    asks: PlannedAsks
+    requests: PlannedRequests
     claims: Claims
-    sender: Sender
-    steps: Steps
+    submitter: Submitter
+    machine: BatchMachine
     collector: Collector
     rules: BatchRules
     on_progress: OnProgress | None = None
@@ -55,7 +49,7 @@ class Rounds:
     told: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sender.on_step = self._meet
+        self.submitter.on_step = self._meet
 
     async def run(self) -> None:
         """Ask until nothing is left that asking again would mend; without `is_asking`, only collect what is at the provider."""
@@ -69,11 +63,11 @@ class Rounds:
             now = (len(missing), self.collector.n_final)
             if before is not None:
                 n_fruitless = 0 if now[0] < before[0] or now[1] > before[1] or self._halve() else n_fruitless + 1
-            if not missing or not self.steps.is_asking or n_fruitless >= self.rules.n_fruitless:
+            if not missing or not self.machine.is_asking or n_fruitless >= self.rules.n_fruitless:
                 break
-            n_sent = await self.sender.send(missing)
+            n_sent = await self.submitter.submit(missing)
             before = now if n_sent else None
-            if not n_sent and not self.sender.n_elsewhere:
+            if not n_sent and not self.submitter.n_elsewhere:
                 break
             if not n_sent:
                 await asyncio.sleep(self.rules.poll_s)
@@ -81,13 +75,13 @@ class Rounds:
 
     def missing(self) -> set[str]:
         """The requests that are to be asked: without a reply, or with a re-ask that is owed, and not left out."""
-        known = self.ledger.known(self.asks.part_of)
+        known = self.ledger.known(self.requests.part_of)
         due = self.ledger.reasks_due(known)
         return {
             key
-            for key in self.asks.part_of
+            for key in self.requests.part_of
             if (key not in known or key in due)
-            and key not in self.sender.left_out
+            and key not in self.submitter.left_out
             and not self.collector.is_used_up(key, int(key in due))
         }
 
@@ -115,7 +109,7 @@ class Rounds:
             self._tell(held or batch, is_ours=held is not None)
             if held is not None:
                 with suppress(LostHoldError):
-                    await self.steps.step(held)
+                    await self.machine.step(held)
                 self._tell(held, is_ours=True)
 
     async def open_batches(self) -> list[Batch]:
@@ -123,22 +117,22 @@ class Rounds:
         found = []
         for batch in await self.ledger.alone(partial(open_batches, judge_model=self.collector.judge_model)):
             keys = await self.ledger.alone(partial(keys_of, token=batch.token))
-            if any(key in self.asks.part_of for key in keys):
+            if any(key in self.requests.part_of for key in keys):
                 found.append(batch)
         return found
 
     async def _register(self) -> None:
         """Become an owner of claims, so that others see that this process lives."""
-        await self.claims.take(sorted(self.asks.part_of)[:1])
+        await self.claims.take(sorted(self.requests.part_of)[:1])
 
     def _halve(self) -> bool:
         """After batches that were too much at once, smaller ones; whether there are such."""
-        if not self.steps.results.over_capacity:
+        if not self.machine.over_capacity:
             return False
-        max_lines = max(1, min(self.steps.results.over_capacity) // 2)
-        is_smaller = max_lines < self.sender.rules.max_lines
-        self.sender.rules = replace(self.sender.rules, max_lines=min(max_lines, self.sender.rules.max_lines))
-        self.steps.results.over_capacity.clear()
+        max_lines = max(1, min(self.machine.over_capacity) // 2)
+        is_smaller = max_lines < self.submitter.rules.max_lines
+        self.submitter.rules = replace(self.submitter.rules, max_lines=min(max_lines, self.submitter.rules.max_lines))
+        self.machine.over_capacity.clear()
         return is_smaller
 
     def _meet(self, batch: Batch) -> None:
@@ -148,9 +142,7 @@ class Rounds:
         self._tell(batch, is_ours=True)
 
     def _tell(self, batch: Batch, *, is_ours: bool) -> None:
-        seen = self.steps.results.seen.get(batch.token)
-        what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else _WORDS.get(batch.state, "at the provider")
-        what = what if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
+        what = self.machine.told(batch) if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
         text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
         if self.told.get(batch.token) != text:
             self.told[batch.token] = text
@@ -159,15 +151,15 @@ class Rounds:
 
     def _raise_outage(self, *, is_fruitless: bool) -> None:
         """Raise where the batches, or the endpoint, are what fails."""
-        judge, client = self.steps.client.judge, self.steps.client
-        if is_fruitless and self.steps.results.problem is not None:
+        judge, endpoint = self.machine.provider.judge, self.machine.provider.endpoint
+        if is_fruitless and self.machine.problem is not None:
             raise ProviderError(
-                f"judge {judge.model} at {client.endpoint}: {self.steps.results.problem}. Replies already stored are kept; "
+                f"judge {judge.model} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
                 'mend it and run the same command again, or set mode = "online"'
             )
         failure, ended = self.collector.last_failure, self.collector.ended
         if failure is not None and ended and set(ended.values()) <= ENDPOINT_FAILURES:
-            raise outage(judge, client.endpoint, failure.status, failure.detail)
+            raise outage(judge, endpoint, failure.status, failure.detail)
 
 
 def _states(batches: Sequence[Batch]) -> list[tuple[str, BatchState]]:
@@ -175,6 +167,7 @@ def _states(batches: Sequence[Batch]) -> list[tuple[str, BatchState]]:
 
 
 STOP_POLL_S = 0.1
+CALL_DEADLINE_S = 60.0
 RULES = BatchRules()
 
 
@@ -222,36 +215,45 @@ def judge_by_batch(
     Raises MissingKeyError, InputError, ProviderError, StoreError.
     """
     judge, ids, limits = context.judge(asked.judge_model), context.ids, asked.limits
-    check_parameters(judge.parameters)
     with opened(context.ledger_url) as ledger:
-        asks = PlannedAsks(context.lake, ids.dataset_id, ids.plan_id, asked.parts, context.rubrics)
-        n_in_flight, n_done = _n_in_flight(ledger, asks, judge.model), len(_done(ledger, asks))
-        if not n_in_flight and not (asked.is_asking and n_done < len(asks.part_of)):
-            return Outcome(n_requests=len(asks.part_of), n_cached=n_done)
+        requests = PlannedRequests(context.lake, ids.dataset_id, ids.plan_id, asked.parts, context.rubrics)
+        n_in_flight, n_done = _n_in_flight(ledger, requests, judge.model), len(_done(ledger, requests))
+        if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
+            return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
+        declared = max(context.rubrics[part.rubric_id].n_output_tokens_expected for part in asked.parts)
+        costs = Costs(judge, declared, is_batch=True)
+
+        def reserve(queued: Sequence[QueuedRequest]) -> int:
+            """Nothing set aside is given back: the replies may come in another run. A picture counts at the largest size."""
+            worst = [costs.estimate(request.messages_json, request.image_sha256).worst_usd or 0.0 for request in queued]
+            return reserve_for_good(ledger, ids.run_id, limits.max_usd or 0.0, worst)
 
         async def work() -> Outcome:
-            client = BatchClient(judge)
-            rubrics = {part.rubric_id: context.rubrics[part.rubric_id] for part in asked.parts}
-            money = BatchMoney(judge, rubrics, limits.max_usd, context.ledger_url, ids.run_id)
-            answering, most = AnsweringModel(ledger, ids.plan_id, judge), limits.attempts_per_request
-            collector = Collector(
-                ledger, asks, judge.model, answering, most, client.clean, client.clean_bytes, money.cost_of, asked.on_reply
+            provider = provider_of(judge)(judge, 1, limits.deadline_s)
+            pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
+            collector = Collector(ledger, requests, judge.model, pin, most, costs.cost_usd, asked.on_reply)
+            machine = BatchMachine(
+                ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking
             )
-            folder, claims, patience = context.lake.root / "staging", Claims(ledger), Patience(rules)
-            results = Results(ledger, client, collector, patience, folder)
-            steps = Steps(ledger, client, results, rules, patience, asked.is_asking)
-            sender = Sender(ledger, asks, claims, steps, folder, rules, money.reserve if limits.max_usd is not None else None)
-            rounds = Rounds(ledger, asks, claims, sender, steps, collector, rules, asked.on_progress)
-            is_stopped = await _until_stopped(rounds, stop)
-            return _outcome(ledger, rounds, judge.model, is_stopped=is_stopped)
+            claims = Claims(ledger)
+            submitter = Submitter(ledger, requests, claims, machine, rules, reserve if limits.max_usd is not None else None)
+            run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
+            is_stopped = await _until_stopped(run, stop)
+            return _outcome(ledger, run, judge.model, is_stopped=is_stopped)
 
         return asyncio.run(work())
 
 
-async def _until_stopped(rounds: Rounds, stop: threading.Event | None) -> bool:
+def _api_of(provider: Provider) -> BatchApi:
+    if provider.batch is None:
+        raise InputError(f'judge {provider.judge.model}: {provider.endpoint} has no Batch API; set mode = "online"')
+    return provider.batch
+
+
+async def _until_stopped(run: BatchRun, stop: threading.Event | None) -> bool:
     """Run the rounds; True where `stop` ended them. What is durable by then is all that is needed to go on."""
-    client, beside = rounds.steps.client, asyncio.create_task(rounds.claims.renew())
-    work = asyncio.create_task(rounds.run())
+    provider, beside = run.machine.provider, asyncio.create_task(run.claims.renew())
+    work = asyncio.create_task(run.run())
     try:
         while not work.done() and not (stop is not None and stop.is_set()):
             await asyncio.wait({work}, timeout=STOP_POLL_S)
@@ -262,52 +264,52 @@ async def _until_stopped(rounds: Rounds, stop: threading.Event | None) -> bool:
         if not work.cancelled():
             work.result()
     except CallFailedError as error:
-        raise outage(client.judge, client.endpoint, error.answer.status, error.answer.detail) from error
+        raise outage(provider.judge, provider.endpoint, error.answer.status, error.answer.detail) from error
     else:
         return is_stopped
     finally:
         beside.cancel()
-        await rounds.collector.finish()
-        await rounds.claims.release()
-        await client.close()
+        await run.collector.finish()
+        await run.claims.release()
+        await provider.close()
 
 
 async def _is_offered(judge: Judge) -> bool:
-    client = BatchClient(judge)
+    provider = provider_of(judge)(judge, 1, CALL_DEADLINE_S)
     try:
-        return await client.is_offered()
+        return provider.batch is not None and await provider.batch.is_offered()
     finally:
-        await client.close()
+        await provider.close()
 
 
-def _done(ledger: Ledger, asks: PlannedAsks) -> set[str]:
+def _done(ledger: Ledger, requests: PlannedRequests) -> set[str]:
     """The requests that need nothing more."""
-    known = ledger.known(asks.part_of)
+    known = ledger.known(requests.part_of)
     return known - ledger.reasks_due(known)
 
 
-def _n_in_flight(ledger: Ledger, asks: PlannedAsks, judge_model: str) -> int:
+def _n_in_flight(ledger: Ledger, requests: PlannedRequests, judge_model: str) -> int:
     """Requests of ours that are in a batch and have no reply yet. Lines whose reply a killed run stored are let go."""
     n_in_flight = 0
     for batch in ledger.read(partial(open_batches, judge_model=judge_model)):
         lines = ledger.read(partial(lines_of, token=batch.token))
-        ours = [line for line in lines if line.request_key in asks.part_of]
+        ours = [line for line in lines if line.request_key in requests.part_of]
         stored = [line.request_key for line in ours if line.is_stored]
         n_in_flight += len(ours) - len(stored)
         if stored:
-            ledger.alone_now(partial(settle, token=batch.token, keys=stored))
+            ledger.alone_now(partial(release_lines, token=batch.token, keys=stored))
     return n_in_flight
 
 
-def _outcome(ledger: Ledger, rounds: Rounds, judge_model: str, *, is_stopped: bool) -> Outcome:
+def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, *, is_stopped: bool) -> Outcome:
     """The counts of a run. What other processes bought meanwhile counts as cached."""
-    outcome, ended, done = rounds.collector.outcome, rounds.collector.ended, _done(ledger, rounds.asks)
-    outcome.n_requests = len(rounds.asks.part_of)
-    outcome.n_asked = rounds.sender.n_sent
+    outcome, ended, done = run.collector.outcome, run.collector.ended, _done(ledger, run.requests)
+    outcome.n_requests = len(run.requests.part_of)
+    outcome.n_asked = run.submitter.n_sent
     outcome.n_by_status = Counter(status.value for status in ended.values())
-    outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(rounds.sender.left_out))
+    outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out))
     outcome.n_answered = outcome.n_by_status[ReplyStatus.ANSWERED.value]
     outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())
-    outcome.n_in_flight = _n_in_flight(ledger, rounds.asks, judge_model)
+    outcome.n_in_flight = _n_in_flight(ledger, run.requests, judge_model)
     outcome.is_stopped = is_stopped
     return outcome

@@ -59,7 +59,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BatchLine:
     """A line of a batch that is not settled. `n_attempts`: of this ask that were sent, this one included."""
 
     request_key: str
@@ -75,7 +75,7 @@ class Line:
 
 
 def custom_id(request_key: str, ask_index: int) -> str:
-    """The name of an ask in the files of a batch."""
+    """The name of a request, asked for the first or the second time, in the files of a batch."""
     return f"{request_key}-{ask_index}"
 
 
@@ -90,25 +90,25 @@ class ClaimsLostError(Exception):
     """The process was thought dead, and others may be asking what it had claimed."""
 
 
-def declare(connection: Connection, batch: Batch, asks: Mapping[str, int]) -> None:
+def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]) -> None:
     """Store a batch that is about to be uploaded, with an attempt for each line; its claims pass over from the holder.
 
-    `asks` gives the ask index by request key. Raises ClaimsLostError, which undoes it all, where a claim is the holder's no more.
+    `ask_indexes` is by request key. Raises ClaimsLostError, which undoes it all, where a claim is the holder's no more.
     """
     moment_us = now_us(connection)
     n_claimed = 0
-    for keys in _chunks(asks):
+    for keys in _chunks(ask_indexes):
         moved = update(CLAIMS).where(*_CLAIMED).values(owner_id=batch.token)
         n_claimed += connection.execute(moved, {"keys": keys, "owner": batch.holder_id}).rowcount
-    if n_claimed < len(asks):
+    if n_claimed < len(ask_indexes):
         raise ClaimsLostError
     owner = {"owner_id": batch.token, "host": None, "pid": 0, "process_started": "", "expires_at_us": _NEVER_US}
     connection.execute(insert(OWNERS), [owner])
     row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
     connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
-    ids = {key: f"{moment_us * 1000:016x}{random.getrandbits(64):016x}" for key in asks}
+    ids = {key: f"{moment_us * 1000:016x}{random.getrandbits(64):016x}" for key in ask_indexes}
     attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
-    lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in asks.items()]
+    lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()]
     connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
     connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
 
@@ -130,7 +130,7 @@ def keys_of(connection: Connection, token: str) -> list[str]:
     return list(connection.execute(select(BATCH_LINES.c.request_key).where(BATCH_LINES.c.token == token)).scalars())
 
 
-def lines_of(connection: Connection, token: str) -> list[Line]:
+def lines_of(connection: Connection, token: str) -> list[BatchLine]:
     """The lines of a batch that are not settled."""
     ask = (ATTEMPTS.c.request_key == BATCH_LINES.c.request_key) & (ATTEMPTS.c.ask_index == BATCH_LINES.c.ask_index)
     # An attempt that ended as not_asked stood in a queue: nobody worked on it.
@@ -140,7 +140,8 @@ def lines_of(connection: Connection, token: str) -> list[Line]:
     line = (BATCH_LINES.c.request_key, BATCH_LINES.c.ask_index, BATCH_LINES.c.attempt_id)
     found = select(*line, n_sent, REPLIES.c.status).outerjoin(REPLIES, stored).where(BATCH_LINES.c.token == token)
     return [
-        Line(key, index, attempt_id, n, status is not None) for key, index, attempt_id, n, status in connection.execute(found)
+        BatchLine(key, index, attempt_id, n, status is not None)
+        for key, index, attempt_id, n, status in connection.execute(found)
     ]
 
 
@@ -163,13 +164,13 @@ def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
     return _batch({**row, "holder_id": holder_id}) if connection.execute(taken).rowcount == 1 else None
 
 
-def change(connection: Connection, token: str, holder_id: str, values: Mapping[str, Any]) -> bool:
-    """Change a batch's row; False where another process holds it by now."""
-    held = (BATCHES.c.token == token, BATCHES.c.holder_id == holder_id)
-    return connection.execute(update(BATCHES).where(*held).values(**values)).rowcount == 1
+def change(connection: Connection, batch: Batch, values: Mapping[str, Any]) -> bool:
+    """Change a batch's row; False where another process holds it by now, or has brought it to another state."""
+    is_it = (BATCHES.c.token == batch.token, BATCHES.c.holder_id == batch.holder_id, BATCHES.c.state == batch.state.value)
+    return connection.execute(update(BATCHES).where(*is_it).values(**values)).rowcount == 1
 
 
-def settle(connection: Connection, token: str, keys: Collection[str]) -> None:
+def release_lines(connection: Connection, token: str, keys: Collection[str]) -> None:
     """Let go of lines whose attempts have ended. With its last line the batch ends."""
     for chunk in _chunks(keys):
         lines = delete(BATCH_LINES).where(BATCH_LINES.c.token == token, BATCH_LINES.c.request_key.in_(_KEYS))

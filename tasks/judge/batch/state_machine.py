@@ -1,110 +1,100 @@
-"""The steps of one batch, from a declared file to the provider. Each is durable before the next begins, so any process goes on.
+"""The state machine of one batch: what is done in each state, and where that may lead. What comes of its lines: collect.py.
 
-    intended --upload--> uploaded --> creating --create--> live --collect--> ended
-
-Behind a kill or a lost reply stands a question, and the provider is asked it before anything is done again: for a file by its
-name, for a batch by the token in its metadata. What comes of a live batch is results.py.
+Each state is durable before the next action begins, so that any process goes on. Behind a kill or a lost reply stands a
+question, and the provider is asked it before anything is done again: for a file by its name, for a batch by the token in its
+metadata.
 """
 
 import asyncio
+import uuid
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from schemas.errors import InputError
+from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.api import BatchClient
-from tasks.judge.batch.backoff import BatchRules, CallFailedError, Patience
-from tasks.judge.batch.provider_batch import Seen
-from tasks.judge.batch.results import LostHoldError, Results
-from tasks.judge.batch.state import Batch, BatchState, batch_of
-from tasks.judge.provider.client import is_loopback
+from tasks.judge.batch.backoff import BatchRules, CallBackoff
+from tasks.judge.batch.collect import Collector
+from tasks.judge.batch.state import Batch, BatchState, batch_of, change, lines_of
+from tasks.judge.provider.base import BatchApi, CallFailedError, InDoubt, NotSent, Provider, ProviderBatch, is_loopback
 from tasks.judge.retries import RETRIES
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import now_us
 
 N_CREATIONS = 3
 """Creations of one batch without a word from the provider, after which the run gives up."""
+N_ABSENT = 3
+"""Looks in a row in which the provider does not know a batch, or its results, before that is believed."""
 _CLOCKS_DIFFER_S = 3600
 
 
-@dataclass(slots=True)
-class Steps:
-    """Does the next step of batches this process holds. `files`: those on this disk, by token.
+class LostHoldError(Exception):
+    """Another process thought this one dead and holds the batch now."""
 
-    Without `is_asking`, a batch that the provider does not have yet is given back.
+
+@dataclass(slots=True)
+class BatchMachine:
+    """Does the next step of batches this process holds. Without `is_asking`, what the provider does not have is given back.
+
+    `files`: those on this disk, by token; `seen`: the last look at each batch; `problem`: why the last failed as a whole;
+    `over_capacity`: the lines of batches that failed for being too much at once.
     """
 
     ledger: Ledger
-    client: BatchClient
-    results: Results
+    provider: Provider
+    api: BatchApi
+    collector: Collector
     rules: BatchRules
-    patience: Patience
+    folder: Path
     is_asking: bool = True
     files: dict[str, Path] = field(default_factory=dict)
-    n_refused: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, ProviderBatch] = field(default_factory=dict)
+    over_capacity: list[int] = field(default_factory=list)
+    problem: str | None = None
+    _n_refused: Counter[str] = field(default_factory=Counter)
+    _n_absent: Counter[str] = field(default_factory=Counter)
+    _backoff: CallBackoff = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._backoff = CallBackoff(self.rules)
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
         self._check_is_ours(batch)
-        match batch.state:
-            case BatchState.INTENDED:
-                await self._upload(batch)
-            case BatchState.UPLOADED:
-                await self._create(batch)
-            case BatchState.CREATING:
-                await self._find(batch)
-            case _:
-                await self.results.look(batch)
+        await TRANSITIONS[batch.state].act(self, batch)
 
-    def _check_is_ours(self, batch: Batch) -> None:
-        """Refuse a batch that was handed to another endpoint or account: it cannot be asked about from here."""
-        judge = self.client.judge
-        was_here = is_loopback(judge.model_copy(update={"base_url": batch.endpoint})) and is_loopback(judge)
-        if (batch.endpoint != self.client.endpoint and not was_here) or batch.api_key_env != judge.api_key_env:
-            raise InputError(
-                f"{batch.n_lines} requests of {batch.judge_model} are in a batch at {batch.endpoint} with the key of "
-                f"{batch.api_key_env}, and the benchmark asks {self.client.endpoint} with the key of {judge.api_key_env}; "
-                "set base_url and api_key_env back, so that what was paid for can be fetched"
-            )
+    def told(self, batch: Batch) -> str:
+        """How far a batch is, for people."""
+        seen = self.seen.get(batch.token)
+        return f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else TRANSITIONS[batch.state].told
 
-    async def _upload(self, batch: Batch) -> None:
+    async def upload(self, batch: Batch) -> None:
+        """Send the file; where the process that wrote it is gone, look whether it had arrived."""
         path = self.files.get(batch.token)
-        if path is None:  # the process that wrote it is gone
-            file_id = await self.patience.of(partial(self.client.find_file, batch.file_name, batch.n_bytes))
+        if path is None:
+            file_id = await self._backoff.until_done(partial(self.api.find_file, batch.file_name, batch.n_bytes))
         else:
-            file_id = await self.patience.of(partial(self._send, path, batch))
+            file_id = await self._backoff.until_done(partial(self._send, path, batch))
         if file_id is None:
-            await self.results.dissolve(batch, "the process stopped before its file was uploaded")
+            await self._give_back(batch, "the process stopped before its file was uploaded")
         else:
-            await self.results.change(batch, state=BatchState.UPLOADED.value, file_id=file_id)
+            await self._move(batch, BatchState.UPLOADED, file_id=file_id)
 
-    async def _send(self, path: Path, batch: Batch) -> str:
-        try:
-            return await self.client.upload(path, batch.file_name, batch.n_bytes)
-        except CallFailedError as error:
-            if error.is_unsupported:
-                await self.results.dissolve(batch, "the endpoint has no Batch API")
-                raise InputError(
-                    f"judge {batch.judge_model}: {batch.endpoint} has no Batch API ({error.answer.detail}); "
-                    'set mode = "online", or "auto" to use one where there is one'
-                ) from error
-            found = await self.client.find_file(batch.file_name, batch.n_bytes) if error.may_have_worked else None
-            if found is None:
-                raise
-            return found
-
-    async def _create(self, batch: Batch) -> None:
+    async def create(self, batch: Batch) -> None:
+        """Create the batch of an uploaded file."""
         assert batch.file_id is not None
         if not self.is_asking:
-            await self.results.dissolve(batch, "the process stopped before its batch was created")
+            await self._give_back(batch, "the process stopped before its batch was created")
             return
-        sent_at_us = await self.ledger.alone(now_us)
-        await self.results.change(batch, state=BatchState.CREATING.value, create_sent_at_us=sent_at_us)
+        batch = await self._move(batch, BatchState.CREATING, create_sent_at_us=await self.ledger.alone(now_us))
         try:
-            seen = await self.client.create(batch.file_id, batch.token)
+            seen = await self.api.create(batch.file_id or "", batch.token)
         except CallFailedError as error:
             await self._not_created(batch, error)
             return
@@ -116,38 +106,170 @@ class Steps:
                 await self._cancel(seen)
             raise
 
-    async def _not_created(self, batch: Batch, error: CallFailedError) -> None:
-        """Go on after a creation that failed: look for the batch, try again after a wait, or give its lines back."""
-        self.n_refused[batch.token] += 1
-        n_tried, retry = self.n_refused[batch.token], RETRIES.get(error.answer.status)
-        if error.may_have_worked:
-            if n_tried >= N_CREATIONS:
-                raise error
-            return  # the next step looks for it
-        if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
-            self.results.problem = f"the provider refused to create a batch: {error.answer.detail}"
-            await self.results.dissolve(batch, self.results.problem)
-            return
-        await self.results.change(batch, state=BatchState.UPLOADED.value)
-        if retry is None or n_tried >= retry.n_attempts:
-            raise error
-        await asyncio.sleep((error.answer.retry_after_s or 0.0) + retry.wait_s(n_tried))
-
-    async def _find(self, batch: Batch) -> None:
+    async def find(self, batch: Batch) -> None:
         """Look for a batch that may have been created; where it never was, and cannot be under way, create it."""
         since_s = batch.intended_at_us // 1_000_000 - _CLOCKS_DIFFER_S
-        found = await self.patience.of(partial(self.client.find, batch.token, since_s))
+        found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s))
         if found:
             await self._adopt(batch, found[0])
             for more in found[1:]:
                 await self._cancel(more)
         elif await self.ledger.alone(now_us) - (batch.create_sent_at_us or 0) > self.rules.settle_s * 1e6:
-            await self.results.change(batch, state=BatchState.UPLOADED.value)
+            await self._move(batch, BatchState.UPLOADED)
 
-    async def _adopt(self, batch: Batch, seen: Seen) -> None:
-        self.results.seen[batch.token] = seen
-        await self.results.change(batch, state=BatchState.LIVE.value, provider_id=seen.provider_id)
+    async def look(self, batch: Batch) -> None:
+        """See how far it is at the provider; where it has ended, collect its lines."""
+        assert batch.provider_id is not None
+        try:
+            seen = await self._backoff.until_done(partial(self.api.look, batch.provider_id))
+        except CallFailedError as error:
+            if not error.is_absent:
+                raise
+            self._n_absent[batch.token] += 1
+            if self._n_absent[batch.token] >= N_ABSENT:
+                said = f"the provider does not know batch {batch.provider_id} any more; it may have been billed"
+                await self._give_up(batch, InDoubt(said))
+            return
+        self.seen[batch.token] = seen
+        if seen.is_failed:
+            self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
+            if seen.is_over_capacity:
+                self.over_capacity.append(batch.n_lines)
+            await self._give_back(batch, self.problem)
+        elif seen.is_ended and seen.n_completed and seen.output_file_id is None:
+            self._wait_for_results(batch, seen)
+        elif seen.is_ended:
+            await self._collect(batch, seen)
 
-    async def _cancel(self, seen: Seen) -> None:
+    async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:
+        """Bring a batch to its next state, durably; returns it as it is then. Raises LostHoldError."""
+        assert to in TRANSITIONS[batch.state].leads_to, f"{batch.state} does not lead to {to}"
+        await self._change(batch, state=to.value, **values)
+        return replace(batch, state=to, **values)
+
+    async def _change(self, batch: Batch, **values: Any) -> None:
+        """Change the batch's row. Raises LostHoldError."""
+        if not await self.ledger.alone(partial(change, batch=batch, values=values)):
+            raise LostHoldError
+
+    def _check_is_ours(self, batch: Batch) -> None:
+        """Refuse a batch that was handed to another endpoint or account: it cannot be asked about from here."""
+        judge, here = self.provider.judge, self.provider.endpoint
+        was_here = is_loopback(batch.endpoint) and is_loopback(here)
+        if (batch.endpoint != here and not was_here) or batch.api_key_env != judge.api_key_env:
+            raise InputError(
+                f"{batch.n_lines} requests of {batch.judge_model} are in a batch at {batch.endpoint} with the key of "
+                f"{batch.api_key_env}, and the benchmark asks {here} with the key of {judge.api_key_env}; "
+                "set base_url and api_key_env back, so that what was paid for can be fetched"
+            )
+
+    async def _send(self, path: Path, batch: Batch) -> str:
+        try:
+            return await self.api.upload(path, batch.file_name, batch.n_bytes)
+        except CallFailedError as error:
+            if error.is_unsupported:
+                await self._give_back(batch, "the endpoint has no Batch API")
+                raise InputError(
+                    f"judge {batch.judge_model}: {batch.endpoint} has no Batch API ({error.answer.detail}); "
+                    'set mode = "online", or "auto" to use one where there is one'
+                ) from error
+            found = await self.api.find_file(batch.file_name, batch.n_bytes) if error.may_have_worked else None
+            if found is None:
+                raise
+            return found
+
+    async def _not_created(self, batch: Batch, error: CallFailedError) -> None:
+        """Go on after a creation that failed: look for the batch, try again after a wait, or give its lines back."""
+        self._n_refused[batch.token] += 1
+        n_tried, retry = self._n_refused[batch.token], RETRIES.get(error.answer.status)
+        if error.may_have_worked:
+            if n_tried >= N_CREATIONS:
+                raise error
+            return  # the next step looks for it
+        if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
+            self.problem = f"the provider refused to create a batch: {error.answer.detail}"
+            await self._give_back(batch, self.problem)
+            return
+        await self._move(batch, BatchState.UPLOADED)
+        if retry is None or n_tried >= retry.n_attempts:
+            raise error
+        await asyncio.sleep((error.answer.retry_after_s or 0.0) + retry.wait_s(n_tried))
+
+    async def _adopt(self, batch: Batch, seen: ProviderBatch) -> None:
+        self.seen[batch.token] = seen
+        await self._move(batch, BatchState.LIVE, provider_id=seen.provider_id)
+
+    async def _cancel(self, seen: ProviderBatch) -> None:
         with suppress(CallFailedError):
-            await self.client.cancel(seen.provider_id)
+            await self.api.cancel(seen.provider_id)
+
+    def _wait_for_results(self, batch: Batch, seen: ProviderBatch) -> None:
+        """What is answered is paid for: it is not asked again while the provider says that it is there."""
+        self._n_absent[batch.token] += 1
+        if self._n_absent[batch.token] >= N_ABSENT:
+            raise ProviderError(
+                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies and "
+                "names no file of them; run the same command again later to fetch them"
+            )
+
+    async def _collect(self, batch: Batch, seen: ProviderBatch) -> None:
+        paths = []
+        try:
+            for file_id in filter(None, (seen.output_file_id, seen.error_file_id)):
+                paths.append(self.folder / f"batch-{uuid.uuid4().hex}.jsonl")
+                await self._download(file_id, paths[-1])
+            is_whole = await self.collector.collect(
+                batch.token, chain.from_iterable(map(self.api.results, [path for path in paths if path.exists()]))
+            )
+        finally:
+            for path in paths:
+                path.unlink(missing_ok=True)
+        if not is_whole:  # the lines that are left are another run's
+            await self._change(batch, holder_id=None)
+        if seen.is_cancelled:
+            raise ProviderError(
+                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} was cancelled at the provider. What it "
+                "had answered is stored; run the same command again to ask the rest"
+            )
+
+    async def _download(self, file_id: str, path: Path) -> None:
+        try:
+            await self._backoff.until_done(partial(self.api.download, file_id, path))
+        except CallFailedError as error:
+            if not error.is_absent:  # providers delete files after some weeks
+                raise
+
+    async def _give_back(self, batch: Batch, why: str) -> None:
+        """End a batch whose lines nobody has worked on."""
+        await self._give_up(batch, NotSent(why))
+
+    async def _give_up(self, batch: Batch, ended: NotSent | InDoubt) -> None:
+        await self._change(batch, detail=(ended.detail or "").encode())
+        lines = await self.ledger.alone(partial(lines_of, token=batch.token))
+        await self.collector.give_up(batch.token, lines, ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What is done with a batch in a state, the states that may lead to, and what people are told meanwhile."""
+
+    act: Callable[[BatchMachine, Batch], Awaitable[None]]
+    leads_to: frozenset[BatchState]
+    told: str
+
+
+TRANSITIONS: Mapping[BatchState, Transition] = MappingProxyType({
+    BatchState.INTENDED: Transition(
+        BatchMachine.upload, frozenset({BatchState.UPLOADED, BatchState.ENDED}), "its file is on its way"
+    ),
+    BatchState.UPLOADED: Transition(
+        BatchMachine.create, frozenset({BatchState.CREATING, BatchState.ENDED}), "its file is uploaded"
+    ),
+    BatchState.CREATING: Transition(
+        BatchMachine.find,
+        frozenset({BatchState.LIVE, BatchState.UPLOADED, BatchState.ENDED}),
+        "waiting to see whether the provider has it",
+    ),
+    BatchState.LIVE: Transition(BatchMachine.look, frozenset({BatchState.ENDED}), "at the provider"),
+})  # fmt: skip
+"""Every way a batch can go. It ends, from any state, when its last line is let go of (state.release_lines)."""

@@ -8,38 +8,71 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import orjson
 import polars as pl
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.asks import PlannedAsks
 from tasks.judge.batch.backoff import BatchRules
-from tasks.judge.batch.files import RequestFile
-from tasks.judge.batch.results import LostHoldError
-from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, declare, hold
-from tasks.judge.batch.state_machine import Steps
-from tasks.judge.provider.payload import request_body
-from tasks.judge.shard import PartPictures
-from tasks.judge.work_queue import Ask
+from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, custom_id, declare, hold
+from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
+from tasks.judge.work_queue import PartPictures, PlannedRequests, QueuedRequest
+from tasks.lake.atomic_files import store_error
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
-Reserve = Callable[[Sequence[Ask]], int]
-"""How many of these asks, from the first on, the budget has room for; their price at worst is set aside."""
+
+@dataclass(slots=True)
+class RequestFile:
+    """A file of requests being written, to be discarded in the end. `ask_indexes`: by request key."""
+
+    path: Path
+    max_bytes: int
+    max_lines: int
+    ask_indexes: dict[str, int] = field(default_factory=dict)
+    n_bytes: int = 0
+    _file: IO[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        with store_error(f"writing {self.path}"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("wb")
+
+    def add(self, request_key: str, ask_index: int, line: bytes) -> bool:
+        """Write one line; False, and nothing written, where it does not fit in any more."""
+        if len(self.ask_indexes) >= self.max_lines or self.n_bytes + len(line) > self.max_bytes:
+            return False
+        with store_error(f"writing {self.path}"):
+            self._file.write(line)
+        self.ask_indexes[request_key] = ask_index
+        self.n_bytes += len(line)
+        return True
+
+    def finish(self) -> None:
+        """Nothing more is added."""
+        with store_error(f"writing {self.path}"):
+            self._file.close()
+
+    def discard(self) -> None:
+        """Remove it from the disk."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
-class Sender:
-    """Makes batches of requests and hands them to the provider. `left_out`: requests that are not asked in this run."""
+class Submitter:
+    """Makes batches of requests and hands them to the provider. `left_out`: requests that are not asked in this run.
+
+    `reserve`: for how many requests, from the first on, the budget has room; what they may cost at worst is then set aside.
+    """
 
     ledger: Ledger
-    asks: PlannedAsks
+    requests: PlannedRequests
     claims: Claims
-    steps: Steps
-    folder: Path
+    machine: BatchMachine
     rules: BatchRules
-    reserve: Reserve | None = None
+    reserve: Callable[[Sequence[QueuedRequest]], int] | None = None
     n_sent: int = 0
     n_elsewhere: int = 0  # of the last round's requests, those that another process is asking
     left_out: set[str] = field(default_factory=set)
@@ -47,14 +80,14 @@ class Sender:
     on_step: Callable[[Batch], None] | None = None
     _file: RequestFile | None = None
 
-    async def send(self, keys: Collection[str]) -> int:
+    async def submit(self, keys: Collection[str]) -> int:
         """Hand over what can be claimed of these requests, a batch for each file; returns how many lines that was."""
         n_before, self.n_elsewhere = self.n_sent, 0
         try:
-            with closing(self.asks.blocks(keys)) as blocks:
+            with closing(self.requests.blocks(keys)) as blocks:
                 for rows, pictures in blocks:
-                    for ask in self._within_budget(await self._claim(rows)):
-                        await self._add(ask, pictures)
+                    for request in self._within_budget(await self._claim(rows)):
+                        await self._add(request, pictures)
                         await asyncio.sleep(0)  # claims are renewed meanwhile
             if self._file is not None:
                 await self._hand_over(self._file)
@@ -64,68 +97,70 @@ class Sender:
                 self._file = None
         return self.n_sent - n_before
 
-    async def _claim(self, rows: pl.DataFrame) -> list[Ask]:
-        """The asks among these rows that are ours to make."""
+    async def _claim(self, rows: pl.DataFrame) -> list[QueuedRequest]:
+        """The requests among these rows that are ours to ask."""
         taken = await self.claims.take(rows["request_key"].to_list())
         self.n_elsewhere += len(taken.elsewhere)
-        asks = (Ask(*row) for row in rows.iter_rows() if row[0] in taken.ours)
-        asked = (replace(ask, ask_index=int(ask.request_key in taken.due)) for ask in asks)
-        return [ask for ask in asked if not self.steps.results.collector.is_used_up(ask.request_key, ask.ask_index)]
+        ours = (QueuedRequest(*row) for row in rows.iter_rows() if row[0] in taken.ours)
+        queued = (replace(request, ask_index=int(request.request_key in taken.due)) for request in ours)
+        is_used_up = self.machine.collector.is_used_up
+        return [request for request in queued if not is_used_up(request.request_key, request.ask_index)]
 
-    def _within_budget(self, asks: list[Ask]) -> list[Ask]:
-        if self.reserve is None or not asks:
-            return asks
-        n_affordable = 0 if self.is_over_budget else self.reserve(asks)
-        self.is_over_budget |= n_affordable < len(asks)
-        self.left_out.update(ask.request_key for ask in asks[n_affordable:])
-        return asks[:n_affordable]
+    def _within_budget(self, queued: list[QueuedRequest]) -> list[QueuedRequest]:
+        if self.reserve is None or not queued:
+            return queued
+        n_affordable = 0 if self.is_over_budget else self.reserve(queued)
+        self.is_over_budget |= n_affordable < len(queued)
+        self.left_out.update(request.request_key for request in queued[n_affordable:])
+        return queued[:n_affordable]
 
-    async def _add(self, ask: Ask, pictures: PartPictures) -> None:
+    async def _add(self, request: QueuedRequest, pictures: PartPictures) -> None:
         """One line into the file that is being written, or into the next one where it does not fit in any more."""
-        picture = pictures(ask.image_sha256) if ask.image_sha256 is not None else None
-        parameters, messages = orjson.loads(ask.parameters_json), orjson.loads(ask.messages_json)
-        body = request_body(self.steps.client.judge.model, parameters, messages, picture)
+        picture = pictures(request.image_sha256) if request.image_sha256 is not None else None
+        parameters, messages = orjson.loads(request.parameters_json), orjson.loads(request.messages_json)
+        payload = self.machine.provider.payload(parameters, messages, picture)
+        line = self.machine.api.line(custom_id(request.request_key, request.ask_index), payload)
         while True:
             if self._file is None:
-                path = self.folder / f"batch-{uuid.uuid4().hex}.jsonl"
+                path = self.machine.folder / f"batch-{uuid.uuid4().hex}.jsonl"
                 self._file = RequestFile(path, self.rules.max_file_bytes, self.rules.max_lines)
-            if self._file.add(ask.request_key, ask.ask_index, body):
+            if self._file.add(request.request_key, request.ask_index, line):
                 return
-            if not self._file.asks:
-                await self._leave_out(ask, len(body))
+            if not self._file.ask_indexes:
+                await self._leave_out(request, len(line))
                 return
             await self._hand_over(self._file)
 
-    async def _leave_out(self, ask: Ask, n_bytes: int) -> None:
+    async def _leave_out(self, request: QueuedRequest, n_bytes: int) -> None:
         why = f'{n_bytes} bytes do not fit into a batch file of {self.rules.max_file_bytes}; ask it online (mode = "online")'
-        attempt_id = await self.ledger.begin(ask.request_key, ask.ask_index, self.steps.client.judge.model)
+        attempt_id = await self.ledger.begin(request.request_key, request.ask_index, self.machine.provider.judge.model)
         await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, why)
-        self.left_out.add(ask.request_key)
+        self.left_out.add(request.request_key)
 
     async def _hand_over(self, file: RequestFile) -> None:
         """Declare a batch of this file and see it through to its creation."""
         self._file = None
-        judge, token = self.steps.client.judge, secrets.token_hex(16)
+        judge, token = self.machine.provider.judge, secrets.token_hex(16)
         try:
             file.finish()
             batch = Batch(
                 token=token,
-                endpoint=self.steps.client.endpoint,
+                endpoint=self.machine.provider.endpoint,
                 api_key_env=judge.api_key_env,
                 judge_model=judge.model,
                 state=BatchState.INTENDED,
-                n_lines=len(file.asks),
+                n_lines=len(file.ask_indexes),
                 n_bytes=file.n_bytes,
                 holder_id=self.claims.owner_id,
             )
-            await self.ledger.alone(partial(declare, batch=batch, asks=file.asks))
-            self.n_sent += len(file.asks)
-            self.steps.files[token] = file.path
+            await self.ledger.alone(partial(declare, batch=batch, ask_indexes=file.ask_indexes))
+            self.n_sent += len(file.ask_indexes)
+            self.machine.files[token] = file.path
             await self._until_created(token)
         except ClaimsLostError:
             self.claims.is_lost = False  # the next round takes them anew, as far as nobody else has
         finally:
-            self.steps.files.pop(token, None)
+            self.machine.files.pop(token, None)
             file.discard()
 
     async def _until_created(self, token: str) -> None:
@@ -136,4 +171,4 @@ class Sender:
             if self.on_step is not None:
                 self.on_step(batch)
             with suppress(LostHoldError):  # then another process sees it through
-                await self.steps.step(batch)
+                await self.machine.step(batch)

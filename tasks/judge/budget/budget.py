@@ -1,19 +1,24 @@
-"""The money of a run: nothing is sent that could take it past `max_usd`. What a request may cost at most says cost.py.
+"""What a run may use up: money, so that nothing is sent that could take it past `max_usd`, and attempts. Prices are cost.py.
 
-How it is shared among workers is ledger/shared_counter.py, in whole billionths of a dollar.
+Both are shared among workers by ledger/shared_counter.py, money in whole billionths of a dollar.
 """
 
 import asyncio
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from itertools import accumulate
 from math import ceil, floor
 
-from schemas.benchmark import Judge
-from schemas.errors import InputError
+from schemas.benchmark import Judge, Limits
+from schemas.errors import InputError, ProviderError
+from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import output_bound
 from tasks.judge.budget.prices import price_of, why_no_price
+from tasks.judge.provider.base import Answer
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import ProcessShare, SharedCounter, lease, leased
 
@@ -21,7 +26,7 @@ _NUSD = 1_000_000_000
 
 
 class Budget:
-    """One run's budget, as one worker uses it. `pool`: what it shares; default: with all of this process and `budget_id`."""
+    """One run's budget, as one worker uses it. `share`: what it shares; default: with all of this process and `budget_id`."""
 
     def __init__(self, ledger: Ledger, budget_id: str, max_usd: float, share: ProcessShare | None = None) -> None:
         self._counter = SharedCounter(ledger, budget_id, floor(max_usd * _NUSD), share)
@@ -34,13 +39,13 @@ class Budget:
         """
         return await self._counter.take(ceil(usd * _NUSD), stopping)
 
-    def settle(self, reserved_usd: float, actual_usd: float) -> None:
+    def charge(self, reserved_usd: float, actual_usd: float) -> None:
         """Give back what was reserved for an attempt, less what it cost. Call it once for each reservation, whatever happened."""
         self.spent_usd += actual_usd
         self._counter.put_back(ceil(reserved_usd * _NUSD), ceil(actual_usd * _NUSD))
 
     async def close(self) -> None:
-        """Give back what this process still holds, once nobody else of it uses the budget. What was never settled is spent."""
+        """Give back what this process still holds, once nobody else of it uses the budget. What was never charged is spent."""
         await self._counter.close()
 
 
@@ -81,3 +86,71 @@ def leased_usd(ledger: Ledger, budget_id: str) -> float:
 
 def _leased_nusd(ledger: Ledger, budget_id: str) -> int:
     return ledger.read(lambda connection: connection.execute(leased(budget_id)).scalar() or 0)
+
+
+PER_REQUEST = 2
+BESIDE = 100
+BLOCKS = 10
+"""Attempts are leased by so large parts of a small run: a commit for each few of them would slow it down."""
+ATTEMPTS_PER_BLOCK = 64
+"""Of a large run: what a killed worker had leased counts as made, and a few kills must not use up a run's attempts."""
+
+
+def attempts_per_run(limits: Limits, n_requests: int) -> int:
+    """The attempts a run of so many requests may make: as stated, else 2 for each request, and 100."""
+    return limits.attempts_per_run or PER_REQUEST * n_requests + BESIDE
+
+
+@dataclass(slots=True)
+class Failures:
+    """How attempts failed, and what was said last of each kind."""
+
+    n_by_status: Counter[ReplyStatus] = field(default_factory=Counter)
+    said: dict[ReplyStatus, str | None] = field(default_factory=dict)
+
+    def count(self, answer: Answer) -> None:
+        """Count one attempt without a final reply."""
+        self.n_by_status[answer.status] += 1
+        self.said[answer.status] = answer.detail
+
+
+class Attempts:
+    """The attempts of one run, shared by its shards and processes through the ledger; those of a killed worker count as made."""
+
+    def __init__(self, ledger: Ledger, run_id: str, most: int, share: ProcessShare | None = None) -> None:
+        self._counter = SharedCounter(
+            ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, share, max(BLOCKS, most // ATTEMPTS_PER_BLOCK)
+        )
+        self.most = most
+        self.is_used_up = False
+
+    async def take(self) -> bool:
+        """Count an attempt that is about to be made. False where there is none left. Raises StoreError."""
+        if not await self._counter.take(1):
+            self.is_used_up = True
+            return False
+        self._counter.put_back(1, 1)
+        return True
+
+    async def close(self) -> None:
+        """Give back what this process leased and did not use."""
+        await self._counter.close()
+
+
+def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> ProviderError:
+    """The error that stops a run whose attempts are used up: what failed most, and what to do."""
+    error = ProviderError(
+        f"judge {judge.model} at {endpoint}: the {most:,} attempts of this run are used up{_most(failures)}. "
+        "Replies already stored are kept. See what ails the provider, then run the same command again: it asks only what is "
+        "missing, with as many attempts anew; or raise limits.attempts_per_run"
+    )
+    error.may_pass = False  # the run has no attempt left, however long it waits
+    return error
+
+
+def _most(failures: Failures) -> str:
+    if not failures.n_by_status:
+        return " by its other shards"
+    status, n = failures.n_by_status.most_common(1)[0]
+    said = f" (it said last: {failures.said[status]})" if failures.said[status] else ""
+    return f"; of {failures.n_by_status.total():,} that failed in this shard, {n:,} ended in {status.value}{said}"

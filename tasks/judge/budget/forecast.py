@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from schemas.benchmark import Judge
-from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
-from tasks.judge.budget.observed_usage import Observed
+from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
 from tasks.judge.budget.prices import ModelPrice, price_of
 
 FORECAST_COLUMNS = ["request_key", "messages_json", "image_sha256"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from schemas.benchmark import Judge
-from tasks.judge.budget.tokens import ImageRule, Patches, Tiles
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 STANDARD_TIERS = (None, "auto", "default", "flex")
@@ -19,13 +18,16 @@ STANDARD_TIERS = (None, "auto", "default", "flex")
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """USD per million tokens, and how a picture counts (`image` None: not known). `source` and `as_of` say who said so, when."""
+    """USD per million tokens, and how a picture counts in its provider's terms (`image` None: not known).
+
+    `source` and `as_of` say who said so, when.
+    """
 
     input_usd: float
     cached_usd: float
     output_usd: float
     batch_share: float
-    image: ImageRule | None
+    image: Mapping[str, Any] | None
     max_output_tokens: int | None  # the longest reply the model gives; None: not known
     is_reasoning: bool  # it thinks before it answers, and that is billed as output
     source: str
@@ -90,15 +92,10 @@ def why_no_price(judge: Judge) -> str:
 @cache
 def _prices() -> Mapping[str, ModelPrice]:
     content = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
-    rules = {name: _rule(dict(fields)) for name, fields in content["images"].items()}
-    return {name: _price(fields, rules, content["pricing_page"]) for name, fields in content["models"].items()}
+    return {name: _price(fields, content["images"], content["pricing_page"]) for name, fields in content["models"].items()}
 
 
-def _rule(fields: dict[str, Any]) -> ImageRule:
-    return Tiles(**fields) if fields.pop("kind") == "tiles" else Patches(**fields)
-
-
-def _price(fields: Mapping[str, Any], rules: Mapping[str, ImageRule], page: str) -> ModelPrice:
+def _price(fields: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]], page: str) -> ModelPrice:
     return ModelPrice(
         input_usd=float(fields["input_usd_per_million"]),
         cached_usd=float(fields.get("cached_usd_per_million", fields["input_usd_per_million"])),

@@ -1,1 +1,1 @@
-"""The provider: payload, client, responses. What is asked and when is decided above."""
+"""The providers of judges, a folder each, behind base.py. What is asked, and when, is decided above."""

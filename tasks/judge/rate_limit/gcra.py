@@ -8,8 +8,6 @@ A moment not used soon is lost, so that a killed holder costs at most what it wa
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.rate_limit.headers import Heard
-
 SECOND_US = 1_000_000
 TENTATIVE_PER_MINUTE = 600
 """Requests a minute until the first response says whether there is a limit."""
@@ -34,6 +32,16 @@ FURTHEST_US = 130 * SECOND_US
 RAISE_AFTER_US = 10 * SECOND_US
 """A higher limit counts when the lower one was not heard for so long: late replies still tell of the limit before."""
 HEARD_AGAIN_US = 2 * SECOND_US
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One limit as a response told it. `burst`: what the bucket holds, where it is known to be one; `left`: in it now."""
+
+    per_minute: int
+    burst: int | None = None
+    left: int | None = None
+    is_no_bucket: bool = False  # what was told before, or counted now, contradicts a bucket of that size
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,76 +1,28 @@
 """When a request may be sent: the limits of one key, shared by every process that uses the ledger.
 
-What is granted is worked out in gcra.py and kept by lake/reading.py; here the callers of one event loop
+What is granted is worked out in gcra.py and kept by store.py; here the callers of one event loop
 wait for it. Nothing is ever released: what a holder was granted and does not send is lost, at most half a second's worth.
 """
 
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from sqlalchemy.engine import Connection
 
+from tasks.judge.provider.base import SaidLimits
 from tasks.judge.rate_limit import store
-from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US, Limit
-from tasks.judge.rate_limit.headers import Heard, Listener
+from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
+from tasks.judge.rate_limit.heard import LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
-from tasks.judge.rate_limit.waiters import SPREAD_S, Line
+from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters
 from tasks.ledger.tables import now_us
-
-
-@dataclass(slots=True)
-class Notes:
-    """Collects responses and debts until `take` makes a report of them. `has_news`: others should know at once."""
-
-    has_news: bool = False
-    _has_heard: bool = False
-    _heard: list[Heard | None] = field(default_factory=lambda: [None, None])
-    _n_owed: int = 0
-    _listeners: tuple[Listener, Listener] = field(default_factory=lambda: (Listener("requests"), Listener("tokens")))
-
-    def hear(self, headers: Mapping[str, str], known: tuple[Limit, Limit] | None) -> None:
-        """Take in a response's headers; `known` are the limits the ledger knew of."""
-        is_first = known is not None and known[0].heard_us is None
-        if not headers and known is not None and not is_first:
-            return
-        self._has_heard = True
-        for index, listener in enumerate(self._listeners):
-            heard = listener.hear(headers)
-            self._heard[index] = _lower(self._heard[index], heard)
-            if known is not None and (is_first or _is_news(heard, known[index])):
-                self.has_news = True
-
-    def owe(self, n_tokens: int) -> None:
-        """Tokens used beyond what was taken; negative: taken and not used."""
-        self._n_owed += n_tokens
-
-    def take(self, sizes: tuple[int, ...], ahead: tuple[int, ...]) -> Report:
-        """All of it, together with what is asked for."""
-        report = Report(sizes, ahead, self._n_owed, self._has_heard, *self._heard)
-        self.has_news, self._has_heard, self._heard, self._n_owed = False, False, [None, None], 0
-        return report
-
-
-def _lower(before: Heard | None, now: Heard | None) -> Heard | None:
-    """The lower of two limits, of two that are the same the newer: late replies still tell of a limit that was."""
-    return before if before is not None and (now is None or now.per_minute > before.per_minute) else now
-
-
-def _is_news(heard: Heard | None, known: Limit) -> bool:
-    """A lower limit than was known, or a burst where none was."""
-    if heard is None:
-        return False
-    if known.per_minute is None or heard.per_minute < known.per_minute:
-        return True
-    return heard.per_minute == known.per_minute and heard.burst is not None and known.burst is None
-
 
 _Found = TypeVar("_Found")
 
@@ -99,14 +51,14 @@ class Alone(Protocol):
         """Run a function that writes nothing."""
 
 
-def allowance_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
+def limiter_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
     """The name of what a provider counts together: a model, asked at an endpoint with a key (given as its digest)."""
     return sha256(f"{endpoint}\n{api_key_digest}\n{judge_model}".encode()).hexdigest()
 
 
 @contextmanager
 def giving_way() -> Iterator[None]:
-    """Allowances opened in the block get only what nobody else waits for: a backfill's, beside a night's."""
+    """Rate limiters opened in the block get only what nobody else waits for: a backfill's, beside a night's."""
     token = _gives_way.set(True)
     try:
         yield
@@ -114,8 +66,8 @@ def giving_way() -> Iterator[None]:
         _gives_way.reset(token)
 
 
-class Allowance:
-    """The allowance of one key for the callers of one event loop. A limit that is None is learned from what responses say.
+class RateLimiter:
+    """The rate limiter of one key for the callers of one event loop. A limit that is None is learned from what responses say.
 
     Where neither the user nor the provider names a limit nothing is paced, and the ledger is only read, every POLL_S.
     """
@@ -123,18 +75,18 @@ class Allowance:
     def __init__(
         self,
         ledger: Alone,
-        allowance_id: str,
+        limiter_id: str,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         *,
         clock: Clock = now_us,
     ) -> None:
-        self._ledger, self._id, self._clock = ledger, allowance_id, clock
+        self._ledger, self._id, self._clock = ledger, limiter_id, clock
         self._given = (requests_per_minute, tokens_per_minute)
         self._gives_way = _gives_way.get()
-        self._line = Line()
+        self._waiters = Waiters()
         self._slots: deque[tuple[float, int]] = deque()  # (moment of the loop's clock, tokens)
-        self._notes = Notes()
+        self._news = LimitNews()
         self._lease: Lease | None = None
         self._synced_s = self._ask_at_s = self._swept_s = self._paused_until_s = self._go_on_s = float("-inf")
         self._n_refused = 0
@@ -149,11 +101,11 @@ class Allowance:
         if stopping.is_set():
             return
         now_s = asyncio.get_running_loop().time()
-        if self._is_open and not self._line and now_s >= self._go_on_s and now_s - self._synced_s < POLL_S:
+        if self._is_open and not self._waiters and now_s >= self._go_on_s and now_s - self._synced_s < POLL_S:
             return
         is_asking = self._syncing is not None or now_s < self._ask_at_s
-        is_seen_to = len(self._line) > 0 and self._timer is not None and is_asking
-        may_go = self._line.join(n_tokens, stopping)
+        is_seen_to = len(self._waiters) > 0 and self._timer is not None and is_asking
+        may_go = self._waiters.join(n_tokens, stopping)
         if not is_seen_to:  # else the timer of those before it is its own
             self._turn()
         await may_go
@@ -171,19 +123,19 @@ class Allowance:
         self._hold(asyncio.get_running_loop().time() + seconds)
         await self._ledger.alone(lambda connection: store.pause(connection, self._id, seconds, self._clock))
 
-    def hear(self, limits: Mapping[str, str]) -> None:
-        """Take in the x-ratelimit headers of a response. Empty means that there is no limit: so only for a completion."""
-        self._notes.hear(limits, self._lease.limits if self._lease else None)
-        if self._notes.has_news:
+    def hear(self, said: SaidLimits) -> None:
+        """Take in what a response says of the limits. Nothing said means that there is none: so only for a completion."""
+        self._news.hear(said, self._lease.limits if self._lease else None)
+        if self._news.has_news:
             self._turn()
 
-    def settle(self, n_tokens_reserved: int, n_tokens_used: int) -> None:
+    def correct(self, n_tokens_reserved: int, n_tokens_used: int) -> None:
         """Charge, or give back, the difference between what was reserved and what the provider counted.
 
         Providers count input and max_tokens when a request is sent and give nothing back for an answer that was shorter:
         `n_tokens_used` is the reported input plus max_tokens, or 0 where the request never left.
         """
-        self._notes.owe(n_tokens_used - n_tokens_reserved)
+        self._news.owe(n_tokens_used - n_tokens_reserved)
 
     @property
     def _is_open(self) -> bool:
@@ -199,16 +151,16 @@ class Allowance:
         now_s = asyncio.get_running_loop().time()
         if now_s - self._swept_s >= SWEEP_S:
             self._swept_s = now_s
-            self._line.sweep()
-        if self._line and now_s >= self._paused_until_s:
+            self._waiters.sweep()
+        if self._waiters and now_s >= self._paused_until_s:
             if not self._is_open:
                 self._let_go_by_slots(now_s)
             elif now_s - self._synced_s < POLL_S * 2:  # else there may be a pause that was not heard of
-                self._line.let_all_go(now_s - self._paused_until_s)
+                self._waiters.let_all_go(now_s - self._paused_until_s)
         may_send = bool(self._slots) or self._is_open  # who may not need not hear of a pause
         is_due = may_send and now_s - self._synced_s >= POLL_S
-        is_due |= len(self._line) > len(self._slots) and not self._is_open and now_s >= self._ask_at_s
-        if self._syncing is None and (self._notes.has_news or is_due):
+        is_due |= len(self._waiters) > len(self._slots) and not self._is_open and now_s >= self._ask_at_s
+        if self._syncing is None and (self._news.has_news or is_due):
             self._syncing = asyncio.create_task(self._sync())
         self._set_timer(now_s)
 
@@ -217,14 +169,14 @@ class Allowance:
             self._slots.popleft()
         most = (self._lease and self._lease.rates[1]) or 0
         while self._slots and now_s >= max(self._go_on_s, self._slots[0][0]):
-            n_tokens = self._line.let_first_go()
+            n_tokens = self._waiters.let_first_go()
             if n_tokens is None:
                 return
             n_taken = self._slots.popleft()[1]
-            self._notes.owe(min(n_tokens, most) - n_taken if most else 0)
+            self._news.owe(min(n_tokens, most) - n_taken if most else 0)
 
     def _set_timer(self, now_s: float) -> None:
-        if not self._line:
+        if not self._waiters:
             return
         moments = [now_s + SWEEP_S]
         if self._slots:
@@ -248,10 +200,10 @@ class Allowance:
         """Tell the ledger what was heard and is owed, and learn what may be sent. A failure is every caller's."""
         loop = asyncio.get_running_loop()
         now_s = loop.time()
-        n_gone, n_tokens_gone = self._line.take_count()
+        n_gone, n_tokens_gone = self._waiters.take_count()
         n_ahead = min(MOST_ASKED_FOR, int(n_gone / max(now_s - self._synced_s, 0.05) * SLOT_LIFE_S))
         ahead = (n_tokens_gone // n_gone,) * n_ahead if n_ahead else ()
-        report = self._notes.take(self._line.sizes(len(self._slots), MOST_ASKED_FOR), ahead)
+        report = self._news.take(self._waiters.sizes(len(self._slots), MOST_ASKED_FOR), ahead)
         try:
             is_only_looked_at = self._is_open and not report.has_heard
             found = await self._ledger.look(partial(self._look, loop=loop)) if is_only_looked_at else None
@@ -259,7 +211,7 @@ class Allowance:
                 # A crash that undoes the last moments' grants costs as many requests as were granted in them.
                 found = await self._ledger.alone(partial(self._exchange, report=report, loop=loop), is_lasting=False)
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
-            self._line.fail(error)
+            self._waiters.fail(error)
             self._syncing = None
             return
         self._syncing = None

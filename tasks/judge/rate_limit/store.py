@@ -12,12 +12,12 @@ from tasks.judge.rate_limit.gcra import (
     TENTATIVE_HORIZON_US,
     TENTATIVE_PER_MINUTE,
     YIELDING_HORIZON_US,
+    Heard,
     Limit,
     Pace,
     Slot,
     grant,
 )
-from tasks.judge.rate_limit.headers import Heard
 from tasks.ledger.pipelining import later
 from tasks.ledger.tables import ALLOWANCES, insert_where_absent, now_us
 

@@ -1,4 +1,4 @@
-"""The callers of one event loop that wait for an allowance, in their order. When they may go is limiter.py's to say."""
+"""The callers of one event loop that wait for a rate limiter, in their order. When they may go is limiter.py's to say."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ class _Caller:
 
 
 @dataclass(slots=True)
-class Line:
+class Waiters:
     """Who waits, and how many were let go."""
 
     _n_gone: int = 0

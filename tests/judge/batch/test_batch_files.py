@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.files import MAX_RESULT_LINE_BYTES, RequestFile, read_results
-from tasks.judge.batch.provider_batch import read_seen
-from tasks.judge.provider.responses import Answer, read_answer
+from tasks.judge.batch.submit import RequestFile
+from tasks.judge.provider.base import Ended
+from tasks.judge.provider.openai.batch_files import MAX_RESULT_LINE_BYTES, read_batch, read_results, request_line
+from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.responses import read_answer
 
 COMPLETION = {"model": "m", "choices": [{"message": {"content": "4"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
 JSON = st.recursive(
@@ -23,7 +25,7 @@ JSON = st.recursive(
 )
 
 
-def read(folder: Path, *lines: bytes) -> list[tuple[str, Answer]]:
+def read(folder: Path, *lines: bytes) -> list[tuple[str, Ended]]:
     path = folder / "results.jsonl"
     path.write_bytes(b"\n".join(lines))
     return list(read_results(path))
@@ -86,7 +88,7 @@ def test_whatever_stands_in_a_file_the_good_line_is_read(tmp_path: Path, lines: 
     assert ("good", ReplyStatus.ANSWERED) in statuses(read(tmp_path, *lines, good, *lines))
 
 
-def statuses(found: Iterable[tuple[str, Answer]]) -> list[tuple[str, ReplyStatus]]:
+def statuses(found: Iterable[tuple[str, Ended]]) -> list[tuple[str, ReplyStatus]]:
     return [(name, answer.status) for name, answer in found]
 
 
@@ -102,33 +104,34 @@ def test_a_line_that_is_too_long_is_passed_over_alone(tmp_path: Path, n_more: in
 @settings(max_examples=100, deadline=None)
 @given(content=st.dictionaries(st.sampled_from(["id", "status", "errors", "request_counts", "metadata", "created_at"]), JSON))
 def test_a_batch_of_any_shape_is_read_or_refused(content: dict[str, Any]) -> None:
-    seen = read_seen(content)
+    seen = read_batch(content)
     assert (seen is None) == (not all(isinstance(content.get(name), str) and content[name] for name in ("id", "status")))
     assert seen is None or (seen.n_done >= 0 and len(seen.problem) <= 400)
 
 
 def test_what_is_wrong_with_a_batch_is_told_by_line() -> None:
     errors = [{"code": "invalid_url", "message": f"wrong {n}", "line": n} for n in range(5)]
-    seen = read_seen({"id": "b", "status": "failed", "errors": {"data": errors}})
+    seen = read_batch({"id": "b", "status": "failed", "errors": {"data": errors}})
     assert seen is not None
     assert seen.problem == "line 0: invalid_url: wrong 0; line 1: invalid_url: wrong 1; line 2: invalid_url: wrong 2 (and 2 more)"
 
 
 def test_a_file_of_requests_keeps_to_its_limits_and_goes(tmp_path: Path) -> None:
-    body = b'{"model":"m"}'
+    first, second = "a" * 64, "b" * 64
+    lines = [request_line(name, make_payload("m", {}, [], None)) for name in (f"{first}-0", f"{second}-1")]
     file = RequestFile(tmp_path / "folder" / "requests.jsonl", max_bytes=10_000, max_lines=2)
-    assert [file.add("a" * 64, 0, body), file.add("b" * 64, 1, body), file.add("c" * 64, 0, body)] == [True, True, False]
+    assert [file.add(first, 0, lines[0]), file.add(second, 1, lines[1]), file.add("c" * 64, 0, lines[0])] == [True, True, False]
     file.finish()
     written = file.path.read_bytes()
     assert file.n_bytes == len(written)
     assert [json.loads(each) for each in written.splitlines()] == [
-        {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
+        {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}}
         for name in ("a" * 64 + "-0", "b" * 64 + "-1")
     ]
     exact = RequestFile(tmp_path / "exact.jsonl", max_bytes=file.n_bytes, max_lines=9)
-    assert [exact.add("a" * 64, 0, body), exact.add("b" * 64, 1, body)] == [True, True]
+    assert [exact.add(first, 0, lines[0]), exact.add(second, 1, lines[1])] == [True, True]
     short = RequestFile(tmp_path / "short.jsonl", max_bytes=file.n_bytes - 1, max_lines=9)
-    assert [short.add("a" * 64, 0, body), short.add("b" * 64, 1, body)] == [True, False]
+    assert [short.add(first, 0, lines[0]), short.add(second, 1, lines[1])] == [True, False]
     for each in (file, exact, short):
         each.discard()
     assert not list(tmp_path.rglob("*.jsonl"))

@@ -44,7 +44,7 @@ async def _work(budget: Budget, listed: Sequence[tuple[float, float]], n_at_once
                 return
             await asyncio.sleep(0)
             charged += worst * share
-            budget.settle(worst, worst * share)
+            budget.charge(worst, worst * share)
 
     await asyncio.gather(*(worker() for _ in range(n_at_once)))
     await budget.close()
@@ -93,11 +93,11 @@ def test_the_last_money_is_waited_for_while_attempts_under_way_may_give_some_bac
         waiting = asyncio.create_task(budget.reserve(0.5))
         await asyncio.sleep(0.1)
         assert not waiting.done()
-        budget.settle(0.9, 0.2)  # 0.8 are left
+        budget.charge(0.9, 0.2)  # 0.8 are left
         first = await waiting
         second = asyncio.create_task(budget.reserve(0.5))
         await asyncio.sleep(0.1)
-        budget.settle(0.5, 0.5)  # 0.3 are left
+        budget.charge(0.5, 0.5)  # 0.3 are left
         return [first, await second, await budget.reserve(0.3), await budget.reserve(0)]
 
     assert asyncio.run(run()) == [True, False, True, True]
@@ -119,10 +119,10 @@ def test_an_attempt_that_cost_more_than_was_reserved_is_taken_from_the_rest(ledg
     async def run() -> None:
         budget = Budget(ledger, run_id, 1.0)
         assert await budget.reserve(0.1)
-        budget.settle(0.1, 0.6)
+        budget.charge(0.1, 0.6)
         assert not await budget.reserve(0.5)
         assert await budget.reserve(0.4)
-        budget.settle(0.4, 0.4)
+        budget.charge(0.4, 0.4)
         await budget.close()
 
     asyncio.run(run())

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from schemas.benchmark import Judge
-from tasks.judge.budget.cost import Costs
+from tasks.judge.budget.cost import Costs, Observed
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
-from tasks.judge.budget.observed_usage import Observed
 
 JUDGE = Judge(model="gpt-4.1", parameters={"max_tokens": 600})
 

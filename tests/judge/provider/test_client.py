@@ -12,19 +12,20 @@ import pytest
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.client import MAX_REPLY_BYTES, JudgeClient, endpoint, is_loopback
-from tasks.judge.provider.payload import PIECE_BYTES, Body, Picture, make_body, request_body
-from tasks.judge.provider.responses import Answer
+from tasks.judge.provider.base import Answer, Payload, Picture, is_loopback, provider_of
+from tasks.judge.provider.openai.client import OpenAIProvider
+from tasks.judge.provider.openai.payload import PIECE_BYTES, make_payload
+from tasks.judge.provider.openai.transport import MAX_REPLY_BYTES, endpoint
 
 KEY = "sk-very-secret-1234567890"
 TEXT = ({"role": "user", "content": "hello"},)
 
 
-def ask(judge: Judge, body: Body | None = None, deadline_s: float = 5.0) -> Answer:
+def ask(judge: Judge, body: Payload | None = None, deadline_s: float = 5.0) -> Answer:
     async def run() -> Answer:
-        client = JudgeClient(judge, 4, deadline_s)
+        client = OpenAIProvider(judge, 4, deadline_s)
         try:
-            return await client.ask(body or make_body(judge.model, judge.parameters, TEXT, None))
+            return await client.ask(body or make_payload(judge.model, judge.parameters, TEXT, None))
         finally:
             await client.close()
 
@@ -37,7 +38,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
         {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image"}]},
     )
     picture = Picture(lambda: bytes(range(256)) * 8, "JPEG")
-    assert ask(judge, make_body("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
+    assert ask(judge, make_payload("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
     url = "data:image/jpeg;base64," + base64.b64encode(picture.read()).decode()
     assert provider.bodies == [{
         "model": "judge", "temperature": 0,
@@ -51,7 +52,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
 def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judge) -> None:
     messages = ({"role": "user", "content": [{"type": "image"}]},)
     content = b"\x89" * 3_000_000
-    assert ask(judge, make_body("judge", {}, messages, Picture(lambda: content, "PNG"))).status == S.ANSWERED
+    assert ask(judge, make_payload("judge", {}, messages, Picture(lambda: content, "PNG"))).status == S.ANSWERED
     sent = provider.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
     assert base64.b64decode(sent.partition(",")[2]) == content
 
@@ -59,7 +60,7 @@ def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judg
 @pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
 def test_no_text_moves_the_picture(text: str) -> None:
     messages = ({"role": "user", "content": [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": text}]},)
-    content = orjson.loads(request_body("m", {}, messages, Picture(lambda: b"abc", "PNG")))["messages"][0]["content"]
+    content = orjson.loads(b"".join(make_payload("m", {}, messages, Picture(lambda: b"abc", "PNG"))))["messages"][0]["content"]
     assert [part.get("text") for part in content] == [text, None, text]
     assert content[1]["image_url"]["url"] == "data:image/png;base64,YWJj"
 
@@ -136,17 +137,17 @@ def test_the_key_is_sent_and_a_provider_that_repeats_it_is_not_believed(
 def test_a_remote_judge_without_a_key_stops_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(MissingKeyError, match="NO_SUCH_KEY is not set; export NO_SUCH_KEY="):
-        JudgeClient(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
+        OpenAIProvider(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
     monkeypatch.setenv("NO_SUCH_KEY", "abc\ndef")
     with pytest.raises(MissingKeyError) as raised:
-        JudgeClient(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
+        OpenAIProvider(Judge(model="m", api_key_env="NO_SUCH_KEY"), 1, 1)
     assert "abc" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["stream", "n", "messages", "model"])
 def test_parameters_that_are_none_of_the_judges_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=name):
-        JudgeClient(Judge(model="m", base_url="http://localhost:1/v1", parameters={name: 1}), 1, 1)
+        OpenAIProvider(Judge(model="m", base_url="http://localhost:1/v1", parameters={name: 1}), 1, 1)
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
@@ -163,7 +164,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
      ("http://localhost.evil.example", False), (None, False)],
 )  # fmt: skip
 def test_what_counts_as_this_machine(address: str | None, expected: bool) -> None:
-    assert is_loopback(Judge(model="m", base_url=address)) is expected
+    assert is_loopback(address) is expected
 
 
 @pytest.mark.parametrize("n_bytes", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 2])
@@ -171,7 +172,7 @@ def test_what_counts_as_this_machine(address: str | None, expected: bool) -> Non
 def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(n_bytes: int, n_pictures: int) -> None:
     content = bytearray((bytes(range(251)) * (n_bytes // 251 + 1))[:n_bytes])
     messages = ({"role": "user", "content": [{"type": "image"}] * n_pictures},)
-    body = make_body("m", {}, messages, Picture(lambda: memoryview(content), "PNG"))
+    body = make_payload("m", {}, messages, Picture(lambda: memoryview(content), "PNG"))
     pieces = list(body)
     whole = b"".join(pieces)
     assert len(whole) == body.n_bytes
@@ -179,3 +180,9 @@ def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(
     sent = [part["image_url"]["url"].partition(",")[2] for part in orjson.loads(whole)["messages"][0]["content"]]
     assert [base64.b64decode(each) for each in sent] == [content] * n_pictures
     content.append(1)  # a BufferError while anything still looks at the picture
+
+
+def test_a_provider_nobody_knows_is_refused_with_those_there_are() -> None:
+    assert provider_of(Judge(model="m")) is OpenAIProvider
+    with pytest.raises(InputError, match=r'judges.provider = "nobody" of m is not a provider; it is one of openai$'):
+        provider_of(Judge(model="m", provider="nobody"))

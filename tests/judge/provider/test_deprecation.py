@@ -6,7 +6,7 @@ import pytest
 
 from demo.running import running_judge
 from schemas.benchmark import Judge
-from tasks.judge.provider.deprecation import sunset_warning
+from tasks.judge.model_pin import deprecation_warning
 
 TODAY = date(2026, 11, 21)
 SCENARIO = """
@@ -42,15 +42,15 @@ def url(tmp_path_factory):
     ],
 )
 def test_a_judge_that_ends_soon_is_named(url, today, says):
-    warning = sunset_warning(Judge(model="retiring", base_url=url), today)
+    warning = deprecation_warning(Judge(model="retiring", base_url=url), today)
     assert (warning is None) if says is None else (says in warning and "judge retiring" in warning)
 
 
 @pytest.mark.parametrize("model", ["staying", "unheard-of"])
 def test_nothing_is_said_of_a_judge_without_an_end(url, model):
-    assert sunset_warning(Judge(model=model, base_url=url), TODAY) is None
+    assert deprecation_warning(Judge(model=model, base_url=url), TODAY) is None
 
 
 def test_an_endpoint_that_is_not_there_is_no_error(provider):
-    assert sunset_warning(Judge(model="m", base_url="http://127.0.0.1:9/v1"), TODAY) is None
-    assert sunset_warning(Judge(model="m", base_url=provider.url), TODAY) is None  # 404: it has no list of models
+    assert deprecation_warning(Judge(model="m", base_url="http://127.0.0.1:9/v1"), TODAY) is None
+    assert deprecation_warning(Judge(model="m", base_url=provider.url), TODAY) is None  # 404: it has no list of models

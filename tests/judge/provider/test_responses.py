@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.responses import read_answer, retry_after_s
+from tasks.judge.provider.openai.responses import read_answer, retry_after_s
 
 
 def _error(message: str = "no", **fields: object) -> bytes:

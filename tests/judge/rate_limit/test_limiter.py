@@ -1,6 +1,6 @@
-"""The allowance: what headers tell, what is granted to whom and when, and a key's limits kept by many holders at once.
+"""The limiter: what headers tell, what is granted to whom and when, and a key's limits kept by many holders at once.
 
-The last part plays minutes in virtual time: real allowances, the ledger's real table, the difficult provider's own buckets.
+The last part plays minutes in virtual time: real limiters, the ledger's real table, the difficult provider's own buckets.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ from sqlalchemy.pool import StaticPool
 from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
 from schemas.errors import StoreError
+from tasks.judge.provider.base import NOTHING_SAID, SaidLimits
+from tasks.judge.provider.openai.responses import limits, span_s
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import (
     BLOCK_US,
@@ -30,22 +32,24 @@ from tasks.judge.rate_limit.gcra import (
     RAISE_AFTER_US,
     SECOND_US,
     SLOT_LIFE_US,
+    Heard,
     Limit,
     Pace,
     Slot,
     grant,
 )
-from tasks.judge.rate_limit.headers import N_TO_BELIEVE, Heard, Listener, span_s
-from tasks.judge.rate_limit.limiter import POLL_S, Allowance, allowance_id
+from tasks.judge.rate_limit.heard import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
+from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter, limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import METADATA
 
 _Found = TypeVar("_Found")
 
 
-def headers(limit: object, left: object = None, reset: object = None, kind: str = "requests") -> dict[str, str]:
+def said(limit: object, left: object = None, reset: object = None, kind: str = "requests") -> SaidLimits:
+    """What a response with these headers says."""
     told = {"limit": limit, "remaining": left, "reset": reset}
-    return {f"x-ratelimit-{name}-{kind}": str(value) for name, value in told.items() if value is not None}
+    return limits({f"x-ratelimit-{name}-{kind}": str(value) for name, value in told.items() if value is not None})
 
 
 # --- what headers tell ----------------------------------------------------------------------------------------------
@@ -65,38 +69,42 @@ def test_a_span_is_read_in_every_form_or_not_at_all(text: str | None, seconds: f
 @pytest.mark.parametrize(
     "told",
     [
-        headers(0, 0, "0s"), headers(-5, 0, "1s"), headers("many", 3, "1s"), headers("1e9"), headers("inf"), headers("1800;w=60"),
-        headers("1800, 1800"), headers(10**12, 5, "1s"), headers("9" * 400), headers("١٢"), headers("", 1, "1s"), headers(0.5),
-        headers(200, 199, "7m12s"), headers(14400, 14370, "2m59.56s"), headers(10, 5000, "1s"), {},
+        said(0, 0, "0s"), said(-5, 0, "1s"), said("many", 3, "1s"), said("1e9"), said("inf"), said("1800;w=60"),
+        said("1800, 1800"), said(10**12, 5, "1s"), said("9" * 400), said("١٢"), said("", 1, "1s"), said(0.5),
+        said(200, 199, "7m12s"), said(14400, 14370, "2m59.56s"), said(10, 5000, "1s"), NOTHING_SAID,
     ],
     ids=lambda told: str(told)[:60],
 )  # fmt: skip
-def test_what_is_no_limit_a_minute_is_not_heard(told: dict[str, str]) -> None:
-    assert Listener("requests").hear(told) is None
+def test_what_is_no_limit_a_minute_is_not_heard(told: SaidLimits) -> None:
+    assert Listener(MOST_REQUESTS_PER_MINUTE).hear(told[0]) is None
 
 
 def test_a_buckets_burst_is_believed_when_it_was_told_often_enough() -> None:
-    server, listener, heard = KeyLimits(Limits(requests_per_minute=1800, burst_requests=30), 0.0), Listener("requests"), []
+    server, listener, heard = (
+        KeyLimits(Limits(requests_per_minute=1800, burst_requests=30), 0.0),
+        Listener(MOST_REQUESTS_PER_MINUTE),
+        [],
+    )
     for index in range(N_TO_BELIEVE + 3):
         assert server.admit(1, index * 0.01) is None
-        heard.append(listener.hear(server.headers(index * 0.01)))
+        heard.append(listener.hear(limits(server.headers(index * 0.01))[0]))
     assert [told.burst for told in heard[: N_TO_BELIEVE - 1]] == [None] * (N_TO_BELIEVE - 1)
     assert all(29 <= told.burst <= 30 for told in heard[N_TO_BELIEVE - 1 :])
 
 
 @pytest.mark.parametrize("every_s", [0.0, 0.03, 0.9], ids=["at once", "evenly", "slowly"])
 def test_a_window_is_never_taken_for_a_bucket(every_s: float) -> None:
-    server, listener = KeyLimits(Limits(kind="window", requests_per_minute=1800), 0.0), Listener("requests")
+    server, listener = KeyLimits(Limits(kind="window", requests_per_minute=1800), 0.0), Listener(MOST_REQUESTS_PER_MINUTE)
     for index in range(1500):
         server.admit(1, index * every_s)
-        told = listener.hear(server.headers(index * every_s))
+        told = listener.hear(limits(server.headers(index * every_s))[0])
         assert told is None or (told.per_minute == 1800 and told.burst is None)
 
 
 def test_a_burst_that_changes_is_not_believed_any_more() -> None:
-    listener = Listener("tokens")
-    big = [listener.hear(headers(60_000, 9_000, "1s", "tokens")) for _ in range(N_TO_BELIEVE)]
-    small = listener.hear(headers(60_000, 500, "500ms", "tokens"))
+    listener = Listener(MOST_TOKENS_PER_MINUTE)
+    big = [listener.hear(said(60_000, 9_000, "1s", "tokens")[1]) for _ in range(N_TO_BELIEVE)]
+    small = listener.hear(said(60_000, 500, "500ms", "tokens")[1])
     assert big[-1].burst == 10_000
     assert (small.burst, small.is_no_bucket) == (None, True)
 
@@ -229,7 +237,7 @@ def play(main: Callable[[], Coroutine[Any, Any, _Found]]) -> _Found:
 
 
 class Shared:
-    """What allowances need of a ledger, with the ledger's table, on the running loop: a commit takes some milliseconds."""
+    """What limiters need of a ledger, with the ledger's table, on the running loop: a commit takes some milliseconds."""
 
     def __init__(self, commit_s: float = 0.01) -> None:
         self.engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
@@ -275,7 +283,7 @@ class Played:
     let_through_s: list[float] = field(default_factory=list)
     refused_s: list[float] = field(default_factory=list)
     n_while_paused: int = 0
-    killed: list[Allowance] = field(default_factory=list)
+    killed: list[RateLimiter] = field(default_factory=list)
 
     async def run(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -289,28 +297,28 @@ class Played:
         self.stopping.set()
         await asyncio.gather(*workers)
 
-    def holder(self) -> Allowance:
-        return Allowance(self.shared, "key", *self.given, clock=loop_clock())
+    def holder(self) -> RateLimiter:
+        return RateLimiter(self.shared, "key", *self.given, clock=loop_clock())
 
-    async def work(self, allowance: Allowance) -> None:
-        while allowance not in self.killed:
-            await allowance.wait(self.n_tokens, self.stopping)
+    async def work(self, limiter: RateLimiter) -> None:
+        while limiter not in self.killed:
+            await limiter.wait(self.n_tokens, self.stopping)
             if self.stopping.is_set():
                 return
             await asyncio.sleep(random.uniform(0, 0.02))
             now_s = self.loop.time()
             self.n_while_paused += self.told_s + 0.3 < now_s < self.paused_s
             refused = self.server.admit(self.n_tokens, now_s)
-            told = self.server.headers(now_s) if self.tells else {}
+            told = limits(self.server.headers(now_s)) if self.tells else NOTHING_SAID
             if refused is None:
                 self.let_through_s.append(now_s - self.start_s)
                 await asyncio.sleep(self.latency_s * random.lognormvariate(0, 0.4))
             else:
                 self.refused_s.append(now_s - self.start_s)
                 self.told_s, self.paused_s = now_s, max(self.paused_s, now_s + refused.wait_s)
-            allowance.hear(told)
+            limiter.hear(told)
             if refused is not None:
-                await allowance.pause(refused.wait_s)
+                await limiter.pause(refused.wait_s)
 
     def rate(self, start_s: float, end_s: float) -> float:
         return sum(start_s <= moment < end_s for moment in self.let_through_s) / (end_s - start_s)
@@ -378,7 +386,7 @@ def test_a_killed_holder_costs_at_most_its_block() -> None:
         await asyncio.sleep(20.0)
         played.killed = played.holders[1:]
         for holder in played.killed:
-            holder._line._callers.clear()  # what they hold is lost
+            holder._waiters._callers.clear()  # what they hold is lost
         await asyncio.sleep(19.5)
         running.cancel()
 
@@ -390,9 +398,9 @@ def test_a_killed_holder_costs_at_most_its_block() -> None:
 
 def test_a_request_larger_than_the_limit_is_sent_for_the_provider_to_refuse() -> None:
     async def main() -> float:
-        allowance = Allowance(Shared(), "key", None, 10_000, clock=loop_clock())
+        limiter = RateLimiter(Shared(), "key", None, 10_000, clock=loop_clock())
         start_s = asyncio.get_running_loop().time()
-        await allowance.wait(1_000_000, asyncio.Event())
+        await limiter.wait(1_000_000, asyncio.Event())
         return asyncio.get_running_loop().time() - start_s
 
     assert play(main) < 0.5
@@ -402,13 +410,13 @@ def test_without_any_limit_nothing_is_paced_and_nothing_written() -> None:
     shared = Shared()
 
     async def main() -> float:
-        allowance, stopping = Allowance(shared, "key", clock=loop_clock()), asyncio.Event()
-        await allowance.wait(1000, stopping)
-        allowance.hear({})
+        limiter, stopping = RateLimiter(shared, "key", clock=loop_clock()), asyncio.Event()
+        await limiter.wait(1000, stopping)
+        limiter.hear(NOTHING_SAID)
         await asyncio.sleep(0.1)
         before, start_s = shared.row(), asyncio.get_running_loop().time()
         for _ in range(20):
-            await asyncio.gather(*(allowance.wait(1000, stopping) for _ in range(500)))
+            await asyncio.gather(*(limiter.wait(1000, stopping) for _ in range(500)))
             await asyncio.sleep(0.05)
         assert shared.row() == before
         return asyncio.get_running_loop().time() - start_s
@@ -419,11 +427,11 @@ def test_without_any_limit_nothing_is_paced_and_nothing_written() -> None:
 
 def test_before_the_first_response_little_is_sent() -> None:
     async def main() -> int:
-        allowance, stopping = Allowance(Shared(), "key", clock=loop_clock()), asyncio.Event()
-        waiting = [asyncio.create_task(allowance.wait(1, stopping)) for _ in range(200)]
+        limiter, stopping = RateLimiter(Shared(), "key", clock=loop_clock()), asyncio.Event()
+        waiting = [asyncio.create_task(limiter.wait(1, stopping)) for _ in range(200)]
         await asyncio.sleep(1.0)
         n_sent = sum(task.done() for task in waiting)
-        allowance.hear({})
+        limiter.hear(NOTHING_SAID)
         await asyncio.sleep(0.1)
         assert all(task.done() for task in waiting)
         return n_sent
@@ -432,14 +440,14 @@ def test_before_the_first_response_little_is_sent() -> None:
 
 
 def test_a_bogus_header_neither_stops_nor_unleashes() -> None:
-    for told in (headers(0, 0, "0s"), headers(-1), headers(10**14), headers("many"), {}):
+    for told in (said(0, 0, "0s"), said(-1), said(10**14), said("many"), NOTHING_SAID):
 
         async def main(told: dict[str, str] = told) -> int:
-            allowance, stopping = Allowance(Shared(), "key", 600, clock=loop_clock()), asyncio.Event()
-            waiting = [asyncio.create_task(allowance.wait(1, stopping)) for _ in range(300)]
+            limiter, stopping = RateLimiter(Shared(), "key", 600, clock=loop_clock()), asyncio.Event()
+            waiting = [asyncio.create_task(limiter.wait(1, stopping)) for _ in range(300)]
             for _ in range(100):
                 await asyncio.sleep(0.1)
-                allowance.hear(told)
+                limiter.hear(told)
             return sum(task.done() for task in waiting)
 
         assert 95 <= play(main) <= 102, told
@@ -448,15 +456,15 @@ def test_a_bogus_header_neither_stops_nor_unleashes() -> None:
 def test_a_pause_holds_every_holder_and_ends_without_a_rush() -> None:
     async def main() -> list[float]:
         shared, stopping, loop = Shared(), asyncio.Event(), asyncio.get_running_loop()
-        holders = [Allowance(shared, "key", clock=loop_clock()) for _ in range(3)]
+        holders = [RateLimiter(shared, "key", clock=loop_clock()) for _ in range(3)]
         for holder in holders:
             await holder.wait(1, stopping)
-            holder.hear({})
+            holder.hear(NOTHING_SAID)
         await asyncio.sleep(0.5)
         start_s, sent_s = loop.time(), []
         await holders[0].pause(5.0)
 
-        async def work(holder: Allowance) -> None:
+        async def work(holder: RateLimiter) -> None:
             while loop.time() < start_s + 5:
                 await holder.wait(1, stopping)
                 sent_s.append((loop.time() - start_s, holder))
@@ -475,7 +483,7 @@ def test_a_pause_holds_every_holder_and_ends_without_a_rush() -> None:
 def test_a_longer_pause_stays_and_no_pause_is_for_ever() -> None:
     async def main() -> None:
         shared = Shared()
-        holder, other = (Allowance(shared, "key", 600, clock=loop_clock()) for _ in range(2))
+        holder, other = (RateLimiter(shared, "key", 600, clock=loop_clock()) for _ in range(2))
         await holder.pause(60.0)
         await holder.pause(1.0)
         await holder.pause(-5.0)
@@ -492,16 +500,16 @@ def test_a_longer_pause_stays_and_no_pause_is_for_ever() -> None:
 @pytest.mark.parametrize("given", [(600, None), (None, None)], ids=["paced", "open"])
 def test_stopping_ends_every_wait_at_once(given: tuple[int | None, int | None]) -> None:
     async def main() -> float:
-        allowance, stopping = Allowance(Shared(), "key", *given, clock=loop_clock()), asyncio.Event()
-        await allowance.wait(1, stopping)
-        allowance.hear({})
-        await allowance.pause(100.0)
-        waiting = asyncio.gather(*(allowance.wait(1, stopping) for _ in range(50)))
+        limiter, stopping = RateLimiter(Shared(), "key", *given, clock=loop_clock()), asyncio.Event()
+        await limiter.wait(1, stopping)
+        limiter.hear(NOTHING_SAID)
+        await limiter.pause(100.0)
+        waiting = asyncio.gather(*(limiter.wait(1, stopping) for _ in range(50)))
         await asyncio.sleep(1.0)
         stopping.set()
         start_s = asyncio.get_running_loop().time()
         await waiting
-        await allowance.wait(1, stopping)
+        await limiter.wait(1, stopping)
         return asyncio.get_running_loop().time() - start_s
 
     assert play(main) <= 0.11
@@ -509,8 +517,8 @@ def test_stopping_ends_every_wait_at_once(given: tuple[int | None, int | None]) 
 
 def test_a_cancelled_caller_is_forgotten() -> None:
     async def main() -> None:
-        allowance, stopping = Allowance(Shared(), "key", 600, clock=loop_clock()), asyncio.Event()
-        waiting = [asyncio.create_task(allowance.wait(1, stopping)) for _ in range(50)]
+        limiter, stopping = RateLimiter(Shared(), "key", 600, clock=loop_clock()), asyncio.Event()
+        waiting = [asyncio.create_task(limiter.wait(1, stopping)) for _ in range(50)]
         await asyncio.sleep(0.05)
         for task in waiting[:-1]:
             task.cancel()
@@ -523,12 +531,12 @@ def test_a_cancelled_caller_is_forgotten() -> None:
 def test_a_ledger_that_fails_is_told_to_everyone_who_waits_and_tried_again_by_the_next() -> None:
     async def main() -> None:
         shared, stopping = Shared(), asyncio.Event()
-        allowance = Allowance(shared, "key", 600, clock=loop_clock())
+        limiter = RateLimiter(shared, "key", 600, clock=loop_clock())
         shared.error = StoreError("the disk is gone")
-        found = await asyncio.gather(*(allowance.wait(1, stopping) for _ in range(5)), return_exceptions=True)
+        found = await asyncio.gather(*(limiter.wait(1, stopping) for _ in range(5)), return_exceptions=True)
         assert [type(error) for error in found] == [StoreError] * 5
         shared.error = None
-        await allowance.wait(1, stopping)
+        await limiter.wait(1, stopping)
 
     play(main)
 
@@ -537,16 +545,16 @@ def test_tokens_that_were_not_estimated_are_charged_later() -> None:
     """Requests of 1,000 that turn out to have 2,000 are sent half as often."""
 
     async def main() -> float:
-        allowance, stopping = Allowance(Shared(), "key", None, 600_000, clock=loop_clock()), asyncio.Event()
+        limiter, stopping = RateLimiter(Shared(), "key", None, 600_000, clock=loop_clock()), asyncio.Event()
         n_sent, start_s = 0, asyncio.get_running_loop().time()
 
         async def work() -> None:
             nonlocal n_sent
             while asyncio.get_running_loop().time() < start_s + 60:
-                await allowance.wait(1000, stopping)
+                await limiter.wait(1000, stopping)
                 n_sent += 1
                 await asyncio.sleep(0.2)
-                allowance.settle(1000, 2000)
+                limiter.correct(1000, 2000)
 
         await asyncio.gather(*(work() for _ in range(30)))
         return n_sent / 60
@@ -555,7 +563,7 @@ def test_tokens_that_were_not_estimated_are_charged_later() -> None:
 
 
 def test_ids_differ_by_endpoint_key_and_model_and_say_none_of_them() -> None:
-    ids = {allowance_id(*parts) for parts in (("e", "k", "m"), ("f", "k", "m"), ("e", "l", "m"), ("e", "k", "n"))}
+    ids = {limiter_id(*parts) for parts in (("e", "k", "m"), ("f", "k", "m"), ("e", "l", "m"), ("e", "k", "n"))}
     assert len(ids) == 4
     assert all(len(name) == 64 for name in ids)
 
@@ -564,9 +572,9 @@ def test_ids_differ_by_endpoint_key_and_model_and_say_none_of_them() -> None:
 def test_a_real_ledger_paces_two_of_its_users(each_ledger: Ledger) -> None:
     async def main() -> list[float]:
         loop, stopping, moments = asyncio.get_running_loop(), asyncio.Event(), []
-        holders = [Allowance(each_ledger, "key", 3000, None) for _ in range(2)]
+        holders = [RateLimiter(each_ledger, "key", 3000, None) for _ in range(2)]
 
-        async def work(holder: Allowance) -> None:
+        async def work(holder: RateLimiter) -> None:
             while len(moments) < 60:
                 await holder.wait(1, stopping)
                 moments.append(loop.time())

@@ -1,12 +1,8 @@
-"""The client of a provider's Batch API: files and batches, one call at a time. Their order: state_machine.py.
-
-Beside provider/client.py the only file that knows the `openai` package;
-the address, the key and its removal from texts are that file's.
-"""
+"""The Batch API: files and batches, one call at a time. In which order they are called is tasks/judge/batch."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,26 +13,14 @@ import httpx2
 import orjson
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
-from schemas.benchmark import Judge
 from schemas.errors import StoreError
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.backoff import CallFailedError
-from tasks.judge.batch.provider_batch import TOKEN_NAME, Seen, mapping, read_seen, text
-from tasks.judge.provider.client import (
-    CONNECT_TIMEOUT_S,
-    DEFAULT_BASE_URL,
-    api_key,
-    cap_size,
-    cleaned,
-    endpoint,
-    no_response,
-    secrets,
-    without_key,
-)
-from tasks.judge.provider.responses import Answer, one_line, read_answer
+from tasks.judge.provider.base import Answer, CallFailedError, Ended, Payload, ProviderBatch
+from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
+from tasks.judge.provider.openai.responses import one_line, read_answer
+from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, Secrets, cap_size, no_response
 from tasks.lake.atomic_files import store_error
 
-ASKED_PATH = "/v1/chat/completions"
 CALL_DEADLINE_S = 60.0
 READ_TIMEOUT_S = 60.0
 LEAST_BYTES_PER_S = 100_000
@@ -46,24 +30,16 @@ MAX_RESULT_BYTES = 2 * 2**30
 MAX_PAGES = 100
 
 _HEADERS = {"accept-encoding": "identity"}
-_TEXTS = ("detail", "text", "finish_reason", "refusal_text", "answered_model", "logprobs_json")
 
 
-class BatchClient:
-    """Calls for one judge. They raise CallFailedError, and StoreError where a download finds no room.
+class OpenAIBatches:
+    """The Batch API of one endpoint: see base.BatchApi."""
 
-    Made without a key where one is needed, it raises MissingKeyError.
-    """
-
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-        self.endpoint = endpoint(judge)
-        self._key = api_key(judge)
-        self._secrets = secrets(judge)
+    def __init__(self, base_url: str, key: str | None, secrets: Secrets) -> None:
+        self._secrets = secrets
         timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_replies]})
-        base_url = judge.base_url or DEFAULT_BASE_URL
-        self._openai = AsyncOpenAI(api_key=self._key or "none", base_url=base_url, http_client=transport, max_retries=0)
+        self._openai = AsyncOpenAI(api_key=key or "none", base_url=base_url, http_client=transport, max_retries=0)
         self._files = self._openai.files.with_raw_response
         self._batches = self._openai.batches.with_raw_response
 
@@ -71,17 +47,14 @@ class BatchClient:
         """Close the connections."""
         await self._openai.close()
 
-    def clean(self, answer: Answer) -> Answer:
-        """The answer with the key taken out, should a provider repeat it."""
-        if not self._secrets:
-            return answer
-        texts: dict[str, Any] = {name: getattr(answer, name) for name in _TEXTS}
-        without: dict[str, Any] = {name: said and without_key(said, self._secrets) for name, said in texts.items()}
-        return replace(answer, **without)
+    def line(self, custom_id: str, payload: Payload) -> bytes:
+        """One request as a line of a batch's file."""
+        return request_line(custom_id, payload)
 
-    def clean_bytes(self, content: bytes) -> bytes:
-        """The same of what no answer was made of yet."""
-        return cleaned(content, self._secrets)
+    def results(self, path: Path) -> Iterator[tuple[str, Ended]]:
+        """(custom_id, how it ended) of every line of a file of results, without secrets."""
+        for name, ended in read_results(path, self._secrets.out_of_bytes):
+            yield name, self._secrets.out_of(ended) if isinstance(ended, Answer) else ended
 
     async def is_offered(self) -> bool:
         """Whether the endpoint has a Batch API. A cheap look: where it cannot be told, no."""
@@ -109,26 +82,26 @@ class BatchClient:
                 return text(row.get("id"))
         return None
 
-    async def create(self, file_id: str, token: str) -> Seen:
+    async def create(self, file_id: str, token: str) -> ProviderBatch:
         """Create a batch of an uploaded file. It is asked for once: see `CallFailedError.may_have_worked`."""
         asked = {"endpoint": ASKED_PATH, "completion_window": "24h", "metadata": {TOKEN_NAME: token}}
         create: Callable[..., Awaitable[Any]] = self._batches.create
-        return self._seen(await self._json(partial(create, input_file_id=file_id, extra_headers=_HEADERS, **asked)))
+        return self._read(await self._json(partial(create, input_file_id=file_id, extra_headers=_HEADERS, **asked)))
 
-    async def find(self, token: str, since_s: int) -> list[Seen]:
+    async def find(self, token: str, since_s: int) -> list[ProviderBatch]:
         """The batches created with this token, oldest first. The newest are listed first, so that `since_s` ends the search."""
         found = []
         async for row in self._listed("/batches", {"limit": 100}):
             if mapping(row.get("metadata")).get(TOKEN_NAME) == token:
-                found.append(self._seen(row))
+                found.append(self._read(row))
             created_s = row.get("created_at")
             if isinstance(created_s, int) and created_s < since_s:
                 break
-        return sorted(found, key=lambda seen: seen.created_s)
+        return sorted(found, key=lambda batch: batch.created_s)
 
-    async def look(self, provider_id: str) -> Seen:
+    async def look(self, provider_id: str) -> ProviderBatch:
         """The batch as it is now."""
-        seen = self._seen(await self._json(partial(self._batches.retrieve, provider_id, extra_headers=_HEADERS)))
+        seen = self._read(await self._json(partial(self._batches.retrieve, provider_id, extra_headers=_HEADERS)))
         if seen.provider_id != provider_id:
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"asked for batch {provider_id}, got {seen.provider_id}"))
         return seen
@@ -180,7 +153,7 @@ class BatchClient:
         except orjson.JSONDecodeError:
             content = None
         if not isinstance(content, dict):
-            start = self.clean_bytes(body)[:80].decode("utf-8", "replace")
+            start = self._secrets.out_of_bytes(body)[:80].decode("utf-8", "replace")
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is not a JSON object: {start!r}"))
         return content
 
@@ -194,8 +167,9 @@ class BatchClient:
             raise
         except APIStatusError as error:
             response = error.response
-            answer = read_answer(response.status_code, response.headers, self.clean_bytes(response.content))
-            raise self._failed(answer, response.status_code) from None
+            answer = read_answer(response.status_code, response.headers, self._secrets.out_of_bytes(response.content))
+            is_unsupported = response.status_code in (404, 405, 501)
+            raise self._failed(answer, is_absent=response.status_code == 404, is_unsupported=is_unsupported) from None
         except TimeoutError:
             raise self._failed(Answer(ReplyStatus.TIMED_OUT, f"no whole reply within {deadline_s:.0f} s")) from None
         except APIConnectionError as error:
@@ -203,15 +177,15 @@ class BatchClient:
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed call
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")) from None
 
-    def _failed(self, answer: Answer, status_code: int | None = None) -> CallFailedError:
-        said = one_line(without_key(answer.detail or "no reason given", self._secrets))
-        return CallFailedError(replace(answer, detail=said), status_code)
+    def _failed(self, answer: Answer, **how: bool) -> CallFailedError:
+        said = self._secrets.out_of(replace(answer, detail=answer.detail or "no reason given"))
+        return CallFailedError(said, **how)
 
-    def _seen(self, content: Mapping[str, Any]) -> Seen:
-        seen = read_seen(content)
-        if seen is None:
+    def _read(self, content: Mapping[str, Any]) -> ProviderBatch:
+        batch = read_batch(content)
+        if batch is None:
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the reply is not a batch: it has no id or no status"))
-        return replace(seen, problem=one_line(without_key(seen.problem, self._secrets)))
+        return replace(batch, problem=one_line(self._secrets.out_of_text(batch.problem)))
 
 
 async def _cap_replies(response: httpx2.Response) -> None:

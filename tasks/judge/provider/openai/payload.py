@@ -1,16 +1,14 @@
-"""Request bodies: a planned request and its picture as the bytes that are sent. What comes back is responses.py."""
+"""Payloads: a planned request and its picture as the bytes that are sent. What comes back is responses.py."""
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 from pybase64 import b64encode
 
 from schemas.errors import InputError
+from tasks.judge.provider.base import Picture
 
 NOT_PARAMETERS = {
     "model": "name it as the judge's model",
@@ -28,19 +26,6 @@ PIECE_BYTES = 96 * 1024
 """Of a picture, encoded at a time: 128 KB of base64. A multiple of three, so that the pieces' base64 is that of the whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture as the judge is shown it: `read` gives its bytes, in `image_format` (PNG, JPEG, WEBP); its size where known.
-
-    It is read when its request is sent, not when it waits: hundreds wait, and each is some 100 KB.
-    """
-
-    read: Callable[[], bytes | memoryview]
-    image_format: str
-    width_px: int | None = None
-    height_px: int | None = None
-
-
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Raise InputError where a judge's parameters would change what Salon sends beyond sampling."""
     for name in parameters:
@@ -48,11 +33,8 @@ def check_parameters(parameters: Mapping[str, object]) -> None:
             raise InputError(f"judges.parameters: {name} cannot be set there; {NOT_PARAMETERS[name]}")
 
 
-class Body:
-    """The JSON of a chat completion, made piece by piece while it is sent. To be iterated once: what was made is let go of.
-
-    `on_start` is called when the first piece is asked for: the connection is there, and the picture will soon be gone.
-    """
+class ChatPayload:
+    """The JSON of a chat completion: what stands around the picture, and the picture encoded as it is sent."""
 
     __slots__ = ("_image", "_texts", "n_bytes", "on_start")
 
@@ -85,33 +67,9 @@ def _nothing() -> None:
     """What a body does at its start where nobody waits for that."""
 
 
-class Turns:
-    """So many bodies at a time between being made and being sent: a commit lets hundreds of requests go on in one moment."""
-
-    def __init__(self, n: int) -> None:
-        self._free = asyncio.Semaphore(n)
-
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[Callable[[], None]]:
-        """One turn. It ends with the block, or earlier where what it gives is called."""
-        await self._free.acquire()
-        is_over = False
-
-        def end() -> None:
-            nonlocal is_over
-            if not is_over:
-                is_over = True
-                self._free.release()
-
-        try:
-            yield end
-        finally:
-            end()
-
-
-def make_body(
+def make_payload(
     judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
-) -> Body:
+) -> ChatPayload:
     """The body of a chat completion. The picture is spliced in as base64, so no JSON library walks over it.
 
     Raises what the picture's `read` raises.
@@ -124,18 +82,11 @@ def make_body(
             break
         marker = secrets.token_hex(16)  # a text holds the marker: take another
     if not n_images:
-        return Body(texts, b"")
+        return ChatPayload(texts, b"")
     if picture is None:
         raise ValueError("the messages hold a picture and none was given")
     start = f"data:image/{picture.image_format.lower()};base64,".encode()
-    return Body([text + start for text in texts[:-1]] + texts[-1:], picture.read())
-
-
-def request_body(
-    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
-) -> bytes:
-    """The whole body at once."""
-    return b"".join(make_body(judge_model, parameters, messages, picture))
+    return ChatPayload([text + start for text in texts[:-1]] + texts[-1:], picture.read())
 
 
 def _sendable(message: Mapping[str, Any], marker: str) -> dict[str, Any]:

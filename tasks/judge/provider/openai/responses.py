@@ -4,15 +4,15 @@ import email.utils
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses import ReplyStatus
+from tasks.judge.provider.base import NOTHING_SAID, Answer, SaidLimit, SaidLimits
 
 MAX_DETAIL_CHARACTERS = 400
 FILTER_CODES = frozenset({
@@ -27,37 +27,30 @@ _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
 _SECRET = re.compile(r"\bsk-[\w-]{6,}|\b(bearer|basic)\s+[\w.+/=~-]{6,}", re.IGNORECASE)
 
 
-_LIMIT_HEADERS = tuple(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens"))
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How one attempt ended. `retry_after_s` is what the provider asked to wait; `limits` are its x-ratelimit headers.
-
-    `is_sent`: the request left this machine whole or in part, so that it may have been billed.
-    """
-
-    status: ReplyStatus
-    detail: str | None = None
-    text: str | None = None
-    finish_reason: str | None = None
-    refusal_text: str | None = None
-    answered_model: str | None = None
-    n_input_tokens: int | None = None
-    n_output_tokens: int | None = None
-    retry_after_s: float | None = None
-    latency_s: float | None = None
-    n_cached_tokens: int | None = None
-    logprobs_json: str | None = None
-    limits: Mapping[str, str] = field(default_factory=dict)
-    is_sent: bool = True
+_LIMIT_HEADERS = tuple(
+    tuple(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset")) for of in ("requests", "tokens")
+)
+_NUMBER = re.compile(r" *[0-9]{1,15}(\.[0-9]{1,9})? *")
+_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(h|ms|m|s|us|µs|ns)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 def read_answer(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """The typed meaning of a whole HTTP response. Never raises."""
     answer = _completion(body) if 200 <= status_code < 300 else _failure(status_code, headers, body)
-    limits = {name: headers[name] for name in _LIMIT_HEADERS if name in headers}
-    return replace(answer, limits=limits) if limits else answer
+    said = limits(headers)
+    return answer if said == NOTHING_SAID else replace(answer, limits=said)
+
+
+def limits(headers: Mapping[str, str]) -> SaidLimits:
+    """What the x-ratelimit headers of a response say. Whether it can be believed is tasks/judge/rate_limit."""
+    requests, tokens = _LIMIT_HEADERS
+    return _limit(headers, *requests), _limit(headers, *tokens)
+
+
+def _limit(headers: Mapping[str, str], limit: str, remaining: str, reset: str) -> SaidLimit | None:
+    per_minute = number(headers.get(limit))
+    return None if per_minute is None else SaidLimit(per_minute, number(headers.get(remaining)), span_s(headers.get(reset)))
 
 
 def _completion(body: bytes) -> Answer:
@@ -126,38 +119,6 @@ def _failure_status(status_code: int, codes: set[str], said: str) -> ReplyStatus
     return ReplyStatus.REJECTED
 
 
-def reply_of(
-    answer: Answer,
-    *,
-    request_key: str,
-    ask_index: int,
-    judge_model: str,
-    origin: ReplyOrigin,
-    n_attempts: int,
-    cost_usd: float | None,
-) -> JudgeReply:
-    """An answer as the reply that the ledger keeps."""
-    return JudgeReply(
-        request_key=request_key,
-        ask_index=ask_index,
-        status=answer.status,
-        judge_model=judge_model,
-        origin=origin,
-        text=answer.text,
-        finish_reason=answer.finish_reason,
-        refusal_text=answer.refusal_text,
-        error_detail=answer.detail,
-        answered_model=answer.answered_model,
-        n_input_tokens=answer.n_input_tokens,
-        n_cached_tokens=answer.n_cached_tokens,
-        n_output_tokens=answer.n_output_tokens,
-        cost_usd=cost_usd,
-        latency_s=answer.latency_s,
-        n_attempts=n_attempts,
-        logprobs_json=answer.logprobs_json,
-    )
-
-
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds to wait by `retry-after-ms`, else by `retry-after` (seconds or an HTTP date); None where neither can be read."""
     milliseconds = _seconds(headers.get("retry-after-ms"))
@@ -173,6 +134,23 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def number(text: str | None) -> int | None:
+    """A number of requests or tokens; None for anything else, such as a sign, a list, a word, or more than 15 digits."""
+    return int(float(text)) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def span_s(text: str | None) -> float | None:
+    """Seconds of a span such as 20ms, 1s, 6m0s or 1h2m3.5s, or of a bare number; None for anything else."""
+    text = (text or "").strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    total_s, end = 0.0, 0
+    while part := _SPAN.match(text, end):
+        total_s += float(part[1]) * _SECONDS[part[2]]
+        end = part.end()
+    return total_s if text and end == len(text) else None
 
 
 def one_line(text: str) -> str:

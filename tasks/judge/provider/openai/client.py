@@ -1,0 +1,147 @@
+"""The client: one judge behind one OpenAI-compatible endpoint, one attempt at a time. Retries, limits, ledger: the engine's."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from hashlib import sha256
+from typing import Any
+
+import httpx2
+import orjson
+from openai import AsyncOpenAI, DefaultAioHttpClient
+
+from schemas.benchmark import Judge
+from schemas.statuses import ReplyStatus
+from tasks.judge.provider.base import Answer, Payload, Picture, PictureRule
+from tasks.judge.provider.openai.batch_api import OpenAIBatches
+from tasks.judge.provider.openai.payload import check_parameters, make_payload
+from tasks.judge.provider.openai.picture_tokens import picture_rule
+from tasks.judge.provider.openai.responses import read_answer
+from tasks.judge.provider.openai.transport import (
+    CONNECT_TIMEOUT_S,
+    DEFAULT_BASE_URL,
+    MAX_REPLY_BYTES,
+    Secrets,
+    TooLargeError,
+    api_key,
+    cap_size,
+    endpoint,
+    no_response,
+)
+
+_PATH = "/chat/completions"
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+
+
+class OpenAIProvider:
+    """One judge behind one endpoint: see base.Provider."""
+
+    def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:
+        check_parameters(judge.parameters)
+        self.judge = judge
+        self.endpoint = endpoint(judge)
+        self._key = api_key(judge)
+        self._secrets = Secrets(judge)
+        self._deadline_s = deadline_s
+        self._batch: OpenAIBatches | None = None
+        # The SDK's timeouts are for each read; the deadline around the whole attempt is our own.
+        timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
+        limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        self._transport = DefaultAioHttpClient(
+            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [cap_size]}
+        )
+        self._client = AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=judge.base_url or DEFAULT_BASE_URL,
+            http_client=self._transport,
+            max_retries=0,
+        )
+        base_url = self._client.base_url
+        self._url = base_url.copy_with(raw_path=base_url.raw_path + _PATH.lstrip("/").encode())
+        sent = {**self._client.default_headers, **self._client.auth_headers}
+        self._headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
+        self._extensions = {"timeout": timeout.as_dict()}  # what the transport adds where it builds the request itself
+
+    @staticmethod
+    def check(judge: Judge) -> None:
+        """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
+        check_parameters(judge.parameters)
+        api_key(judge)
+
+    @staticmethod
+    def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
+        """The rule of price data: their `kind` is "tiles" or "patches"."""
+        return picture_rule(fields)
+
+    @property
+    def batch(self) -> OpenAIBatches:
+        """The Batch API at the same endpoint."""
+        if self._batch is None:
+            self._batch = OpenAIBatches(self.judge.base_url or DEFAULT_BASE_URL, self._key, self._secrets)
+        return self._batch
+
+    def payload(
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
+    ) -> Payload:
+        """The body of a chat completion."""
+        return make_payload(self.judge.model, parameters, messages, picture)
+
+    async def ask(self, payload: Payload) -> Answer:
+        """Send one body and wait, at most the deadline, for the whole reply."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                response = await self._post(payload)
+                answer = read_answer(response.status_code, response.headers, self._secrets.out_of_bytes(response.content))
+        except TimeoutError:
+            answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
+        except TooLargeError:
+            answer = Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
+        except httpx2.RequestError as error:
+            answer = no_response(error)
+        except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
+            answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
+        return self._secrets.out_of(replace(answer, latency_s=time.perf_counter() - started))
+
+    async def _post(self, payload: Payload) -> httpx2.Response:
+        """Past the SDK's building of a request, which costs as much as sending it; its transport, headers and address stay.
+
+        The body is made as the socket takes it: hundreds of whole ones would stay in memory until their replies come.
+        """
+        headers = self._headers | {"content-length": str(payload.n_bytes)}
+        request = httpx2.Request("POST", self._url, headers=headers, stream=_Sent(payload), extensions=self._extensions)
+        return await self._transport.send(request)
+
+    async def shutdown_date(self) -> date | None:
+        """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                response = await self._client.get("/models", cast_to=httpx2.Response, options={"headers": _HEADERS})
+            listed = orjson.loads(response.content)["data"]
+            return next(date.fromisoformat(row["shutdown_date"]) for row in listed if row["id"] == self.judge.model)
+        except Exception:  # noqa: BLE001 - an optional courtesy: nothing depends on it
+            return None
+
+    @property
+    def key_digest(self) -> str:
+        """Stands for the key where requests of one key are counted together: it says nothing about the key."""
+        return sha256(f"salon {self._key or ''}".encode()).hexdigest()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+        if self._batch is not None:
+            await self._batch.close()
+
+
+class _Sent(httpx2.AsyncByteStream):
+    """A body as the transport takes it."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._payload:
+            yield piece

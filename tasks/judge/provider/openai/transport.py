@@ -1,0 +1,160 @@
+"""What every call to an endpoint shares: its address, the key and its removal from texts, capped replies, lost connections."""
+
+import re
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+import httpx2
+
+from schemas.benchmark import Judge
+from schemas.errors import InputError, MissingKeyError
+from schemas.statuses import ReplyStatus
+from tasks.api_keys import key_named
+from tasks.judge.provider.base import Answer, is_loopback
+from tasks.judge.provider.openai.responses import one_line
+from tasks.secret_patterns import spelled
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+CONNECT_TIMEOUT_S = 15.0
+_REMOVED = "[key removed]"
+_TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
+N_SECRET_CHARACTERS = 6
+"""Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
+
+
+def endpoint(judge: Judge) -> str:
+    """The judge's address as it may be shown: no user, password or query. Raises InputError where it is not an http(s) URL."""
+    address = judge.base_url or DEFAULT_BASE_URL
+    try:
+        url = urlsplit(address)
+        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        shown = address.rpartition("@")[2].partition("?")[0][:80]
+        raise InputError(f'judges.base_url = "{shown}" is not an address; write https://host/v1 (or http://localhost:8000/v1)')
+    return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
+
+
+def api_key(judge: Judge) -> str | None:
+    """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none.
+
+    Raises InputError where the address holds a login: the transport could not send it beside a key.
+    """
+    if "@" in (judge.base_url or ""):
+        raise InputError(
+            f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
+            "environment variable and name that one with api_key_env"
+        )
+    key = key_named(judge.api_key_env)
+    if not key:
+        if is_loopback(judge.base_url or DEFAULT_BASE_URL):
+            return None
+        raise MissingKeyError(
+            f"judge {judge.model} at {endpoint(judge)} needs a key, and the environment variable {judge.api_key_env} is not set; "
+            f"export {judge.api_key_env}=…, or name another variable with api_key_env"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise MissingKeyError(
+            f"the environment variable {judge.api_key_env} holds characters no key has (a line break, a letter outside ASCII); "
+            "set it again"
+        )
+    return key
+
+
+class Secrets:
+    """What a provider may repeat and nobody may read: the key, and the values in the address's query; the longest first."""
+
+    def __init__(self, judge: Judge) -> None:
+        query = urlsplit(judge.base_url or DEFAULT_BASE_URL).query
+        held = {api_key(judge) or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
+        self._patterns = tuple(map(spelled, sorted(held, key=len, reverse=True)))
+
+    def out_of_bytes(self, content: bytes) -> bytes:
+        """A body without them, before any of it is cut short: half a key is no longer found."""
+        for pattern in self._patterns:
+            content = re.sub(pattern.pattern.encode(), _REMOVED.encode(), content)
+        return content
+
+    def out_of_text(self, text: str) -> str:
+        """The text without any copy of any of them."""
+        for pattern in self._patterns:
+            text = pattern.sub(_REMOVED, text)
+        return text
+
+    def out_of(self, answer: Answer) -> Answer:
+        """The answer without them, should a provider repeat one."""
+        if answer.detail is not None:
+            answer = replace(answer, detail=one_line(self.out_of_text(answer.detail)))
+        texts: dict[str, str] = {name: said for name in _TEXTS if (said := getattr(answer, name))}
+        if any(pattern.search(said) for said in texts.values() for pattern in self._patterns):
+            without: dict[str, Any] = {name: self.out_of_text(said) for name, said in texts.items()}
+            answer = replace(answer, **without)
+        return answer
+
+
+class TooLargeError(Exception):
+    """The reply is longer than MAX_REPLY_BYTES."""
+
+
+class _Capped(httpx2.AsyncByteStream):
+    """A response stream that ends in an error past MAX_REPLY_BYTES, unpacked where the endpoint packed it unasked.
+
+    The library would unpack without a limit: 8 MB of zeros, gzipped, are 8 GB.
+    """
+
+    def __init__(self, stream: httpx2.AsyncByteStream, is_packed: bool) -> None:
+        self._stream = stream
+        self._unpacker = zlib.decompressobj(wbits=47) if is_packed else None  # 47: gzip or zlib, by its header
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        n_bytes = 0
+        async for packed in self._stream:
+            chunk = self._unpacker.decompress(packed, MAX_REPLY_BYTES + 1) if self._unpacker else packed
+            n_bytes += len(chunk)
+            if n_bytes > MAX_REPLY_BYTES:
+                raise TooLargeError
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def cap_size(response: httpx2.Response) -> None:
+    """A response hook that ends a reply of more than MAX_REPLY_BYTES in an error.
+
+    A plain one that says its length is held to it by the transport already.
+    """
+    is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
+    said = response.headers.get("content-length", "")
+    is_short = not is_packed and said.isdecimal() and len(said) < 12 and int(said) <= MAX_REPLY_BYTES
+    if isinstance(response.stream, httpx2.AsyncByteStream) and not is_short:
+        if is_packed:
+            del response.headers["content-encoding"]
+        response.stream = _Capped(response.stream, is_packed)
+
+
+def no_response(error: Exception) -> Answer:
+    """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
+    causes = list(_causes(error))
+    if any(isinstance(cause, TooLargeError) for cause in causes):
+        return Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
+    connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+    detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
+    if any(isinstance(cause, connecting) for cause in causes):
+        return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
+    if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
+        return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")
+    return Answer(ReplyStatus.UNREACHABLE, f"the connection was lost; the request may have been billed: {detail}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
