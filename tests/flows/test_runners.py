@@ -93,7 +93,7 @@ def test_where_shards_run_is_no_part_of_what_is_published() -> None:
 
 
 # --- what a worker does around a shard ----------------------------------------------------------------------------
-def say(secret: str) -> str:
+def say(_context: object, secret: str) -> str:
     log = logging.getLogger("salon.test")
     log.addHandler(logging.StreamHandler())
     log.warning("the key is %s", secret)
