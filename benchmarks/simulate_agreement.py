@@ -13,8 +13,8 @@ from rich.table import Table
 
 from schemas.statuses import AgreementMetric
 from tasks.aggregate.agreement import bootstrap
+from tasks.aggregate.agreement.corrected import mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.metrics import Floats, pair_metric
-from tasks.aggregate.agreement.ppi import mean_of_prompts, powered_mean
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval
 
 SIZES = np.array([80, 99, 80, 94, 100, 100])

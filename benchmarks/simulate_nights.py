@@ -18,8 +18,8 @@ from rich.table import Table
 
 from flows.observability.alerting import drifts
 from schemas.tables import NIGHTS, conform
+from tasks.aggregate.drift.charts import LAMBDA, chart, night_alpha, quantile, shared_alpha
 from tasks.aggregate.drift.drift import drift
-from tasks.aggregate.drift.limits import LAMBDA, chart, night_alpha, quantile, shared_alpha
 
 NIGHT_SD = 0.037 / math.sqrt(2)
 ANCHOR_SD = NIGHT_SD / 2  # of the anchors: frozen pictures, so the judge's own noise alone

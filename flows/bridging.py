@@ -15,7 +15,7 @@ from schemas.errors import InputError, ProviderError
 from schemas.records import Plan
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
-from tasks.aggregate.reliability.scores import scored
+from tasks.aggregate.reliability.components import scored
 from tasks.ledger.ledger import opened
 
 

@@ -12,8 +12,8 @@ from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
 from schemas.tables import DRIFT, conform
 from tasks.aggregate.drift.bridge import joined
+from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.drift import drift
-from tasks.aggregate.drift.limits import N_BASELINE
 from tasks.aggregate.drift.series import night_series
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import push

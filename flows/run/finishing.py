@@ -12,7 +12,7 @@ from tasks.publish.identity import publication_id
 from tasks.publish.prefect_tasks import RunTables, publish_tables
 from tasks.publish.reading import find_publication, load_cells
 from tasks.validate.check_cache import docs_folder
-from tasks.validate.checks import ValidationResult
+from tasks.validate.gate_and_quarantine import ValidationResult
 from tasks.validate.prefect_tasks import check_data
 
 

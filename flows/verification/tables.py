@@ -25,7 +25,7 @@ from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
 from tasks.publish.prefect_tasks import RunTables, publish_tables
-from tasks.validate.checks import validate
+from tasks.validate.gate_and_quarantine import validate
 from tasks.verify.publication import is_agreement
 from tasks.verify.rows import NOTHING, Difference
 

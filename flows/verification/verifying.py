@@ -35,8 +35,7 @@ from tasks.verify.publication import (
     compare_trees,
     read_provenance,
 )
-from tasks.verify.rows import Difference, compare_rows
-from tasks.verify.samples import changed_samples
+from tasks.verify.rows import Difference, changed_samples, compare_rows
 
 LAYERS = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)

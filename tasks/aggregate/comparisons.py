@@ -1,21 +1,14 @@
-"""Which checkpoints are compared in which cells, and the rows of it.
-
-The paired test is comparisons_paired.py, the correction for their number stands below.
-"""
+"""Which checkpoints are compared in which cells, and the rows of it. The tests and their correction are comparison_tests.py."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
-import numpy as np
-from scipy.stats import false_discovery_control
-
 from schemas.benchmark import Statistics
 from schemas.metrics import CELL, MEAN, is_mean_for_prompts_like_these
-from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Correction, Estimand, Total
-from tasks.aggregate.comparisons_paired import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
+from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from tasks.aggregate.comparison_tests import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
 from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL, t_quantile
 from tasks.aggregate.outcomes import Judged
@@ -42,6 +35,15 @@ class Contestant:
         return self.tally.by_category.get(category)
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What all comparisons of a dimension share: the categories of its total, the settings, each checkpoint's rubric versions."""
+
+    expected: frozenset[str]
+    statistics: Statistics
+    versions: Mapping[tuple[str, ...], frozenset[str]]
+
+
 def comparison_rows(
     judged: Judged,
     tallied: Sequence[tuple[dict[str, str], Tally]],
@@ -55,18 +57,18 @@ def comparison_rows(
     `predecessor` and `baseline` in every cell; `each_other` where a ranking stands: in `__macro__`, or in the categories where
     the dimension has no total.
     """
-    versions = judged.versions
+    how = _How(expected, statistics, judged.versions)
     contestants = _contestants(tallied, rows)
     for judge, found in groupby(contestants, key=lambda one: one.judge_model):
         mine = list(found)
         for a, b in predecessors(mine):
-            yield from _compared(ComparisonKind.PREDECESSOR, a, b, sorted(a.cells), expected, statistics, versions)
+            yield from _compared(ComparisonKind.PREDECESSOR, a, b, sorted(a.cells), how)
         if baseline is not None:
-            yield from _against_baseline(mine, contestants, judge, baseline, expected, statistics, versions)
+            yield from _against_baseline(mine, contestants, judge, baseline, how)
         if len(mine) <= statistics.max_ranked:
             for a, b in combinations(mine, 2):
                 ranked = ranking_categories(a.cells)
-                yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, expected, statistics, versions)
+                yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, how)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -95,16 +97,14 @@ def _against_baseline(
     everyone: Sequence[Contestant],
     judge: str,
     baseline: str,
-    expected: frozenset[str],
-    statistics: Statistics,
-    versions: Mapping[tuple[str, ...], frozenset[str]],
+    how: _How,
 ) -> Iterator[Row]:
     """All but the baseline against it; null rows where this judge, or nobody, has judged it."""
     found = [one for one in everyone if f"{one.model}/{one.checkpoint}" == baseline]
     own = [one for one in found if one.judge_model == judge]
     for a in mine:
         if own and a is not own[0]:
-            yield from _compared(ComparisonKind.BASELINE, a, own[0], sorted(a.cells), expected, statistics, versions)
+            yield from _compared(ComparisonKind.BASELINE, a, own[0], sorted(a.cells), how)
         elif not own:
             model, _, checkpoint = baseline.rpartition("/")
             model, checkpoint = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
@@ -119,11 +119,9 @@ def _compared(
     a: Contestant,
     b: Contestant,
     categories: Sequence[str],
-    expected: frozenset[str],
-    statistics: Statistics,
-    versions: Mapping[tuple[str, ...], frozenset[str]],
+    how: _How,
 ) -> Iterator[Row]:
-    is_same_rubric = versions[a.judge_model, a.model, a.checkpoint] == versions[b.judge_model, b.model, b.checkpoint]
+    is_same_rubric = how.versions[a.judge_model, a.model, a.checkpoint] == how.versions[b.judge_model, b.model, b.checkpoint]
     for category in categories:
         row = _address(kind, a, category) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
         cells = a.cells[category], b.cells.get(category)
@@ -140,7 +138,7 @@ def _compared(
             continue
         row |= _failures(a, b, category)
         reason = _why_not(cells[0], cells[1])
-        yield row | (_null(reason) if reason else _figures(a, b, category, _strata(a, category, expected), statistics))
+        yield row | (_null(reason) if reason else _figures(a, b, category, _strata(a, category, how.expected), how.statistics))
 
 
 def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], statistics: Statistics) -> Row:
@@ -216,59 +214,3 @@ def _contestants(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence
         Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
         for address, tally in tallied
     ]
-
-
-def corrected(rows: Sequence[Row], statistics: Statistics) -> list[Row]:
-    """The comparisons of one rubric with p_adjusted, adjustment, family and n_family; a row without p belongs to no family."""
-    families: dict[str, list[Row]] = defaultdict(list)
-    done = [dict(row) for row in rows]
-    for row in done:
-        if row.get("p") is not None:
-            families[family_of(row, statistics)].append(row)
-    for family, members in families.items():
-        adjusted = adjust([float(str(row["p"])) for row in members], statistics.correction)
-        for row, p in zip(members, adjusted, strict=True):
-            row |= {
-                "p_adjusted": p, "adjustment": statistics.correction.value, "family": family, "n_family": len(members),
-            }  # fmt: skip
-    return done
-
-
-def family_of(row: Mapping[str, object], statistics: Statistics) -> str:
-    """What is corrected together: each ranking for `each_other`; else a kind's whole table, or each two checkpoints alone."""
-    parts = [row["comparison"], row["rubric_id"], row["judge_model"]]
-    if row["comparison"] == ComparisonKind.EACH_OTHER:
-        parts += [row["dimension"], row["category"]]
-    elif statistics.family == "pair":
-        parts += [row["model_a"], row["checkpoint_a"], row["model_b"], row["checkpoint_b"]]
-    return " | ".join(str(part) for part in parts)
-
-
-def adjust(p: Sequence[float], correction: Correction) -> list[float]:
-    """Holm's (1979) step-down p, or Benjamini and Hochberg's (1995) step-up p, in the order given."""
-    if correction is Correction.BENJAMINI_HOCHBERG:
-        return [float(value) for value in false_discovery_control(list(p), method="bh")]
-    order = np.argsort(p, kind="stable")
-    steps = np.asarray(p)[order] * np.arange(len(p), 0, -1)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return [float(value) for value in adjusted]
-
-
-def rank_ranges(
-    contestants: Sequence[tuple[str, str]], rows: Sequence[Row], alpha: float
-) -> dict[tuple[str, str], tuple[int, int]]:
-    """Best and worst rank of each (model, checkpoint) of one ranking that has an estimate.
-
-    A better one counts only where the corrected comparison says so; where there is no comparison nothing is said.
-    """
-    n_above, n_below = dict.fromkeys(contestants, 0), dict.fromkeys(contestants, 0)
-    for row in rows:
-        p, delta = row.get("p_adjusted"), row.get("delta")
-        if p is None or delta is None or float(str(p)) >= alpha:
-            continue
-        a, b = (str(row["model_a"]), str(row["checkpoint_a"])), (str(row["model_b"]), str(row["checkpoint_b"]))
-        better, worse = (a, b) if float(str(delta)) > 0 else (b, a)
-        n_above[worse] += 1
-        n_below[better] += 1
-    return {one: (1 + n_above[one], len(contestants) - n_below[one]) for one in contestants}

@@ -10,9 +10,9 @@ import polars as pl
 
 from schemas.metrics import CELL
 from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
-from tasks.aggregate.clusters import exact_sums
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
 from tasks.aggregate.score_stream import HASHES, matched
+from tasks.aggregate.tallies import exact_sums
 
 Row = dict[str, object]
 QUANTILES = (0.5, 0.9, 0.99)

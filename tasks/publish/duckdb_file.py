@@ -12,9 +12,8 @@ from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
 from tasks.lake.atomic_files import store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
-from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
+from tasks.publish.machine_tables import LARGE, partition_folder, quoted, tables_folder, views_sql
 from tasks.publish.reading import publications
-from tasks.publish.views import quoted, views_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -27,10 +27,9 @@ from tasks.publish.folders import (
     take_place,
 )
 from tasks.publish.latex import leaderboard_tex
-from tasks.publish.machine_tables import LISTING, place_tables
+from tasks.publish.machine_tables import LISTING, place_tables, views_sql
 from tasks.publish.page import leaderboard_page
 from tasks.publish.pointer import move_pointer
-from tasks.publish.views import views_sql
 
 
 @dataclass(frozen=True, slots=True)

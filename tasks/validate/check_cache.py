@@ -1,4 +1,4 @@
-"""Verdicts found again: checks that passed are not run anew over the very same bytes. What is checked is in checks.py.
+"""Verdicts found again: checks that passed are not run anew over the very same bytes. What is checked is in gate_and_quarantine.py.
 
 A verdict is named by the partitions, the rubrics, the code with its libraries, and a digest of every byte the checks read. Only
 pictures are left out, which no check looks at: a file that was changed on the disk since has another name, and is checked.
@@ -19,7 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.stopping import check_not_stopped
 from tasks.validate.buckets import PARTITIONS
-from tasks.validate.checks import ValidationResult, validate
+from tasks.validate.gate_and_quarantine import ValidationResult, validate
 from tasks.validate.great_expectations import put_in_place, share_static
 
 _LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")

@@ -19,7 +19,7 @@ from schemas.statuses import CheckSeverity
 from tasks.lake.atomic_files import locked, place_folder, store_error
 from tasks.stopping import check_not_stopped, import_heeding
 from tasks.validate.buckets import ROW
-from tasks.validate.declared import Check
+from tasks.validate.expectations import Check
 from tasks.validate.frames import Batch
 
 MAX_FAILING_ROWS = 1_000  # rows of one check that are reported by key; all are counted

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses import Correction
-from tasks.aggregate.comparisons import adjust, natural_key, rank_ranges
+from tasks.aggregate.comparison_tests import adjust, rank_ranges
+from tasks.aggregate.comparisons import natural_key
 
 PROMPTS = "abcdefgh"
 

@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from schemas.statuses import Correction
 from tasks.aggregate.agreement.metrics import krippendorff_alpha, quadratic_kappa
-from tasks.aggregate.comparisons import adjust
+from tasks.aggregate.comparison_tests import adjust
 from tasks.aggregate.intervals import clustered_mean
 
 SEEDS = range(12)

@@ -18,7 +18,7 @@ from schemas.identities import RunIds
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.validate.checks import ValidationResult, validate
+from tasks.validate.gate_and_quarantine import ValidationResult, validate
 from tests.support.contexts import stage_context
 
 TABLES = {table.name: table for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}

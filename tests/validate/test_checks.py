@@ -14,10 +14,9 @@ from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses import CheckSeverity
 from schemas.tables import CHECKS, QUARANTINE, SCORES, Table, conform
 from tasks.validate import great_expectations
-from tasks.validate.declared import Check
-from tasks.validate.expectations import all_checks
+from tasks.validate.expectations import Check, all_checks
 from tasks.validate.frames import Batch
-from tasks.validate.gate import decide
+from tasks.validate.gate_and_quarantine import decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
 

@@ -17,8 +17,18 @@ from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor
 from schemas.tables import AGREEMENT, conform
 from tasks.aggregate.agreement import bootstrap
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
-from tasks.aggregate.agreement.pairs import Pair, Rated, items_of, judge_values, pairs, people, rated_dimension, usable
-from tasks.aggregate.agreement.scopes import Scope, scopes
+from tasks.aggregate.agreement.pairs import (
+    Pair,
+    Rated,
+    Scope,
+    items_of,
+    judge_values,
+    pairs,
+    people,
+    rated_dimension,
+    scopes,
+    usable,
+)
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.tables import Settings
 

@@ -13,8 +13,7 @@ import polars as pl
 from schemas.errors import InputError
 from schemas.statuses import DriftReason, DriftVerdict
 from schemas.tables import DRIFT, NIGHTS, conform
-from tasks.aggregate.drift.charts import ANCHORS, SERIES, verdicts, with_alpha, with_charts
-from tasks.aggregate.drift.limits import N_BASELINE, Floats, p_value, quantile
+from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, Floats, p_value, quantile, verdicts, with_alpha, with_charts
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from schemas.tables import JURY, conform
 from tasks.aggregate.agreement.bootstrap import MIN_PROMPTS, Counts, alpha_replicates, draws, ends, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL
-from tasks.aggregate.reliability.scores import image_means
+from tasks.aggregate.reliability.components import image_means
 
 WHOLE_JURY = "__jury__"
 _PAIRS = (

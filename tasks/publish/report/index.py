@@ -14,8 +14,8 @@ from schemas.statuses import Against, AgreementMetric, Assessor, Total
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, BENCHMARK_WIDE, RUNS, Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
+from tasks.publish.agreement import ALL
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
-from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import INDEX, LAYOUT, POINTER, REPORT
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, publications

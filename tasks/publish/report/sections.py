@@ -10,7 +10,7 @@ import polars as pl
 
 from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
 from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
-from tasks.publish.agreement_page import ALL
+from tasks.publish.agreement import ALL
 from tasks.publish.report.boards import Board, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.figures import N_DRAWN, Figure

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.simulate_agreement import ppi_outcome
 from schemas.tables import RATINGS, conform
-from tasks.aggregate.agreement.corrected import corrected
-from tasks.aggregate.agreement.ppi import mean_of_prompts, powered_mean
+from tasks.aggregate.agreement.corrected import corrected, mean_of_prompts, powered_mean
 from tasks.aggregate.tables import Settings
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 from benchmarks import simulate_nights as simulation
 from schemas.errors import InputError
 from schemas.tables import DRIFT, NIGHTS, conform
+from tasks.aggregate.drift.charts import FAMILY_ALPHA, chart, shared_alpha
 from tasks.aggregate.drift.drift import change, drift
-from tasks.aggregate.drift.limits import FAMILY_ALPHA, chart, shared_alpha
 
 FIRST = date(2026, 1, 1)
 WOBBLE = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02, 0.015, -0.015)  # a baseline with mean 0

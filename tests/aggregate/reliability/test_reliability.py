@@ -6,10 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.aggregate.reliability.components import components, leave_one_out, prompt_sums, stratum_sums
-from tasks.aggregate.reliability.designs import Design, predicted
-from tasks.aggregate.reliability.reliability import designs, reliability
-from tasks.aggregate.reliability.scores import image_means, scored
+from tasks.aggregate.reliability.components import components, image_means, leave_one_out, prompt_sums, scored, stratum_sums
+from tasks.aggregate.reliability.reliability import Design, designs, predicted, reliability
 
 
 def rows_of(values, categories=None):

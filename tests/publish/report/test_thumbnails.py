@@ -11,8 +11,7 @@ from PIL import Image
 
 from schemas.identities import RunIds
 from schemas.tables import SAMPLES
-from tasks.publish.report.pictures import thumbnails_of
-from tasks.publish.report.thumbnails import MAX_BYTES, thumbnail
+from tasks.publish.report.pictures import MAX_BYTES, thumbnail, thumbnails_of
 
 
 def png_that_says(width: int, height: int) -> bytes:
