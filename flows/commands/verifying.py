@@ -1,4 +1,4 @@
-"""`salon verify`: what is printed of a verdict. What is verified is flows/verification/verifying.py."""
+"""`salon verify`: what is printed of a verdict. What is verified is flows/verification.py."""
 
 import json
 import tempfile
@@ -19,7 +19,7 @@ from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:
-    from flows.verification.verifying import Verdict
+    from flows.verification import Verdict
 
 
 def verify(
@@ -32,7 +32,7 @@ def verify(
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
     from flows.observability.terminal import keep_prefect_quiet
-    from flows.verification.verifying import verify as verify_folder
+    from flows.verification import verify as verify_folder
     from tasks.verify.publication import find_folder
 
     reporter = attach(Console(stderr=True))

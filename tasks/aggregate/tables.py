@@ -1,5 +1,6 @@
-"""From judgements, scores and replies to the tables a run publishes. What a row of another than benchmark_wide says is in
-the file named after its table.
+"""From judgements, scores and replies to the tables a run publishes. benchmark_wide is made here.
+
+What a row of another table says is in the file named after it.
 """
 
 import json

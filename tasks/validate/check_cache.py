@@ -1,4 +1,4 @@
-"""Verdicts found again: checks that passed are not run anew over the very same bytes. What is checked is in gate_and_quarantine.py.
+"""Checks that passed are not run anew over the very same bytes. What is checked is in gate_and_quarantine.py.
 
 A verdict is named by the partitions, the rubrics, the code with its libraries, and a digest of every byte the checks read. Only
 pictures are left out, which no check looks at: a file that was changed on the disk since has another name, and is checked.

@@ -1,4 +1,4 @@
-"""The data checks of a run: the stored tables in; checks, quarantine and the gate's decision out. The flow raises, this decides."""
+"""The data checks of a run: stored tables in; checks, quarantine and the gate's decision out. This decides; the flow raises."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A published folder against its manifest, its pointer, and the same folder made again. Making it is flows/verification/."""
+"""A published folder against its manifest, its pointer, and the same folder made again. Making it is flows/verification.py."""
 
 import json
 from collections.abc import Iterator

@@ -16,8 +16,7 @@ from PIL import Image
 from flows.cli import run
 from flows.commands.verifying import verify as command
 from flows.observability.progress import Reporter
-from flows.verification.tables import SETTINGS, adopt, open_published
-from flows.verification.verifying import Verdict, verify
+from flows.verification import SETTINGS, Verdict, adopt, open_published, verify
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table

@@ -1,6 +1,6 @@
 """The drift table: limits, alarms, verdicts and dates for every night of every series. No row looks at a later night.
 
-The pieces: series.py makes the series, limits.py the limits, charts.py the blame, and the most likely dates stand below.
+The pieces: series.py makes the series, charts.py the charts and limits; the blame and the most likely dates stand below.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ import polars as pl
 from schemas.errors import InputError
 from schemas.statuses import DriftReason, DriftVerdict
 from schemas.tables import DRIFT, NIGHTS, conform
-from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, Floats, p_value, quantile, verdicts, with_alpha, with_charts
+from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, Floats, p_value, quantile, with_alpha, with_charts
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +140,64 @@ def _dates(
                 | {"changed_on": days[step.index], "shift": step.shift, "shift_se": step.shift_se}
             )
     return found
+
+
+ATTRIBUTION_ALPHA = 0.01
+"""Level of the two tests that share out the blame: of the anchors, and of model less anchors. They raise no alarm."""
+
+
+def verdicts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with `is_alarm`, `verdict` and `reason`.
+
+    Needed: `is_out` and `is_anchor_out` (null where there are no limits), `anchor_p`, `difference_p`, `anchor_estimate`, and
+    `unseen`: why the model's series has no observation or no limits this night, null where it has both.
+    """
+    alarm = pl.col("is_out").fill_null(value=False) | pl.col("is_anchor_out").fill_null(value=False)
+    blamed = rows.with_columns(is_alarm=alarm, verdict=pl.when(alarm).then(_blame()).otherwise(_calm()))
+    return blamed.with_columns(reason=_reason())
+
+
+def _blame() -> pl.Expr:
+    """Who is blamed for an alarm. Anchors alone beyond their limits is a judge, unless the model moved the other way."""
+    anchors_moved = pl.col("anchor_p") < ATTRIBUTION_ALPHA
+    moved_apart = pl.col("difference_p") < ATTRIBUTION_ALPHA
+    only_anchors = ~pl.col("is_out").fill_null(value=False)
+    return (
+        pl.when(pl.col("anchor_p").is_null())
+        .then(_word(DriftVerdict.UNKNOWN))
+        .when(only_anchors & moved_apart.fill_null(value=False))
+        .then(_word(DriftVerdict.BOTH))
+        .when(only_anchors)
+        .then(_word(DriftVerdict.JUDGE))
+        .when(pl.col("difference_p").is_null())
+        .then(_word(DriftVerdict.UNKNOWN))
+        .when(anchors_moved & moved_apart)
+        .then(_word(DriftVerdict.BOTH))
+        .when(anchors_moved)
+        .then(_word(DriftVerdict.JUDGE))
+        .when(moved_apart)
+        .then(_word(DriftVerdict.MODEL))
+        .otherwise(_word(DriftVerdict.UNKNOWN))
+    )
+
+
+def _calm() -> pl.Expr:
+    return pl.when(pl.col("unseen").is_null()).then(_word(DriftVerdict.QUIET)).otherwise(_word(DriftVerdict.UNKNOWN))
+
+
+def _reason() -> pl.Expr:
+    """Why the verdict is unknown; beside a judge's verdict, why the model's own series is not seen."""
+    out = pl.col("is_out").fill_null(value=False) & (pl.col("verdict") == DriftVerdict.UNKNOWN.value)
+    return (
+        pl.when(~out)
+        .then("unseen")
+        .when(pl.col("anchor_estimate").is_null())
+        .then(_word(DriftReason.NO_ANCHOR))
+        .when(pl.col("anchor_p").is_null() | pl.col("difference_p").is_null())
+        .then(_word(DriftReason.ANCHOR_BASELINE_INCOMPLETE))
+        .otherwise(_word(DriftReason.CANNOT_SEPARATE))
+    )
+
+
+def _word(word: DriftVerdict | DriftReason) -> pl.Expr:
+    return pl.lit(word.value)

@@ -1,45 +1,60 @@
 """`salon verify`: every stage of a publication made again from what the lake stores, offline, and held against what stands there.
 
 No ledger, no network and no judge has a part. What is made again is written to a temporary folder; the lake is only read.
-How tables are compared is tasks/verify/publication.py; how a publication's tables are made again is tables.py.
+How partitions and tables are compared is tasks/verify.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext
-from flows.verification.tables import Published, adopt, make_tables, open_published
-from schemas.errors import SalonError
+from flows.run.finishing import tables_of
+from rubrics.loading import SHIPPED, find_rubrics
+from schemas.benchmark import Benchmark, load_benchmark
+from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, RATINGS, REQUESTS, SAMPLES, SCORES
+from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
-from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.reading import Lake
-from tasks.lake.writing import stage
-from tasks.ledger.snapshot import part_digest, snapshot_id
+from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.code_version import code_version
 from tasks.publish.folders import MANIFEST, PROVENANCE
-from tasks.validate.parse import parse_part, reading_id
+from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
+from tasks.publish.prefect_tasks import RunTables, publish_tables
+from tasks.validate.gate_and_quarantine import validate
+from tasks.verify.partitions import PARTITIONS, adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.publication import (
     check_manifest,
     check_pointer,
     compare_folders,
     compare_pointers,
     compare_trees,
+    is_agreement,
     read_provenance,
 )
-from tasks.verify.rows import Difference, changed_samples, compare_rows
+from tasks.verify.rows import Difference
 
-LAYERS = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)
 """What reading and using a file raises that holds something else than it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out."""
+
+    folder: Path
+    run: StageContext
+    differences: tuple[Difference, ...]
 
 
 @dataclass(slots=True)
@@ -50,6 +65,11 @@ class Verdict:
     steps: list[tuple[str, str]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def add(self, step: str, found: Iterable[Difference], done: str) -> None:
+        """Note a step and what it found."""
+        self.differences += found
+        self.steps.append((step, done))
 
     @property
     def is_verified(self) -> bool:
@@ -88,26 +108,28 @@ def verify(folder: Path, lake: Lake, reporter: Reporter, file: Path | None = Non
     return verdict
 
 
-def _verify_stages(verdict: Verdict, published: Published, lake: Lake, reporter: Reporter) -> None:
+def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: Reporter) -> None:
     """Each stage is made again from the stored output of the one before, so that a difference is said where it arose."""
     run, ids = published.run, published.run.ids
     stored = Lake(run.lake.root.parent / "stored")
     with _step(verdict, reporter, "lake"):
         n_files = 0
-        for table in LAYERS:
+        for table, name in PARTITIONS.items():
             # Scores are made again under their own name in the run's lake: those that were stored are put aside.
-            found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, _KEYS[table]))
+            found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, name))
             verdict.differences += found
             n_files += n_parts
-        verdict.steps.append(("lake", f"{n_files} files of {len(LAYERS)} tables against their checksums"))
+        verdict.steps.append(("lake", f"{n_files} files of {len(PARTITIONS)} tables against their checksums"))
     with _step(verdict, reporter, "samples"):
-        _verify_samples(verdict, run.lake, ids.dataset_id, reporter)
+        verdict.add("samples", *check_samples(run.lake, ids, lambda n: reporter.advance("samples", n)))
     with _step(verdict, reporter, "plan"):
         _verify_plan(verdict, run, ids, lake)
     with _step(verdict, reporter, "replies"):
-        _verify_replies(verdict, run.lake, ids.snapshot_id)
+        verdict.add("replies", *check_replies(run.lake, ids))
     with _step(verdict, reporter, "scores"):
-        _verify_scores(verdict, run, ids, stored)
+        verdict.add("scores", *read_again(run.lake, ids, run.rubrics))
+        with _tried(verdict, SCORES.name):
+            verdict.differences += compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id)
         with _step(verdict, reporter, "tables"):
             again = make_tables(published)
             found, notes = compare_folders(verdict.folder, again)
@@ -117,76 +139,15 @@ def _verify_stages(verdict: Verdict, published: Published, lake: Lake, reporter:
             verdict.steps.append(("tables", f"{sum(1 for _ in again.iterdir())} files made again, values and bytes compared"))
 
 
-_KEYS = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
-
-
-def _verify_samples(verdict: Verdict, lake: Lake, key: str, reporter: Reporter) -> None:
-    """Pictures' digests, rows' ids, the dataset's id."""
-    ids: list[str] = []
-    n_pictures = 0
-    for path in lake.parts(SAMPLES, key):
-        part = pl.read_parquet(path)
-        ids += part["sample_id"].to_list()
-        n_pictures += part["image"].count()
-        verdict.differences += [
-            Difference(SAMPLES.name, row, column, str(stored), str(computed))
-            for row, column, stored, computed in changed_samples(part)
-        ]
-        reporter.advance("samples", part.height)
-    try:
-        computed = dataset_id([packed(ids)])
-    except ValueError:
-        computed = "none: a sample_id is no sha256"
-    verdict.differences += _identity("dataset_id", key, computed)
-    verdict.steps.append(("samples", f"{len(ids):,} rows and {n_pictures:,} pictures against their digests"))
-
-
 def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -> None:
     """Every question written again from samples and rubrics: request keys, messages, facts, the plan's id."""
     alone = Lake(run.lake.root.parent / "plan")
     adopt(lake, alone, SAMPLES, ids.dataset_id)
     planned = stages.plan(RunContext.of(replace(run, lake=alone)).having(dataset_id=ids.dataset_id))
-    verdict.differences += _identity("plan_id", ids.plan_id, planned.plan_id)
+    verdict.differences += check_identity("plan_id", ids.plan_id, planned.plan_id)
     for table in (JUDGEMENTS, REQUESTS):
-        verdict.differences += _compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)
+        verdict.differences += compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)
     verdict.steps.append(("plan", f"{planned.n_requests:,} questions written again from samples and rubrics"))
-
-
-def _verify_replies(verdict: Verdict, lake: Lake, key: str) -> None:
-    """The snapshot's id is the digest of every reply's every column."""
-    parts = [pl.read_parquet(path) for path in lake.parts(REPLIES, key)]
-    verdict.differences += _identity("snapshot_id", key, snapshot_id([part_digest(part) for part in parts]))
-    verdict.steps.append(("replies", f"{sum(part.height for part in parts):,} replies against the snapshot's id"))
-
-
-def _verify_scores(verdict: Verdict, run: StageContext, ids: RunIds, stored: Lake) -> None:
-    """Every reply read again, held against the stored scores."""
-    derived = reading_id(ids.snapshot_id, run.rubrics, ids.code_version)
-    verdict.differences += _identity("reading_id", ids.reading_id, derived)
-    staging, n_rows = stage(run.lake, SCORES), 0
-    for path in run.lake.parts(REQUESTS, ids.plan_id):
-        index = int(path.stem.removeprefix("part-"))
-        replies = run.lake.read_part(REPLIES, ids.snapshot_id, index)
-        n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, run.rubrics))
-    staging.commit(ids.reading_id)
-    verdict.steps.append(("scores", f"{n_rows:,} read again from the replies"))
-    with _tried(verdict, SCORES.name):
-        verdict.differences += _compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id)
-
-
-def _compare_parts(table: Table, stored: Lake, key: str, derived: Lake, derived_key: str) -> Iterator[Difference]:
-    mine = {path.name: path for path in stored.parts(table, key)}
-    again = {path.name: path for path in derived.parts(table, derived_key)}
-    for name in sorted(mine.keys() | again.keys()):
-        frames = [pl.read_parquet(side[name]) if name in side else pl.DataFrame() for side in (mine, again)]
-        if name in mine and name in again:
-            yield from compare_rows(table.name, frames[0], frames[1], table.key)
-        else:
-            yield Difference(table.name, name, "", f"{frames[0].height} rows", f"{frames[1].height} rows")
-
-
-def _identity(name: str, published: str, derived: str) -> Iterable[Difference]:
-    return [] if published == derived else [Difference(PROVENANCE, "", name, published, derived)]
 
 
 @contextmanager
@@ -208,3 +169,67 @@ def _tried(verdict: Verdict, place: str) -> Iterator[None]:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]
+
+
+SETTINGS = "settings"
+"""The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""
+
+
+def open_published(folder: Path, said: Mapping[str, Any], lake: Path, file: Path | None, rubrics: Sequence[Path]) -> Reopened:
+    """Open what provenance.json says. Raises InputError where the benchmark file or a rubric is not the one published from."""
+    benchmark = load_benchmark(file) if file else _settings(folder, said)
+    digest = benchmark_digest(benchmark)
+    if file and digest != said.get("benchmark_digest"):
+        raise InputError(
+            f"{file} is not what {folder.name[:12]} was published from: its digest is {digest[:12]}, the publication's "
+            f"{str(said.get('benchmark_digest'))[:12]}; name the file as it was then"
+        )
+    own = [benchmark.path(one) for one in benchmark.rubric_folders]
+    found = find_rubrics([choice.id for choice in benchmark.rubrics], [*own, *rubrics, SHIPPED])
+    ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
+    differences = [
+        Difference(PROVENANCE, "", f"rubrics.{name}.digest", str(_digest_of(said, name)), f"{rubric.digest} ({rubric.folder})")
+        for name, rubric in found.items()
+        if _digest_of(said, name) != rubric.digest
+    ]
+    run_date = date.fromisoformat(str(said["run_date"]))
+    key = _key(folder, ids, benchmark, run_date)
+    if key != folder.name:
+        differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
+    return Reopened(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids), tuple(differences))
+
+
+def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:
+    """The benchmark file as provenance.json holds it; where the sources stood is not in it and not needed."""
+    settings = said.get(SETTINGS)
+    if not isinstance(settings, dict):
+        raise InputError(f"{folder} does not hold the settings of its benchmark file; name the file with --file")
+    sources = [{**source, "path": "."} for source in settings.get("sources", [])]
+    return Benchmark.model_validate({**settings, "sources": sources})
+
+
+def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
+    return said.get("rubrics", {}).get(rubric_id, {}).get("digest")
+
+
+def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
+    if is_agreement(folder):
+        return agreement_id(pl.read_parquet(folder / f"{RATINGS.name}.parquet"), ids, run_date)
+    return publication_id(benchmark, ids, run_date)
+
+
+def make_tables(published: Reopened) -> Path:
+    """The publication's folder made again in the run's own lake."""
+    if is_agreement(published.folder):
+        return _make_agreement(published)
+    context = published.run
+    checked = validate(context)
+    tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
+    return publish_tables.fn(context, RunTables(tables)).folder
+
+
+def _make_agreement(published: Reopened) -> Path:
+    """People's ratings are taken as published: they came from outside, and the samples they are of were matched then."""
+    context = published.run
+    rated = pl.read_parquet(published.folder / f"{RATINGS.name}.parquet")
+    return publish_agreement(context, agreement_tables(context, rated) | {RATINGS: rated}).folder

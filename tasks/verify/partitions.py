@@ -1,0 +1,118 @@
+"""The stored partitions of a run held against what derives them: files, samples, replies, scores. Tables are publication.py."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from rubrics.model import Rubric
+from schemas.identities import RunIds
+from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.ingest.identity import dataset_id, packed
+from tasks.lake.atomic_files import sha256_of_file
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.snapshot import part_digest, snapshot_id
+from tasks.publish.folders import PROVENANCE
+from tasks.validate.parse import parse_part, reading_id
+from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows
+
+PARTITIONS = {
+    SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id",
+}  # fmt: skip
+"""The stored tables of a run, and the identity that names each one's partition."""
+
+
+def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Difference], int]:
+    """Let `own` hold the files of a stored partition as they are now; (what its marker says otherwise, number of files).
+
+    The marker is written anew, so that a changed file is read all the same and the cells it changes are found.
+    """
+    stored.bring_as_it_is(table, key)
+    try:
+        entries = json.loads(stored.marker(table, key).read_bytes())["parts"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return [Difference(table.name, key, "", "a whole partition", "it is not in the lake, or its marker is broken")], 0
+    found: list[Difference] = []
+    there: list[dict[str, object]] = []
+    for entry in entries:
+        path = stored.partition(table, key) / Path(str(entry["name"])).name
+        if not path.is_file():
+            found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", NOTHING))
+            continue
+        digest = sha256_of_file(path)
+        if digest != entry.get("sha256"):
+            found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", f"sha256 {digest}"))
+        there.append({"name": path.name, "n_rows": _n_rows(path), "n_bytes": path.stat().st_size, "sha256": digest})
+    own.partition(table, key).parent.mkdir(parents=True, exist_ok=True)
+    own.partition(table, key).symlink_to(stored.partition(table, key).resolve(), target_is_directory=True)
+    own.marker(table, key).parent.mkdir(parents=True, exist_ok=True)
+    own.marker(table, key).write_text(json.dumps({"parts": there}))
+    return found, len(entries)
+
+
+def _n_rows(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (ValueError, OSError):
+        return 0
+
+
+def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tuple[list[Difference], str]:
+    """Pictures' digests, rows' ids, the dataset's id; what was done, for people."""
+    found: list[Difference] = []
+    sample_ids: list[str] = []
+    n_pictures = 0
+    for path in lake.parts(SAMPLES, ids.dataset_id):
+        part = pl.read_parquet(path)
+        sample_ids += part["sample_id"].to_list()
+        n_pictures += part["image"].count()
+        found += [
+            Difference(SAMPLES.name, row, column, str(stored), str(computed))
+            for row, column, stored, computed in changed_samples(part)
+        ]
+        advance(part.height)
+    try:
+        computed = dataset_id([packed(sample_ids)])
+    except ValueError:
+        computed = "none: a sample_id is no sha256"
+    found += check_identity("dataset_id", ids.dataset_id, computed)
+    return found, f"{len(sample_ids):,} rows and {n_pictures:,} pictures against their digests"
+
+
+def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:
+    """The snapshot's id is the digest of every reply's every column."""
+    parts = [pl.read_parquet(path) for path in lake.parts(REPLIES, ids.snapshot_id)]
+    found = check_identity("snapshot_id", ids.snapshot_id, snapshot_id([part_digest(part) for part in parts]))
+    return found, f"{sum(part.height for part in parts):,} replies against the snapshot's id"
+
+
+def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[list[Difference], str]:
+    """Every reply read again, into the lake's own scores."""
+    found = check_identity("reading_id", ids.reading_id, reading_id(ids.snapshot_id, rubrics, ids.code_version))
+    staging, n_rows = stage(lake, SCORES), 0
+    for path in lake.parts(REQUESTS, ids.plan_id):
+        index = int(path.stem.removeprefix("part-"))
+        replies = lake.read_part(REPLIES, ids.snapshot_id, index)
+        n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, rubrics))
+    staging.commit(ids.reading_id)
+    return found, f"{n_rows:,} read again from the replies"
+
+
+def compare_parts(table: Table, stored: Lake, key: str, derived: Lake, derived_key: str) -> Iterator[Difference]:
+    """Two partitions of a table, file by file."""
+    mine = {path.name: path for path in stored.parts(table, key)}
+    again = {path.name: path for path in derived.parts(table, derived_key)}
+    for name in sorted(mine.keys() | again.keys()):
+        frames = [pl.read_parquet(side[name]) if name in side else pl.DataFrame() for side in (mine, again)]
+        if name in mine and name in again:
+            yield from compare_rows(table.name, frames[0], frames[1], table.key)
+        else:
+            yield Difference(table.name, name, "", f"{frames[0].height} rows", f"{frames[1].height} rows")
+
+
+def check_identity(name: str, published: str, derived: str) -> list[Difference]:
+    """What is published under an identity that its content does not have."""
+    return [] if published == derived else [Difference(PROVENANCE, "", name, published, derived)]
