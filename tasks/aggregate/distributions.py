@@ -10,9 +10,9 @@ import numpy as np
 from rubrics.model import Rubric
 from schemas.metrics import CELL, is_mean_for_prompts_like_these
 from schemas.statuses import Total
-from tasks.aggregate.figures import score_steps
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
+from tasks.aggregate.scales import score_steps
 from tasks.aggregate.tallies import exact_sums
 
 Row = dict[str, object]

@@ -17,7 +17,7 @@ from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError, SourceError
 from schemas.metrics import CELL
 from schemas.statuses import JudgementStatus, ScoreStatus, Total
-from tasks.aggregate.figures import has_prompt, is_asked, scale
+from tasks.aggregate.scales import has_prompt, is_asked, scale
 from tasks.aggregate.score_stream import HASHES, joined
 
 PROMPT = [*CELL, "category", "prompt_id"]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tasks.aggregate.figures import score_steps
+from tasks.aggregate.scales import score_steps
 
 LIKE, THESE = "prompts_like_these", "these_prompts"
 

@@ -14,7 +14,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses import Against, Assessor, JudgementStatus, RatingStatus, ScoreStatus, Total
 from tasks.aggregate.agreement.metrics import Floats
-from tasks.aggregate.figures import scale
+from tasks.aggregate.scales import scale
 
 ALL = "__all__"
 Mask = npt.NDArray[np.bool_]
