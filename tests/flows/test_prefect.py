@@ -82,7 +82,7 @@ def test_stages_are_tasks_with_names_and_parameters_hold_no_secret(world: Path, 
     assert run.state.is_completed()
     names = Counter(task.name.partition(",")[0] for task in tasks)
     assert names == {
-        "open samples": 6, "plan questions": 2, "ask salon-demo-judge": 6, "take replies": 1, "read replies": 1,
+        "open samples": 6, "plan questions": 1, "ask salon-demo-judge": 6, "take replies": 1, "read replies": 1,
         "check data": 1, "compute tables": 1, "publish tables": 1,
     }  # fmt: skip
     assert {"ask salon-demo-judge, alignment, shard 3", "plan questions, alignment for salon-demo-judge"} <= {

@@ -74,7 +74,9 @@ def test_how_often_the_server_is_waited_for(
 ) -> None:
     ledger, distance = far
     before = list(distance.n_round_trips)
+    distance.delay_s = 0.2  # on a busy machine too, what is sent in one go is sent before its first answer is there
     asyncio.run(work(ledger))
+    distance.delay_s = 0.0
     mine = distance.n_round_trips[: len(before)]  # a connection that is made meanwhile is no part of the work
     assert sum(mine) - sum(before) <= n_most
 
