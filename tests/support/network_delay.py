@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ class Distance:
     delay_s: float
     port: int = 0
     n_round_trips: list[int] = field(default_factory=list)
-    """By connection, in the order they were made: how often the client spoke after an answer had reached it.
+    """By connection, in the order they were made: how often the client spoke after it had been answered.
 
-    What it sent without waiting counts once, in however many pieces, where `delay_s` leaves it the time to send them all.
+    What it sent in one go, and waited for, counts once.
     """
 
 
@@ -72,18 +72,12 @@ async def _carry(
     async def one_way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_there: bool) -> None:
         nonlocal has_answered
         under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-
-        def delivered() -> None:
-            nonlocal has_answered
-            has_answered = has_answered or not is_there
-
-        arriving = asyncio.create_task(_arrive(under_way, writer, delivered))
+        arriving = asyncio.create_task(_arrive(under_way, writer))
         content = b"begin"
         while content:
             content = await _read(reader)
-            if is_there and content:
-                distance.n_round_trips[mine] += has_answered
-                has_answered = False
+            distance.n_round_trips[mine] += is_there and has_answered and bool(content)
+            has_answered = not is_there
             under_way.put_nowait((time.monotonic() + distance.delay_s / 2, content))
         await arriving
 
@@ -97,13 +91,10 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def _arrive(
-    under_way: "asyncio.Queue[tuple[float, bytes]]", writer: asyncio.StreamWriter, delivered: Callable[[], None]
-) -> None:
+async def _arrive(under_way: "asyncio.Queue[tuple[float, bytes]]", writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
         while content := (found := await under_way.get())[1]:
             if (wait_s := found[0] - time.monotonic()) > 0:
                 await asyncio.sleep(wait_s)
-            delivered()
             writer.write(content)
     writer.close()
