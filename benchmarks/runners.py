@@ -184,13 +184,13 @@ def be_idle(runner: str, n: int) -> None:
 
     from flows.executors.base import ShardCall
     from flows.executors.choose import opened_executor
+    from flows.executors.prefect_options import OPTIONS
     from rubrics.loading import SHIPPED, load_rubric
     from schemas.benchmark import Benchmark, Limits
     from schemas.records import PlannedPart
     from tasks.context import StageContext
     from tasks.judge.shard import AskShard
     from tasks.lake.reading import Lake
-    from tasks.prefect_options import OPTIONS
 
     idle = task(
         name="idle", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from flows.executors.base import InProcessExecutor, PrefectExecutor, ShardCall
 from flows.executors.choose import opened_executor
+from flows.executors.prefect_options import OPTIONS
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current
@@ -33,7 +34,6 @@ from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import giving_way
-from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications
 from tasks.stopping import check_not_stopped, heeding_sigterm

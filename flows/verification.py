@@ -18,6 +18,7 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.finishing import tables_of
+from flows.run.prefect_tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, SalonError
@@ -30,7 +31,6 @@ from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.code_version import code_version
 from tasks.publish.folders import MANIFEST, PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
-from tasks.publish.prefect_tasks import RunTables, publish_tables
 from tasks.validate.gate_and_quarantine import validate
 from tasks.verify.partitions import PARTITIONS, adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.publication import (

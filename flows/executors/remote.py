@@ -15,12 +15,12 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.executors.base import Executor, In, Out, ShardCall
 from flows.executors.pools import LOST_MOST, GivenUpError, Pool, Submitted, WorkerLostError
+from flows.executors.prefect_options import OPTIONS
 from flows.executors.worker import FlowLease, WorkerCall
 from schemas.errors import StoppedError
 from tasks.context import StageContext
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import heartbeat
-from tasks.prefect_options import OPTIONS
 from tasks.publish.code_version import code_version
 from tasks.stopping import check_not_stopped
 

@@ -3,17 +3,15 @@
 import polars as pl
 
 from flows.run.context import RunContext
+from flows.run.prefect_tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
-from tasks.aggregate.prefect_tasks import compute_tables, pool_judges, weigh_judges
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
-from tasks.publish.prefect_tasks import RunTables, publish_tables
 from tasks.publish.reading import find_publication, load_cells
 from tasks.validate.check_cache import docs_folder
 from tasks.validate.gate_and_quarantine import ValidationResult
-from tasks.validate.prefect_tasks import check_data
 
 
 def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:

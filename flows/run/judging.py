@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
+from flows.run.prefect_tasks import ask_by_batch, ask_judge
 from schemas.records import PlannedPart
 from tasks.judge.batch.run import AskByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
-from tasks.judge.prefect_tasks import ask_by_batch, ask_judge
 from tasks.judge.shard import AskShard
 from tasks.ledger.ledger import opened
 from tasks.ledger.restore import restore

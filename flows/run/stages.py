@@ -5,20 +5,17 @@ from pathlib import Path
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
+from flows.run.prefect_tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.records import Plan, PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
-from tasks.ingest.prefect_tasks import open_samples
 from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
-from tasks.judge.prefect_tasks import take_replies
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, snapshot_id, still_holds
 from tasks.plan.anchors import read_anchors
 from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards
-from tasks.plan.prefect_tasks import plan_questions
 from tasks.validate.parse import reading_id
-from tasks.validate.prefect_tasks import ReadShard, read_replies
 
 
 def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_set: str | None = None) -> IngestResult:

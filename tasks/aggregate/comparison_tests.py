@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit
-from scipy.stats import false_discovery_control
 
 from schemas.benchmark import Statistics
 from schemas.statuses import ComparisonKind, Correction
@@ -150,6 +149,8 @@ def family_of(row: Mapping[str, object], statistics: Statistics) -> str:
 def adjust(p: Sequence[float], correction: Correction) -> list[float]:
     """Holm's (1979) step-down p, or Benjamini and Hochberg's (1995) step-up p, in the order given."""
     if correction is Correction.BENJAMINI_HOCHBERG:
+        from scipy.stats import false_discovery_control  # a second to import, for this alone
+
         return [float(value) for value in false_discovery_control(list(p), method="bh")]
     order = np.argsort(p, kind="stable")
     steps = np.asarray(p)[order] * np.arange(len(p), 0, -1)

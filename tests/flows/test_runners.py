@@ -24,6 +24,7 @@ from flows.executors import keys
 from flows.executors.base import ShardCall
 from flows.executors.choose import check_runner
 from flows.executors.pools import LOST_MOST, WorkerLostError
+from flows.executors.prefect_options import OPTIONS
 from flows.executors.remote import RemoteExecutor
 from flows.executors.worker import FlowLease, WorkerCall
 from flows.observability import redaction
@@ -38,7 +39,6 @@ from tasks.lake.reading import Lake
 from tasks.ledger import ledger as ledgers
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import has_heartbeat, heartbeat
-from tasks.prefect_options import OPTIONS
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of

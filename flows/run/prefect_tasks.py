@@ -1,0 +1,128 @@
+"""Every stage of a run as a Prefect task, its unit a shard or a whole run. The work is in tasks/, the order in stages.py."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+from prefect import task
+
+from flows.executors.prefect_options import OPTIONS
+from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
+from tasks.aggregate.tables import Settings, aggregated
+from tasks.context import StageContext
+from tasks.ingest.samples import OpenShard, ShardResult, open_and_write_shard
+from tasks.judge.batch.run import AskByBatch, judge_by_batch
+from tasks.judge.outcome import Outcome
+from tasks.judge.shard import AskShard, judge_shard
+from tasks.lake.writing import Staging
+from tasks.ledger.snapshot import take_parts
+from tasks.plan.dataset import plan_shard
+from tasks.publish.folders import REPORT, PublicationName, Published
+from tasks.publish.identity import provenance
+from tasks.publish.publication import Draft, publish
+from tasks.publish.report.gallery import gallery_of
+from tasks.publish.report.page import report_page
+from tasks.stopping import STOP, check_not_stopped
+from tasks.validate.check_cache import checked
+from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
+
+
+@task(name="open samples", task_run_name="open samples, shard {shard.index}", **OPTIONS)
+def open_samples(context: StageContext, shard: OpenShard) -> ShardResult:  # noqa: ARG001  # every stage is given both
+    """Open a shard's pictures and write it."""
+    return open_and_write_shard(shard)
+
+
+plan_questions = task(
+    name="plan questions", task_run_name="plan questions, {shard.rubric_id} for {shard.judge_model}", **OPTIONS
+)(plan_shard)
+"""Write down what every sample is asked under a rubric."""
+
+
+@task(name="ask judge", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS)
+def ask_judge(context: StageContext, shard: AskShard) -> Outcome:
+    """Ask what the ledger lacks of a shard's requests."""
+    return judge_shard(context, shard, stop=STOP)
+
+
+@task(name="ask judge by batch", task_run_name="ask {shard.judge_model} by batch", **OPTIONS)
+def ask_by_batch(context: StageContext, shard: AskByBatch) -> Outcome:
+    """Ask what the ledger lacks of all of a judge's requests through its provider's Batch API."""
+    return judge_by_batch(context, shard, stop=STOP)
+
+
+take_replies = task(name="take replies", task_run_name="take replies, from shard {shard.indices[0]} on", **OPTIONS)(take_parts)
+"""Write some shards' replies as the ledger holds them now; return their digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadShard:
+    """The parts of a plan whose replies are read together, and where their scores go."""
+
+    indices: Sequence[int]
+    staging: Staging
+
+
+@task(name="read replies", task_run_name="read replies, from shard {shard.indices[0]} on", **OPTIONS)
+def read_replies(context: StageContext, shard: ReadShard) -> int:
+    """Write some shards' scores; return how many rows."""
+    n_rows = 0
+    for index in shard.indices:
+        check_not_stopped()
+        requests = context.lake.read_part(REQUESTS, context.ids.plan_id, index, REQUEST_COLUMNS)
+        replies = context.lake.read_part(REPLIES, context.ids.snapshot_id, index, REPLY_COLUMNS)
+        n_rows += shard.staging.write_part(index, parse_part(requests, replies, context.rubrics))
+    return n_rows
+
+
+check_data = task(name="check data", task_run_name="check data", **OPTIONS)(checked)
+"""Run the data checks over the stored tables of a run, unless they passed over the same bytes before."""
+
+
+def _judged(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The run's judgements and scores."""
+    return context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
+
+
+@task(name="compute tables", task_run_name="compute tables", **OPTIONS)
+def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
+    """Every table a run publishes, from its judgements, scores and replies."""
+    replies = context.lake.scan(REPLIES, context.ids.snapshot_id)
+    return aggregated(*_judged(context), replies, context.rubrics, Settings.of(context))
+
+
+@task(name="weigh judges", task_run_name="weigh judges", **OPTIONS)
+def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
+    """The judges' own noise and agreement, from repeats and from several judges."""
+    from tasks.aggregate.reliability.reliability import (
+        judge_tables,
+    )  # scipy.stats: a second to import, and for several judges alone
+
+    return judge_tables(*_judged(context))
+
+
+@task(name="pool judges", task_run_name="pool judges", **OPTIONS)
+def pool_judges(context: StageContext) -> pl.DataFrame:
+    """Several judges' scores of the same samples as one figure."""
+    from tasks.aggregate.pooled import pooled
+
+    return pooled(*_judged(context), context.rubrics, Settings.of(context))
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """Every table of a run; of a publication that `is_there` already its cells, which say if it may become the current one."""
+
+    by_table: Mapping[Table, pl.DataFrame]
+    is_there: bool = False
+
+
+@task(name="publish tables", task_run_name="publish tables", **OPTIONS)
+def publish_tables(context: StageContext, tables: RunTables) -> Published:
+    """Write the publication's folder with its report, then move the pointer."""
+    name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
+    said, pages = provenance(context), {}
+    if not tables.is_there:
+        gallery = gallery_of(context.lake, context.ids, tables.by_table[BENCHMARK_LONG])
+        pages = {REPORT: report_page(name, tables.by_table, said, gallery)}
+    return publish(context.lake.root, Draft(name, tables.by_table, said, pages, is_there=tables.is_there))
