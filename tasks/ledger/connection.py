@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
-from tasks.ledger.pipelining import begin, wait_for_results
+from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
 
 BUSY_TIMEOUT_MS = 30_000
@@ -40,7 +40,7 @@ _AWAY = ("refused", "connection failed", "terminating connection", "closed the c
 """Words of a server that is not there, or no longer."""
 
 
-def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA) -> Engine:
+def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_s: float = MAX_SILENT_S) -> Engine:
     """An engine on a ledger of this schema, made if need be. Raises StoreError where it cannot be used."""
     folder = sqlite_folder(url)
     try:
@@ -52,6 +52,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA) -> Engi
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
     try:
+        give_up_when_silent(engine, silent_s)
         _make_durable(engine, busy_timeout_ms)
         _check_or_create(engine, url, schema)
     except BaseException as error:

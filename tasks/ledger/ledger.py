@@ -27,6 +27,7 @@ from schemas.statuses import ReplyStatus
 from tasks.ledger import queries as reading
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, MAX_AWAY_S, explain, open_engine, parse_url, retried, sqlite_folder
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
+from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
 
 _Found = TypeVar("_Found")
@@ -44,7 +45,8 @@ _END = (
 class Ledger:
     """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used.
 
-    A server that goes away is waited for, `max_away_s` for each thing that is asked of it.
+    A server that goes away is waited for, `max_away_s` for each thing that is asked of it. One that says nothing for
+    `max_silent_s` is taken for one that is away.
     """
 
     def __init__(
@@ -54,9 +56,11 @@ class Ledger:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         reserve_bytes: int = RESERVE_BYTES,
         max_away_s: float = MAX_AWAY_S,
+        max_silent_s: float = MAX_SILENT_S,
     ) -> None:
         self._busy_timeout_ms = busy_timeout_ms
         self._max_away_s = max_away_s
+        self._max_silent_s = max_silent_s
         self._reserve_bytes = reserve_bytes
         self._url = parse_url(url)
         self._lock = threading.Lock()
@@ -186,7 +190,7 @@ class Ledger:
     def _opened(self) -> Engine:
         """An engine. A wrong address is told at once; a server that this process has used before is waited for."""
         max_away_s = self._max_away_s if self._url in _REACHED else 0.0
-        engine = retried(lambda: open_engine(self._url, self._busy_timeout_ms), max_away_s)
+        engine = retried(lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), max_away_s)
         _REACHED.add(self._url)
         return engine
 

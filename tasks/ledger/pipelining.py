@@ -1,10 +1,11 @@
-"""Transactions that write, and pipelining: statements are sent together and waited for once. What is sent is not said here.
+"""Transactions that write; pipelining: statements are sent together, waited for once, not for ever. What is sent is not said here.
 
 A round trip is what a distant server costs. PostgreSQL's driver can send statements without waiting for those before (libpq's
 documentation, "Pipeline Mode"). SQLite is called, and other drivers wait for each statement.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +18,46 @@ ONE_WRITER = 0x53616C6F6E
 """The number of PostgreSQL's advisory lock that makes a transaction the only one of its kind in the database."""
 _IS_LATER = "is_later"
 _PIPELINE = "salon_pipeline"
+MAX_SILENT_S = 120.0
+"""Longer than any statement of ours works before its first row, and than a lock is waited for. What arrives slowly is no silence."""
+
+
+def give_up_when_silent(engine: Engine, silent_s: float = MAX_SILENT_S) -> None:
+    """A connection over which nothing has come for so long is lost, and closed: what is asked on it ends in OperationalError.
+
+    The system notices a machine that vanished. It does not notice one that acknowledges what it is sent and says nothing: a
+    proxy whose server is gone, a server that is stopped. Psycopg would wait for ever.
+    """
+    if engine.dialect.driver == "psycopg":
+        event.listen(engine, "do_connect", lambda _, __, given, named: _impatient(silent_s).connect(*given, **named))
+
+
+def _impatient(silent_s: float) -> Any:
+    import psycopg
+
+    class Impatient(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *given: Any, **named: Any) -> Any:
+            return super().wait(_watched(gen, self, silent_s), *given, **named)
+
+    return Impatient
+
+
+def _watched(waiting: Generator[Any, Any, Any], driver: Any, silent_s: float) -> Generator[Any, Any, Any]:
+    """What psycopg does on a connection until it is done. Ten times a second it is told that nothing has come."""
+    heard_s = time.monotonic()
+    try:
+        wanted = next(waiting)
+        while True:
+            has_come = yield wanted
+            if has_come:
+                heard_s = time.monotonic()
+            elif time.monotonic() - heard_s > silent_s:
+                driver.close()
+                base = driver.OperationalError
+                raise base(f"connection is silent: the server has said nothing for {silent_s:g} s")
+            wanted = waiting.send(has_come)
+    except StopIteration as end:
+        return end.value
 
 
 def wait_for_results(engine: Engine) -> None:

@@ -91,6 +91,30 @@ def test_how_often_the_server_is_waited_for(
     assert min(found) <= n_most
 
 
+@pytest.mark.parametrize("work", [work for work, _ in MOST.values()], ids=MOST)
+def test_a_slow_network_costs_its_time_and_ends_nothing(
+    far: tuple[Ledger, Distance], work: Callable[[Ledger], Coroutine[Any, Any, object]]
+) -> None:
+    """What is leased far away is older than a lease lives when it is heard of: a limiter would ask for ever."""
+    ledger, distance = far
+    distance.delay_s = 0.3
+    asyncio.run(asyncio.wait_for(work(ledger), 30))
+
+
+@pytest.mark.parametrize("work", [_known, _finish, _claim], ids=["read", "written", "in turn"])
+def test_a_server_that_acknowledges_and_says_nothing_is_given_up(
+    address: str, work: Callable[[Ledger], Coroutine[Any, Any, object]]
+) -> None:
+    """A proxy whose server is gone: no system timer ends the wait. Afterwards the same ledger works again."""
+    with distant(address) as (url, distance), Ledger(url, max_away_s=1, max_silent_s=1) as ledger:
+        ledger.known(KEYS)
+        distance.delay_s = 10.0
+        with pytest.raises(StoreError, match="check that the server runs"):
+            asyncio.run(asyncio.wait_for(work(ledger), 8))
+        distance.delay_s = 0.0
+        asyncio.run(work(ledger))
+
+
 def test_a_statement_that_fails_undoes_what_was_sent_with_it(far: tuple[Ledger, Distance]) -> None:
     """The second function's row is refused when it is waited for; neither its first row nor the state stays."""
     ledger, _ = far

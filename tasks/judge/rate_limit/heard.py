@@ -87,9 +87,9 @@ class LimitNews:
         """Tokens used beyond what was taken; negative: taken and not used."""
         self._n_owed += n_tokens
 
-    def take(self, sizes: tuple[int, ...], ahead: tuple[int, ...]) -> Report:
+    def take(self, sizes: tuple[int, ...], ahead: tuple[int, ...], late_us: int = 0) -> Report:
         """All of it, together with what is asked for."""
-        report = Report(sizes, ahead, self._n_owed, self._has_heard, *self._heard)
+        report = Report(sizes, ahead, self._n_owed, self._has_heard, self._heard[0], self._heard[1], late_us)
         self.has_news, self._has_heard, self._heard, self._n_owed = False, False, [None, None], 0
         return report
 

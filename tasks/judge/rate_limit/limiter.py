@@ -36,6 +36,8 @@ MOST_LATER_S = 2.0
 MOST_LATER_YIELDING_S = 0.25
 """One that gives way is refused for as long as others wait, and is to be there when they no longer do."""
 SLOT_LIFE_S = SLOT_LIFE_US / 1e6
+MOST_LATE_S = 30.0
+"""A holder that learns of its grants later than this is granted nothing it can use: its ledger is as good as away."""
 MOST_ASKED_FOR = 1_000
 
 _gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
@@ -89,6 +91,7 @@ class RateLimiter:
         self._news = LimitNews()
         self._lease: Lease | None = None
         self._synced_s = self._ask_at_s = self._swept_s = self._paused_until_s = self._go_on_s = float("-inf")
+        self._late_s: deque[float] = deque(maxlen=2)
         self._n_refused = 0
         self._syncing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -203,7 +206,7 @@ class RateLimiter:
         n_gone, n_tokens_gone = self._waiters.take_count()
         n_ahead = min(MOST_ASKED_FOR, int(n_gone / max(now_s - self._synced_s, 0.05) * SLOT_LIFE_S))
         ahead = (n_tokens_gone // n_gone,) * n_ahead if n_ahead else ()
-        report = self._news.take(self._waiters.sizes(len(self._slots), MOST_ASKED_FOR), ahead)
+        report = self._news.take(self._waiters.sizes(len(self._slots), MOST_ASKED_FOR), ahead, self._late_us())
         try:
             is_only_looked_at = self._is_open and not report.has_heard
             found = await self._ledger.look(partial(self._look, loop=loop)) if is_only_looked_at else None
@@ -250,10 +253,20 @@ class RateLimiter:
         self._slots.extend((slot.at_us / 1e6 + offset_s, slot.n_tokens) for slot in lease.slots)
         self._lease = lease
         self._synced_s = asyncio.get_running_loop().time()
+        self._late_s.append(self._synced_s - lease.now_us / 1e6 - offset_s)
         self._n_refused = 0 if lease.slots else self._n_refused + 1
         self._ask_at_s = lease.next_us / 1e6 + offset_s + self._later_s()
         if lease.paused_until_us > lease.now_us:
             self._hold(lease.paused_until_us / 1e6 + offset_s)
+
+    def _late_us(self) -> int:
+        """How old an answer of the ledger will be when it is here; 0 where a granted request has not lost half its life by then.
+
+        Without it a holder whose ledger is further away than SLOT_LIFE_S would ask for ever, and find all it is granted too old.
+        The lesser of the last two: one slow commit reserves no time that nobody then uses.
+        """
+        late_s = min(self._late_s, default=0.0)
+        return int(min(late_s, MOST_LATE_S) * 1e6) if late_s > SLOT_LIFE_S / 2 else 0
 
     def _later_s(self) -> float:
         """How much later than it might a holder asks that was given nothing several times in a row: others do meanwhile."""

@@ -28,7 +28,10 @@ LONGEST_PAUSE_US = 300 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a holder tells and asks for. `sizes`: tokens of those that wait; `ahead`: of those expected; `owed`: see settle."""
+    """What a holder tells and asks for. `sizes`: tokens of those that wait; `ahead`: of those expected; `owed`: see settle.
+
+    `late_us`: how old an answer is when this holder has it, where its ledger is far away. It is granted what comes after.
+    """
 
     sizes: tuple[int, ...] = ()
     ahead: tuple[int, ...] = ()
@@ -36,6 +39,7 @@ class Report:
     has_heard: bool = False
     requests: Heard | None = None
     tokens: Heard | None = None
+    late_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,24 @@ def exchange(
     if not is_open and paused_us <= now:
         horizon_us = TENTATIVE_HORIZON_US if is_unheard else HORIZON_US
         horizon_us = min(horizon_us, YIELDING_HORIZON_US) if gives_way else horizon_us
-        slots, next_us = grant(requests, tokens, now, report.sizes, report.ahead, horizon_us)
+        slots, next_us = _grant(requests, tokens, now, report, horizon_us, gives_way=gives_way)
     _write(connection, allowance_id, row, limits, (requests, tokens))
     rates = (requests.per_minute if requests else None, tokens.per_minute if tokens else None)
     return Lease(now, paused_us, (limits[0], limits[1]), rates, is_open, tuple(slots), next_us)
+
+
+def _grant(
+    requests: Pace | None, tokens: Pace | None, now: int, report: Report, horizon_us: int, *, gives_way: bool
+) -> tuple[list[Slot], int]:
+    """Slots that are still good when the holder hears of them, and when it has to ask again.
+
+    One that gives way and is far away reserves a time that others might ask for next: it does so only where nobody waits now.
+    """
+    paces = [pace.next_us(1, now) for pace in (requests, tokens) if pace]
+    if gives_way and report.late_us and max(paces, default=now) > now + horizon_us:
+        return [], max(paces) - horizon_us // 2
+    slots, next_us = grant(requests, tokens, now + report.late_us, report.sizes, report.ahead, horizon_us)
+    return slots, max(now, next_us - report.late_us)
 
 
 def look(connection: Connection, allowance_id: str, given: tuple[int | None, int | None], clock: Clock = now_us) -> Lease | None:

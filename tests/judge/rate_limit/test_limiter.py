@@ -237,12 +237,15 @@ def play(main: Callable[[], Coroutine[Any, Any, _Found]]) -> _Found:
 
 
 class Shared:
-    """What limiters need of a ledger, with the ledger's table, on the running loop: a commit takes some milliseconds."""
+    """What limiters need of a ledger, with the ledger's table, on the running loop: a commit takes some milliseconds.
 
-    def __init__(self, commit_s: float = 0.01) -> None:
+    `answer_s`: how long after the commit its answer is there.
+    """
+
+    def __init__(self, commit_s: float = 0.01, answer_s: float = 0.0) -> None:
         self.engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         METADATA.create_all(self.engine)
-        self.commit_s, self.n = commit_s, 0
+        self.commit_s, self.answer_s, self.n = commit_s, answer_s, 0
         self.error: Exception | None = None
 
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:  # noqa: ARG002 - nothing here lasts
@@ -251,7 +254,9 @@ class Shared:
         if self.error:
             raise self.error
         with self.engine.begin() as connection:
-            return function(connection)
+            found = function(connection)
+        await asyncio.sleep(random.uniform(0.9, 1.1) * self.answer_s)
+        return found
 
     async def look(self, function: Callable[[Connection], _Found]) -> _Found:
         return await self.alone(function)
@@ -339,6 +344,9 @@ CASES = {
         Limits(tokens_per_minute=1_800_000, burst_tokens=30_000), given=(None, 1_800_000), tells=False
     ),
     "slow commits": Played(BUCKET, shared=Shared(commit_s=0.06)),
+    "a ledger that is far away": Played(BUCKET, shared=Shared(answer_s=0.3)),
+    "one that is further away than a grant lives": Played(BUCKET, shared=Shared(answer_s=0.75)),
+    "given, far away": Played(BUCKET, given=(1800, None), tells=False, shared=Shared(answer_s=0.5)),
 }
 
 
