@@ -1,4 +1,4 @@
-"""Transactions that write; pipelining: statements are sent together, waited for once, not for ever. What is sent is not said here.
+"""Transactions that write; pipelining: statements sent together, waited for once, not for ever. What is sent is not said here.
 
 A round trip is what a distant server costs. PostgreSQL's driver can send statements without waiting for those before (libpq's
 documentation, "Pipeline Mode"). SQLite is called, and other drivers wait for each statement.
@@ -19,7 +19,7 @@ ONE_WRITER = 0x53616C6F6E
 _IS_LATER = "is_later"
 _PIPELINE = "salon_pipeline"
 MAX_SILENT_S = 120.0
-"""Longer than any statement of ours works before its first row, and than a lock is waited for. What arrives slowly is no silence."""
+"""Longer than any statement of ours works before its first row, and a lock is waited for. What arrives slowly is no silence."""
 
 
 def give_up_when_silent(engine: Engine, silent_s: float = MAX_SILENT_S) -> None:
