@@ -65,7 +65,7 @@ def render(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) ->
 
     Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null.
     """
-    variant = _variant(rubric, values)
+    variant = variant_of(rubric, values)
     plan = _plan(rubric)
     missing = tuple(name for name in plan.required if (not has_image if name == "image" else is_null(values.get(name))))
     if missing:
@@ -94,7 +94,8 @@ def _named(columns: tuple[str, ...], values: Mapping[str, str | None], image_sha
     return [[name, None if is_null(value) else value] for name, value in found]
 
 
-def _variant(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
+def variant_of(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
+    """The variant a sample is asked under. Raises NoPrompt where the rubric has none for its category."""
     category = values.get(rubric.dispatch) if rubric.dispatch else None
     if rubric.dispatch and category is not None:
         category = mapped(rubric, rubric.dispatch, category)

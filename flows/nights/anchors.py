@@ -1,4 +1,4 @@
-"""Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/plan/anchors.py."""
+"""Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/plan/dataset.py."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tasks.ingest.identity import dataset_id, packed, sample_id
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.writing import stage
-from tasks.plan.anchors import as_role
+from tasks.plan.dataset import as_role
 from tasks.publish.reading import current
 
 N_LEVELS = 3

@@ -23,7 +23,7 @@ from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake, read_files
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
-from tasks.plan.anchors import ANCHORS
+from tasks.plan.dataset import ANCHORS
 
 OF_CHECKPOINT = ["model", "checkpoint"]
 SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]

@@ -7,9 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from rubrics.model import Dimension
-from rubrics.replies.found import Found
 from rubrics.replies.labels import key_patterns, keys_by_label, normal
-from rubrics.replies.numbers import BLANK, Value, literal, read_number, scale_stated
+from rubrics.replies.numbers import BLANK, Found, Value, literal, read_number, scale_stated
 from rubrics.replies.tolerant_json import Bare, Broken, Cut, Hopeless, Number, ObjectReader, Pairs
 from schemas.pointers import steps
 from schemas.statuses import ParseReason

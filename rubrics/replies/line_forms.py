@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubrics.model import Dimension
-from rubrics.replies.found import Found
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
-from rubrics.replies.numbers import BLANK, Value, read_number, scale_stated
+from rubrics.replies.numbers import BLANK, Found, Value, read_number, scale_stated
 from schemas.statuses import ParseReason
 
 _N_DISTINCT_MAX = 2000

@@ -1,7 +1,9 @@
 """One value's text -> the one number it says, or why it says none. Where the value stands in a reply is not known here."""
 
 import re
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 
 from rubrics.model import Dimension
 from schemas.statuses import ParseReason
@@ -58,6 +60,21 @@ def _is_whole_list(text: str, dimension: Dimension) -> bool:
 
 
 Value = Decimal | ParseReason
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything a reply says, by dimension: numbers and values that are none. `reason`: its structure was not readable."""
+
+    values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    reason: ParseReason | None = None
+
+    @property
+    def has_number(self) -> bool:
+        """Whether any dimension has a number, on its scale or not."""
+        return any(isinstance(value, Decimal) for values in self.values.values() for value in values)
+
 
 ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 WHITE_SPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
@@ -141,8 +158,6 @@ def on_scale(value: Decimal, dimension: Dimension) -> Value:
         return ParseReason.NON_INTEGER
     if not Decimal(str(dimension.minimum)) <= value <= Decimal(str(dimension.maximum)):
         return ParseReason.OUT_OF_RANGE
-    if dimension.step not in (None, 1) and not _is_on_step(value, dimension):
-        return ParseReason.NON_INTEGER
     return value
 
 
@@ -208,9 +223,3 @@ def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
     if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(map(str.isdigit, rest)))):
         return None
     return ParseReason.AMBIGUOUS if any(map(str.isdigit, rest)) else ParseReason.WRONG_TYPE
-
-
-def _is_on_step(value: Decimal, dimension: Dimension) -> bool:
-    context = Context(prec=60, traps=[])
-    rest = context.remainder(context.subtract(value, Decimal(str(dimension.minimum))), Decimal(str(dimension.step)))
-    return rest == 0 and not context.flags[Inexact]

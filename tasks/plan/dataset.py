@@ -4,13 +4,16 @@ A plan is found again by what it is made from: `planned/<digest of that>.json` i
 unchanged run plans nothing. The note can be deleted at any time; then the plan is made again, and is the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from schemas.benchmark import Judge
 from schemas.identities import canonical_json
@@ -20,7 +23,6 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
-from tasks.plan.anchors import anchor_sources, anchors_of
 from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
 from tasks.stopping import check_not_stopped
@@ -116,9 +118,9 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     judges: list[Judge] = sorted(context.benchmark.judges, key=lambda judge: judge.model)
     pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in judges]
     choices = [(rubric_id, judge.model, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
-    anchored = anchor_sources(context.lake, context.ids.dataset_id)
+    anchored = _anchor_sources(context)
     for rubric_id, judge in pairs if anchored else []:
-        names = [anchors_of(name) for name in context.sources_for(rubric_id)]
+        names = [_anchors_of(name) for name in context.sources_for(rubric_id)]
         if anchored.intersection(names) and not judge.recorded:
             choices.append((rubric_id, judge.model, names, context.run_date.isoformat()))
     return choices
@@ -160,3 +162,29 @@ def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
     rows = samples.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
     first = rows.unique("source", keep="first", maintain_order=True).collect()
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
+
+
+ANCHORS = "__anchors__"
+"""No model, checkpoint or source of a benchmark file has a name that begins so."""
+
+
+def _anchors_of(source: str) -> str:
+    """The source of anchors that were taken from this source."""
+    return f"{ANCHORS}/{source}"
+
+
+def as_role(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of samples in the role of an anchor; its sample_id is still that of the sample it was taken from."""
+    return dict(row) | {"source": _anchors_of(row["source"]), "model": ANCHORS, "checkpoint": ANCHORS}
+
+
+def read_anchors(lake: Lake, anchor_set: str) -> pa.Table:
+    """The samples of a set, pictures included. Raises StoreError where the lake does not hold it."""
+    return pa.concat_tables([pq.ParquetFile(path).read() for path in lake.parts(SAMPLES, anchor_set)])
+
+
+def _anchor_sources(context: StageContext) -> frozenset[str]:
+    """The sources of the anchors the dataset holds; none where it holds no anchors."""
+    samples = context.lake.scan(SAMPLES, context.ids.dataset_id)
+    sources = samples.filter(pl.col("source").str.starts_with(f"{ANCHORS}/")).select("source")
+    return frozenset(sources.unique().collect()["source"])

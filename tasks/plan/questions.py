@@ -1,15 +1,13 @@
 """What is asked with one set of texts, whoever made the picture: rendered once, remembered for a while. Rows are rows.py's."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from rubrics.model import Rubric, Variant
-from rubrics.rendering import MissingColumns, NoPrompt, prompt_id, render, report_category
-from rubrics.rules import facts, is_null, mapped
-from rubrics.structured import response_format
+from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
+from rubrics.rendering import MissingColumns, NoPrompt, prompt_id, render, report_category, variant_of
+from rubrics.rules import facts, is_null
 from schemas.benchmark import Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
@@ -23,6 +21,9 @@ IMAGE_STATUSES = frozenset({
     SampleStatus.BROKEN_IMAGE,
 })  # fmt: skip
 """Statuses that are about the picture alone: the rest of the row is good."""
+
+_TEXT = {"type": "string"}
+_NAME_LENGTH = 64  # what OpenAI allows of a schema's name, of letters, digits, underscores and dashes
 
 N_REMEMBERED = 10_000
 """Questions held at once, some kilobytes each: prompts come again with each checkpoint, and memory must not grow with them."""
@@ -115,7 +116,7 @@ class Questions:
     def _ask(self, values: dict[str, str | None], has_image: bool) -> Question:
         try:
             if self.rubric.messages and self.judge.recorded:
-                variant, rendered = _variant(self.rubric, values), None
+                variant, rendered = variant_of(self.rubric, values), None
             else:
                 rendered = render(self.rubric, values, has_image or not self.is_asked)
                 variant = rendered.variant
@@ -160,14 +161,48 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
     return canonical_json({**judge.parameters, "response_format": orjson.Fragment(orjson.dumps(structure))})
 
 
-def _variant(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
-    word = values.get(rubric.dispatch) if rubric.dispatch else None
-    variant = rubric.variant(mapped(rubric, rubric.dispatch, word) if rubric.dispatch and word is not None else word)
-    if variant is None:
-        raise NoPrompt(rubric, word)
-    return variant
-
-
 def _make_room(remembered: dict[Any, Any]) -> None:
     if len(remembered) >= N_REMEMBERED:
         remembered.clear()
+
+
+def response_format(rubric: Rubric, variant: Variant) -> dict[str, object] | None:
+    """The `response_format` of a request under this variant, a JSON schema; None where the rubric's reply is no JSON object.
+
+    As OpenAI's strict mode wants it (platform documentation, Structured Outputs, supported schemas): every property required,
+    nothing additional. Properties stand in the prompt's order, which is the order they are written in.
+    """
+    if rubric.reply_format is not ReplyFormat.JSON or any(dimension.at for dimension in variant.dimensions):
+        return None
+    name = "".join(
+        letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{rubric.id}_{variant.category or 'reply'}"
+    )
+    schema = {"name": name[:_NAME_LENGTH], "strict": True, "schema": _schema(variant.dimensions)}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _schema(dimensions: tuple[Dimension, ...]) -> dict[str, object]:
+    """One dimension: its number and a reason beside it. Several: each a number, or an object of a score and its explanation."""
+    if len(dimensions) == 1:
+        return _object({dimensions[0].labels[0]: _number(dimensions[0]), "reason": _TEXT})
+    return _object({dimension.labels[0]: _number_or_object(dimension) for dimension in dimensions})
+
+
+def _number_or_object(dimension: Dimension) -> dict[str, object]:
+    number = _number(dimension)
+    return {"anyOf": [_object({"score": number, "explanation": _TEXT}), number]}
+
+
+def _number(dimension: Dimension) -> dict[str, object]:
+    """A number on the dimension's scale, whole where its step is 1."""
+    kind = "integer" if dimension.step == 1 and float(dimension.minimum).is_integer() else "number"
+    return {"type": kind, "minimum": _plain(dimension.minimum), "maximum": _plain(dimension.maximum)}
+
+
+def _object(properties: dict[str, object]) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _plain(number: float) -> float:
+    """A whole number without its ".0"."""
+    return int(number) if float(number).is_integer() else number

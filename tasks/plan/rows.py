@@ -18,10 +18,8 @@ from rubrics.model import Rubric
 from schemas.benchmark import Judge
 from schemas.records import SAMPLE_TEXTS
 from schemas.tables import JUDGEMENTS, REQUESTS
-from tasks.plan.questions import IMAGE_STATUSES, Question, Questions
+from tasks.plan.questions import Question, Questions
 from tasks.plan.request_key import filled
-
-__all__ = ["IMAGE_STATUSES", "PLAN_COLUMNS", "Planned", "Planner", "plan_part"]
 
 PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", *SAMPLE_TEXTS]
 """The columns of `samples` a plan reads; pictures are not among them."""
@@ -50,9 +48,8 @@ class Planned:
     digests: list[str | None]
     questions: list[Question]  # of each sample
 
-    def requests(self, asked: pl.DataFrame | None = None) -> pl.DataFrame:
-        """The REQUESTS rows of these rows of `asked` (default: all)."""
-        asked = self.asked if asked is None else asked
+    def requests(self, asked: pl.DataFrame) -> pl.DataFrame:
+        """The REQUESTS rows of these rows of `asked`."""
         rows = [self._content(sample) for sample in asked["sample"].to_list()]
         # JSON goes in as bytes: decoding it in Python and encoding it again costs more than all the rest
         frame = asked.select("request_key", "repeat").hstack(_frame(rows, _OF_REQUEST)).with_columns(
@@ -120,12 +117,6 @@ class Planner:
             judge_model=pl.lit(self.judge.model), occasion=pl.lit(self.occasion),
         )  # fmt: skip
         return frame.select(JUDGEMENTS.columns)
-
-
-def plan_part(samples: pl.DataFrame, rubric: Rubric, judge: Judge, occasion: str = "") -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(judgements, requests) of one part of samples: every sample × repeat is a judgement; requests are distinct by key."""
-    planned = Planner(rubric, judge, occasion).plan(samples)
-    return planned.judgements, planned.requests()
 
 
 def _groups(samples: pl.DataFrame) -> Any:

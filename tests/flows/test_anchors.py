@@ -12,7 +12,7 @@ from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
-from tasks.plan.anchors import ANCHORS
+from tasks.plan.dataset import ANCHORS
 from tests.flows.night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
-from rubrics.structured import response_format
 from schemas.tables import REQUESTS
 from tasks.lake.reading import Lake
+from tasks.plan.questions import response_format
 from tests.flows.flow_support import Said, runs_of
 from tests.support.painting import paint
 

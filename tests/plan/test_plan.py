@@ -23,12 +23,19 @@ from tasks.lake.writing import stage
 from tasks.plan import dataset, questions
 from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
+from tasks.plan.questions import IMAGE_STATUSES
 from tasks.plan.request_key import DIGEST_SLOT
-from tasks.plan.rows import IMAGE_STATUSES, plan_part
+from tasks.plan.rows import Planner
 from tests.support.asking import context_of
 
 JUDGE = Judge(model="judge", parameters={"temperature": 0, "seed": 1})
 Samples = Callable[..., pl.DataFrame]
+
+
+def plan_part(samples: pl.DataFrame, rubric: Rubric, judge: Judge, occasion: str = "") -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(judgements, requests) of one part of samples."""
+    planned = Planner(rubric, judge, occasion).plan(samples)
+    return planned.judgements, planned.requests(planned.asked)
 
 
 def keys(samples: pl.DataFrame, rubric: Rubric, judge: Judge = JUDGE, occasion: str = "") -> list[str]:
