@@ -14,7 +14,7 @@ from flows.commands import agreement, anchors, instruments, nights, probing, rea
 from flows.observability import redaction
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoppedError, StoreError
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 
 EXIT_INTERRUPTED = 130
 PREFECT_AWAY = (

@@ -20,8 +20,7 @@ from schemas.tables import BENCHMARK_LONG
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables
-from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard, leaderboard_rows
-from tasks.publish.page import markdown_tables
+from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard, leaderboard_rows, markdown_tables
 from tasks.publish.reading import Publication
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from flows.executors.pools import GivenUpError, Pool, Submitted, WorkerLostError
 from flows.executors.worker import WorkerCall, keep_clean
 from schemas.errors import InputError
 from tasks.context import StageContext
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 
 CONNECT_LIMIT_S = 30.0
 _OWN: dict[str, Any] = {

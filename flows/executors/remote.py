@@ -21,7 +21,7 @@ from schemas.errors import StoppedError
 from tasks.context import StageContext
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import heartbeat
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 from tasks.stopping import check_not_stopped
 
 POLL_S = 0.05

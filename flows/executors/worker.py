@@ -19,7 +19,7 @@ from schemas.errors import InputError, StoppedError, StoreError
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import has_heartbeat
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 from tasks.stopping import STOP
 
 POLL_S = 0.5

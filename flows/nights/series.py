@@ -22,7 +22,7 @@ from tasks.aggregate.tables import Settings
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import fresh, push
 from tasks.lake.reading import Lake
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 from tasks.publish.reading import Publication, load_cells
 from tasks.stopping import check_not_stopped
 

@@ -18,7 +18,7 @@ from tasks.context import StageContext
 from tasks.judge.budget.budget import check_max_usd
 from tasks.judge.provider.base import check_provider, provider_of
 from tasks.lake.reading import Lake, open_lake
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 
 
 @dataclass(frozen=True)

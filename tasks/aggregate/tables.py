@@ -28,8 +28,7 @@ from schemas.statuses import ComparisonKind, Total
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table, conform
 from tasks.aggregate.comparison_tests import corrected, rank_ranges
 from tasks.aggregate.comparisons import ALPHA, comparison_rows
-from tasks.aggregate.distributions import distribution_rows
-from tasks.aggregate.figures import cell_rows
+from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.tallies import Tally, failure_counts, known_categories, prompt_sums, tallies

@@ -1,15 +1,17 @@
 """Twins of samples: the same rows with a hostile text in the prompt, the answer or the pixels. Judged in flows/probing.py."""
 
 import hashlib
+import io
+import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import polars as pl
+from PIL import Image, ImageDraw, ImageFont
 
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import sample_id
-from tasks.ingest.probe_pictures import with_text
 from tasks.ingest.text_flags import text_flags
 
 PLACES: Mapping[str, tuple[str, ...]] = {
@@ -18,6 +20,9 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "picture": ("image",),
 }
 """Where a text can be put, and the columns that are it."""
+
+_N_COLUMNS = 44  # of a line: at the size below it fills the picture's width
+_MARGIN_PX = 4
 
 
 def twins_of(samples: pl.DataFrame, places: Collection[str], text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -49,3 +54,21 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
     texts = {name: row[name] for name in SAMPLE_TEXTS}
     sample = Sample(row["source"], row["source_key"], row["model"], row["checkpoint"], texts, row["item_id"], row["seed"])
     return row | {"sample_id": sample_id(sample, row["image_sha256"], SampleStatus.OK), "text_flags": text_flags(texts)}
+
+
+def with_text(content: bytes, text: str) -> bytes:
+    """The picture as PNG with the text in black on a white band at its lower edge, as large as its width allows."""
+    with Image.open(io.BytesIO(content)) as opened:
+        image = opened.convert("RGB")
+    lines = textwrap.wrap(text, _N_COLUMNS) or [""]
+    font = ImageFont.load_default(size=max(8.0, 1.7 * image.width / _N_COLUMNS))
+    pen = ImageDraw.Draw(image)
+    _, top, _, bottom = pen.textbbox((0, 0), "Ag", font=font)
+    height = int(1.25 * (bottom - top))
+    band = min(image.height, height * len(lines) + 2 * _MARGIN_PX)
+    pen.rectangle((0, image.height - band, image.width, image.height), fill="white")
+    for number, line in enumerate(lines):
+        pen.text((_MARGIN_PX, image.height - band + _MARGIN_PX + number * height - top), line, fill="black", font=font)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()

@@ -11,8 +11,7 @@ import pyarrow as pa
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
-from tasks.ingest.addresses import shown_url
-from tasks.ingest.fetching import fetch
+from tasks.ingest.fetching import fetch, shown_url
 from tasks.ingest.identity import sample_id
 from tasks.ingest.images.decode import open_bounded
 from tasks.ingest.images.open import OpenedImage, open_header

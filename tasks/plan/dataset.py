@@ -32,6 +32,9 @@ ROWS_AT_ONCE = 50_000
 
 _NOT_ASKED = {"base_url", "api_key_env", "price"}  # of a judge: where and for how much, which no question depends on
 
+ANCHORS = "__anchors__"
+"""No model, checkpoint or source of a benchmark file has a name that begins so."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanShard:
@@ -162,10 +165,6 @@ def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
     rows = samples.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
     first = rows.unique("source", keep="first", maintain_order=True).collect()
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
-
-
-ANCHORS = "__anchors__"
-"""No model, checkpoint or source of a benchmark file has a name that begins so."""
 
 
 def _anchors_of(source: str) -> str:

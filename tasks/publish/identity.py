@@ -1,8 +1,13 @@
-"""What a publication is named by and what it says of its making. Nothing here knows the clock, the machine or a path."""
+"""What a publication is named by and what it says of its making; which code made it.
+
+Nothing here knows the clock or the machine.
+"""
 
 import hashlib
 import json
 from datetime import date
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from schemas.benchmark import Benchmark
@@ -26,6 +31,12 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "workers": True,
 }
 """What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""
+
+PACKAGES = ("schemas", "rubrics", "tasks", "flows")
+"""The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
+
+SUFFIXES = (".py", ".j2", ".css", ".js")
+"""Of the files that make numbers and pages."""
 
 
 def benchmark_digest(benchmark: Benchmark) -> str:
@@ -72,3 +83,18 @@ def _settings(benchmark: Benchmark) -> dict[str, Any]:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+@cache
+def code_version(root: Path | None = None) -> str:
+    """sha256 hex over the .py files of PACKAGES below `root` (default: the running code): relative path and content, sorted.
+
+    A checkout with local changes has a version of its own, so it never passes for a release.
+    """
+    base = root or Path(__file__).resolve().parents[2]
+    files = (path for package in PACKAGES for path in (base / package).rglob("*") if path.suffix in SUFFIXES)
+    paths = sorted((path.relative_to(base).as_posix(), path) for path in files)
+    whole = hashlib.sha256()
+    for name, path in paths:
+        whole.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()

@@ -1,15 +1,28 @@
-"""The leaderboard: a row per model and checkpoint, under each rubric, judge and headline dimension. Printing is the command's."""
+"""The leaderboard: a row per model and checkpoint, under each rubric, judge and headline dimension. Printing is the command's.
+
+leaderboard.md, a page that can be pasted into a README, stands below.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import groupby
 
 import polars as pl
 
 from schemas.metrics import HEADLINE, means_for_prompts_like_these
 from schemas.statuses import CellStatus, Total
+from tasks.publish.exports import escape_markdown, to_markdown
+from tasks.publish.folders import PublicationName
 
 NO_ESTIMATE = "–"
+
+_HEADERS = ("model", "checkpoint", "mean and 95 % interval", "prompts", "images", "coverage", "failures", "cell")
+_NOTES = """\
+Means over categories, every category weighing the same; the interval is for prompts like these, with prompts as the
+independent unit. A failure is counted and never averaged in. Coverage is the share of judgements with a score that counts.
+`salon explain CELL` shows what a number is made of.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +104,27 @@ def _score(cell: dict[str, object]) -> str:
 
 def _number(value: float, n_digits: int) -> str:
     return f"{round(value, n_digits) + 0.0:.{n_digits}f}"  # + 0.0: no "-0.00"
+
+
+def leaderboard_page(cells: pl.DataFrame, name: PublicationName) -> str:
+    """The page: a table for each rubric, judge and dimension, best first."""
+    title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
+    return "\n".join([title, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {name.publication_id}.\n"])
+
+
+def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
+    """A table with its heading for each rubric, judge and dimension, in the rows' order."""
+    parts = []
+    for (rubric_id, judge_model, dimension), mine in groupby(rows, key=_table_of):
+        parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
+        parts.append(to_markdown(_HEADERS, [_line(row) for row in mine], n_text_columns=2))
+    return "\n".join(parts)
+
+
+def _table_of(row: LeaderboardRow) -> tuple[str, str, str]:
+    return row.rubric_id, row.judge_model, row.dimension
+
+
+def _line(row: LeaderboardRow) -> tuple[object, ...]:
+    coverage = "" if row.coverage is None else f"{100 * row.coverage:.1f} %"
+    return row.model, row.checkpoint, row.score, row.n_prompts, row.n_images, coverage, row.failures, row.cell_id

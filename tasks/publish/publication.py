@@ -27,8 +27,8 @@ from tasks.publish.folders import (
     take_place,
 )
 from tasks.publish.latex import leaderboard_tex
+from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.machine_tables import LISTING, place_tables, views_sql
-from tasks.publish.page import leaderboard_page
 from tasks.publish.pointer import move_pointer
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rubrics.loading import SHIPPED
-from tasks.publish.code_version import code_version
+from tasks.publish.identity import code_version
 from tests.flows.flow_support import Said
 
 LINES = [

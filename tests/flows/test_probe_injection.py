@@ -15,7 +15,7 @@ from flows.commands.probing import probe_injection
 from flows.probing import TEXT, shifts
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import InputError
-from tasks.ingest.probe_pictures import with_text
+from tasks.ingest.probe_twins import with_text
 
 BENCHMARK = """\
 name = "probed"

@@ -10,8 +10,7 @@ from yarl import URL
 
 from schemas.benchmark import Benchmark
 from schemas.errors import BenchmarkFileError
-from tasks.ingest.addresses import allow, is_public, shown_url
-from tasks.ingest.fetching import fetch
+from tasks.ingest.fetching import allow, fetch, is_public, shown_url
 from tasks.ingest.paths import RefusedPath
 
 

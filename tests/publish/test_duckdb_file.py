@@ -10,8 +10,8 @@ import pytest
 
 from schemas.tables import BENCHMARK_LONG
 from tasks.publish.duckdb_file import NAME, write_duckdb
+from tasks.publish.explain import mean_again
 from tasks.publish.leaderboard import leaderboard_rows
-from tasks.publish.members import mean_again
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
 

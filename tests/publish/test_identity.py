@@ -11,9 +11,8 @@ from schemas.identities import RunIds
 from schemas.tables import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
-from tasks.publish.code_version import PACKAGES, code_version
 from tasks.publish.dictionary import data_dictionary
-from tasks.publish.identity import benchmark_digest, provenance, publication_id
+from tasks.publish.identity import PACKAGES, benchmark_digest, code_version, provenance, publication_id
 from tasks.publish.runs import record_run, runs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from tasks.publish.folders import PublicationName
-from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_rows
-from tasks.publish.page import leaderboard_page
+from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_page, leaderboard_rows
 
 NAME = PublicationName("nightly", "p" * 64, date(2026, 11, 3))
 

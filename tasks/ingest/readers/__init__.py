@@ -8,15 +8,15 @@ from schemas.errors import SourceError
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import quote
-from tasks.ingest.readers import geneval, huggingface, imagefolder, manifest, webdataset
+from tasks.ingest.readers import geneval, huggingface, tables, webdataset
 from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of
 from tasks.ingest.sources import ResolvedSource
 
 READERS: dict[str, DatasetReader] = {
     "geneval": geneval.READER,
-    "huggingface": huggingface.READER,
-    "imagefolder": imagefolder.READER,
-    "manifest": manifest.READER,
+    "huggingface": huggingface.HUGGINGFACE,
+    "imagefolder": huggingface.IMAGEFOLDER,
+    "manifest": tables.MANIFEST,
     "webdataset": webdataset.READER,
 }
 

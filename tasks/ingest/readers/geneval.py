@@ -13,7 +13,7 @@ from typing import Any
 from schemas.errors import SourceError
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import RefusedPath, quote, read_file
-from tasks.ingest.readers.imagefolder import IMAGE_SUFFIXES
+from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES
 from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.sources import ResolvedSource
 

@@ -1,4 +1,7 @@
-"""Files of rows: JSON Lines, CSV, TSV and Parquet, streamed, and JSON. Which column is which is decided elsewhere."""
+"""Files of rows: JSON Lines, CSV, TSV and Parquet, streamed, and JSON; and reader `manifest`, which reads one such file.
+
+Which column is which is decided elsewhere.
+"""
 
 import csv
 import json
@@ -10,7 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
+from schemas.statuses import SampleStatus
 from tasks.ingest.paths import quote
+from tasks.ingest.rows import DatasetReader, RawRow, columns_read
+from tasks.ingest.sources import ResolvedSource
 
 Record = tuple[int, dict[str, Any] | str, tuple[str, ...]]
 """Row number from 1, the row's values or one sentence about what is wrong with it, and the file's columns where known."""
@@ -168,3 +174,28 @@ def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
 
 def _unreadable(name: str, error: OSError) -> SourceError:
     return SourceError(f"{name} cannot be read: {error.strerror or error}")
+
+
+def _manifest_rows(source: ResolvedSource) -> Iterator[RawRow]:
+    """The manifest's rows, image paths relative to its folder. A folder stands for the one `manifest.*` in it."""
+    path = source.path
+    if path.is_dir():
+        there = sorted(path / f"manifest{suffix}" for suffix in SUFFIXES if (path / f"manifest{suffix}").is_file())
+        if len(there) != 1:
+            found = ", ".join(one.name for one in there) or "none"
+            raise SourceError(f"source {source.name!r}: {path} should hold one manifest ({', '.join(SUFFIXES)}); found {found}")
+        path = there[0]
+    for record in records(path, source.key(path.name), columns_read(source)):
+        yield row_of(record, path.name)
+
+
+def row_of(record: Record, file: str, folder: str = "") -> RawRow:
+    """A record of the file `file` (below the source's root), whose image paths are relative to `folder` there."""
+    number, values, columns = record
+    key = f"{file}#{number}"
+    if isinstance(values, str):
+        return RawRow({}, file, number, key, folder, columns, SampleStatus.BAD_VALUE, f"the row {values}")
+    return RawRow(values, file, number, key, folder, columns)
+
+
+MANIFEST = DatasetReader(_manifest_rows)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from schemas.errors import SourceError
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, is_inside, locate, quote
-from tasks.ingest.readers.imagefolder import IMAGE_SUFFIXES, files_below
+from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES, files_below
 from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.sources import ResolvedSource
 

@@ -1,4 +1,4 @@
-"""How figures are written on the pages: rounded, never computed again. Which stand where is boards.py and sections.py."""
+"""How figures are written on the pages: rounded, never computed again. Which stand where is boards.py and page.py."""
 
 import re
 

@@ -1,20 +1,121 @@
 """A publication's page: its tables, provenance and gallery as one HTML file. It knows nothing that is not handed to it."""
 
+import json
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from schemas import tables as t
-from schemas.tables import Table
+from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
+from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
+from tasks.publish.agreement import ALL
 from tasks.publish.folders import PublicationName
-from tasks.publish.report import sections
-from tasks.publish.report.boards import boards, by_judge, glance
+from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
+from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
-from tasks.publish.report.figures import figures
+from tasks.publish.report.figures import N_DRAWN, Figure, figures
+from tasks.publish.report.formats import words
 from tasks.publish.report.gallery import Gallery
+
+Row = dict[str, Any]
+N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
 
 N_CHARTED = 8
 """Rankings with charts: four charts take 0.2 s. The others have their tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One judge on one checkpoint. `values`: measure, then word, to the value in the table."""
+
+    rubric_id: str
+    judge_model: str
+    model: str
+    checkpoint: str
+    values: Mapping[str, Mapping[str, float | None]]
+
+    def of(self, measure: str, word: str = "") -> float | None:
+        """The value of one row of the table; None where it is not there."""
+        return self.values.get(measure, {}).get(word)
+
+
+def health(tables: Mapping[Table, pl.DataFrame]) -> list[Health]:
+    """A row for each rubric, judge and checkpoint."""
+    found: dict[tuple[str, str, str, str], dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows_of(tables, HEALTH):
+        found[tuple(row[name] for name in ("rubric_id", "judge_model", "model", "checkpoint"))][row["measure"]][row["word"]] = (
+            row["value"]
+        )
+    return [Health(*key, values) for key, values in found.items()]
+
+
+def failures_figure(rows: list[Health]) -> Figure | None:
+    """Judgements without a score, by reason; None where every one has its score."""
+    several = {(row.model, row.checkpoint) for row in rows}
+    is_one_model = len({model for model, _ in several}) == 1
+    found = [
+        {
+            "name": f"{row.rubric_id}, {row.checkpoint if is_one_model else f'{row.model} / {row.checkpoint}'}",
+            "order": index, "reason": words(reason), "n": n,
+        }
+        for index, row in enumerate(rows)
+        for reason, n in row.values.get(HealthMeasure.N_WITHOUT_SCORE, {}).items()
+        if n
+    ]  # fmt: skip
+    names = list(dict.fromkeys(row["name"] for row in found))
+    shown = [row for row in found if row["name"] in names[:N_DRAWN]]
+    if not shown:
+        return None
+    from tasks.publish.report.charts import failures
+
+    label = "Judgements without a score, by reason. The numbers are in the table below."
+    return Figure("Judgements without a score, by reason", draw(failures(shown), shown, label), is_cut=len(names) > N_DRAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The data checks, failed ones first, and how many passed."""
+
+    rows: list[Row]
+    failed: list[Row]
+    n_passed: int
+
+
+def checks(tables: Mapping[Table, pl.DataFrame]) -> Checks:
+    """The outcome of the data checks; a failed one with its first failing keys."""
+    rows = rows_of(tables, CHECKS)
+    failed = [row for row in rows if row["status"] == CheckStatus.FAILED]
+    for row in failed:
+        keys = json.loads(row["failing_keys_json"] or "[]")
+        row["first_keys"] = [json.dumps(key, ensure_ascii=False) for key in keys[:N_FAILING_SHOWN]]
+    return Checks(failed + [row for row in rows if row not in failed], failed, len(rows) - len(failed))
+
+
+def human_agreement(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str, str], Row]:
+    """Spearman's correlation of a judge with the raters' mean, by rubric, judge and dimension, where ratings are an input."""
+    chosen = {"metric": AgreementMetric.SPEARMAN, "against": Against.RATERS_MEAN, "model": ALL, "category": Total.MICRO.value}
+    return {
+        (row["rubric_id"], row["subject"], row["dimension"]): row
+        for row in rows_of(tables, AGREEMENT)
+        if all(row[name] == value for name, value in chosen.items()) and row["subject_kind"] == Assessor.JUDGE
+    }
+
+
+def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
+    """What the gallery's filters offer, in reading order."""
+    cards = gallery.cards
+    statuses = {score.reason or score.status for card in cards for ask in card.asks for score in ask.scores}
+    statuses |= {ask.reason or ask.status for card in cards for ask in card.asks if not ask.scores}
+    return {
+        "rubric": sorted({card.rubric_id for card in cards}),
+        "model": sorted({f"{card.model} / {card.checkpoint}" for card in cards}),
+        "category": sorted({card.category for card in cards if card.category}),
+        "dimension": list(dict.fromkeys(board.dimension for board in found)),
+        "status": sorted(statuses),
+    }
 
 
 def report_page(
@@ -23,8 +124,7 @@ def report_page(
     """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there."""
     found = boards(tables)
     headlines = [board for board in found if board.is_headline]
-    health = sections.health(tables)
-    reliability, jury = sections.reliability(tables)
+    judges_health = health(tables)
     return render(
         "report.html.j2",
         benchmark=name.benchmark,
@@ -35,14 +135,14 @@ def report_page(
         glance=glance(headlines),
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
-        health=health,
-        failures_figure=sections.failures_figure(health),
-        checks=sections.checks(tables),
-        agreement=sections.human_agreement(tables),
-        reliability=reliability,
-        jury=jury,
+        health=judges_health,
+        failures_figure=failures_figure(judges_health),
+        checks=checks(tables),
+        agreement=human_agreement(tables),
+        reliability=rows_of(tables, RELIABILITY),
+        jury=rows_of(tables, JURY),
         gallery=gallery,
-        choices=sections.choices(gallery, found),
+        choices=choices(gallery, found),
         tables={table.name: table for table in t.TABLES.values()},
         published=sorted(table.name for table in tables),
     )

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.tables import BENCHMARK_LONG, SCORES, conform
 from tasks.lake.atomic_files import write_parquet
-from tasks.publish.members import members_of
+from tasks.publish.explain import members_of
 from tasks.publish.report.gallery import MAX_WORDS
 
 ONE = [("north", "step-1")]
