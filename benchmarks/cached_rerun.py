@@ -143,7 +143,7 @@ def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
 
     staging = stage(Lake(folder / "lake"), SAMPLES)
     n_prompts = max(1, n_samples // N_CHECKPOINTS // N_IMAGES)
-    schema = pl.DataFrame(SAMPLES.schema().empty_table()).schema
+    schema = SAMPLES.empty().schema
     for part, start in enumerate(range(0, n_samples, shard_size)):
         index = np.arange(start, min(start + shard_size, n_samples))
         prompt = index // N_IMAGES % n_prompts

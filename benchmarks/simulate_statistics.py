@@ -170,7 +170,7 @@ def tables_of(scores: np.ndarray, has_failed: np.ndarray) -> dict[object, pl.Dat
         reason=pl.when(is_failed).then(pl.lit("malformed")),
         bound_low=pl.when(is_failed).then(0.0).otherwise("number"), bound_high=pl.when(is_failed).then(10.0).otherwise("number"),
     )  # fmt: skip
-    replies = pl.DataFrame(REPLIES.schema().empty_table()).lazy()
+    replies = REPLIES.empty().lazy()
     statistics = Statistics(at_least={"d0": AT_LEAST}, max_ranked=5)
     run = Settings("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics)
     tables: dict[object, pl.DataFrame] = dict(

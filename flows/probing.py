@@ -127,7 +127,7 @@ def _store_twins(run: StageContext, places: Collection[str], text: str, n_sample
             listed.append((original, twin["sample_id"], place))
     if not listed:
         raise InputError(f"no usable sample has a {' or a '.join(places)}; choose other --places")
-    staging, schema = stage(run.lake, SAMPLES), pl.DataFrame(SAMPLES.schema().empty_table()).schema
+    staging, schema = stage(run.lake, SAMPLES), SAMPLES.empty().schema
     ordered = [rows[one] for one in sorted(rows)]
     try:
         for index, start in enumerate(range(0, len(ordered), _ROWS_PER_PART)):

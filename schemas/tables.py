@@ -1,5 +1,6 @@
 """The tables as lists of fields and a key, and conform(). Where tables are stored is tasks/lake/reading.py."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -38,6 +39,15 @@ class Table:
     def columns(self) -> list[str]:
         """Column names in order."""
         return [field.name for field in self.fields]
+
+    def empty(self) -> pl.DataFrame:
+        """A frame without rows, of the table's columns and types."""
+        return pl.DataFrame(self.schema().empty_table())
+
+    def frame(self, rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
+        """Rows as a frame, in their order; a column that a row lacks is null. Raises ValueError where that is forbidden."""
+        listed = [{name: row.get(name) for name in self.columns} for row in rows]
+        return pl.DataFrame(conform(pl.DataFrame(listed, schema=self.empty().schema), self))
 
 
 SAMPLES = Table(

@@ -126,9 +126,7 @@ def copy_night(template: Template, number: int) -> None:
     at = datetime.combine(run_date, time(2, 10), UTC)
     row = template.row | {"run_date": run_date, "publication_id": key, "dataset_id": ids["dataset_id"], "started_at": at,
                           "finished_at": at + timedelta(minutes=9)}  # fmt: skip
-    lake.append_row(
-        RUNS, f"{at:%Y%m%dT%H%M%S%f}-{number:08x}", pl.DataFrame([row], schema=pl.DataFrame(RUNS.schema().empty_table()).schema)
-    )
+    lake.append_row(RUNS, f"{at:%Y%m%dT%H%M%S%f}-{number:08x}", pl.DataFrame([row], schema=RUNS.empty().schema))
     note_night(lake.root, NAME, Night({MODEL: new}, template.night.anchor_set), run_date, key, is_whole=True)
     _copy_rest(template, number, old, new, key)
 

@@ -30,7 +30,7 @@ from tasks.stopping import check_not_stopped
 @cache
 def _no_cells() -> pl.DataFrame:
     """Not made at import: Polars would start its threads then, and a process forked from this one would wait for them."""
-    return series_cells(pl.DataFrame(BENCHMARK_LONG.schema().empty_table()))
+    return series_cells(BENCHMARK_LONG.empty())
 
 
 def _schema() -> pl.Schema:

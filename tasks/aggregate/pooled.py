@@ -12,7 +12,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.metrics import MEAN
 from schemas.statuses import JudgementStatus, ScoreStatus
-from schemas.tables import POOLED, conform
+from schemas.tables import POOLED
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Settings, long_table
 
@@ -27,8 +27,7 @@ def pooled(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str,
     asked = judgements.filter(pl.col("occasion") == "")
     judges = asked.select(pl.col("judge_model").unique().sort()).collect()["judge_model"].to_list()
     rows = _rows(asked, scores, rubrics, run, judges) if len(judges) > 1 else []
-    schema = pl.DataFrame(POOLED.schema().empty_table()).schema
-    return pl.DataFrame(conform(pl.DataFrame(rows, schema=schema).sort(POOLED.key), POOLED))
+    return POOLED.frame(rows).sort(POOLED.key)
 
 
 def _rows(
@@ -41,7 +40,7 @@ def _rows(
         if judge != WHOLE_JURY:
             own.setdefault(tuple(cell), {})[judge] = estimate
     return [
-        {name: row.get(name) for name in POOLED.columns} | _spread(own.get(tuple(row[name] for name in _CELL), {}), judges)
+        row | _spread(own.get(tuple(row[name] for name in _CELL), {}), judges)
         | {"n_samples": row["n_judgements"]}
         for row in cells.filter(pl.col("judge_model") == WHOLE_JURY).iter_rows(named=True)
     ]  # fmt: skip

@@ -25,7 +25,7 @@ from schemas.metrics import (
     means_for_prompts_like_these,
 )
 from schemas.statuses import ComparisonKind, Total
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table, conform
+from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
 from tasks.aggregate.comparison_tests import corrected, rank_ranges
 from tasks.aggregate.comparisons import ALPHA, comparison_rows
 from tasks.aggregate.figures import cell_rows, distribution_rows
@@ -224,10 +224,7 @@ def _rubrics_of(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> list
 
 
 def _framed(table: Table, rows: list[Row]) -> pl.DataFrame:
-    schema = pl.DataFrame(table.schema().empty_table()).schema
-    order = CELL_ORDER if table is BENCHMARK_LONG else list(table.key)
-    frame = pl.DataFrame([{name: row.get(name) for name in table.columns} for row in rows], schema=schema).sort(order)
-    return pl.DataFrame(conform(frame, table))
+    return table.frame(rows).sort(CELL_ORDER if table is BENCHMARK_LONG else list(table.key))
 
 
 def cells(

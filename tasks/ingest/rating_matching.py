@@ -52,7 +52,7 @@ def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
         }
         for cell in cells
     ]  # fmt: skip
-    empty = pl.DataFrame(RATINGS.schema().empty_table()).drop("sample_id", "item_id").schema
+    empty = RATINGS.empty().drop("sample_id", "item_id").schema
     said = {f"said_{name}": pl.String() for name in (*IDENTIFIERS, *NARROWING)}
     return pl.DataFrame(rows, schema={**empty, **said}).with_row_index("row")
 

@@ -210,7 +210,7 @@ def open_lake(place: str, folder: Path | None = None) -> Lake:
 
 def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
     """The rows of many small files of a table, in order: read at once, three times as quick as one after the other."""
-    empty = pl.DataFrame(table.schema().empty_table())
+    empty = table.empty()
     if not paths:
         return empty
     scanned = pl.scan_parquet(

@@ -148,7 +148,7 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
 
 def _staged(judgements: Staging) -> pl.LazyFrame:
     paths = list(judgements.part_paths())
-    return pl.scan_parquet(paths) if paths else pl.DataFrame(JUDGEMENTS.schema().empty_table()).lazy()
+    return pl.scan_parquet(paths) if paths else JUDGEMENTS.empty().lazy()
 
 
 def _note(context: StageContext) -> Path:

@@ -94,7 +94,7 @@ def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
 
 def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
     """The rows of all parts in order, N_ROWS_PER_FILE at a time, read as one stream; one empty table where there are none."""
-    waiting: list[pl.DataFrame] = [pl.DataFrame(table.schema().empty_table())]
+    waiting: list[pl.DataFrame] = [table.empty()]
     n_waiting, has_any = 0, False
     for some in _streamed(paths, table):
         check_not_stopped()

@@ -18,8 +18,7 @@ def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
 
     The benchmark's runs among the tables for machines are then written anew, whole.
     """
-    schema = pl.DataFrame(RUNS.schema().empty_table()).schema
-    frame = pl.DataFrame([dict(row)], schema=schema)
+    frame = RUNS.frame([row])
     started = frame["started_at"].dt.strftime("%Y%m%dT%H%M%S%6f")[0]
     path = lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
     benchmark = str(row["benchmark"])

@@ -97,26 +97,25 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
 
 def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
     rows = [
-        (
-            run_id,
-            outcome.check.name,
-            (CheckStatus.PASSED if outcome.is_passed else CheckStatus.FAILED).value,
-            outcome.check.severity.value,
-            outcome.n_checked,
-            outcome.n_failing,
-            f"[{','.join(keys[outcome.check.name])}]" if keys[outcome.check.name] else None,
-        )
+        {
+            "run_id": run_id, "check": outcome.check.name,
+            "status": (CheckStatus.PASSED if outcome.is_passed else CheckStatus.FAILED).value,
+            "severity": outcome.check.severity.value, "n_checked": outcome.n_checked, "n_failing": outcome.n_failing,
+            "failing_keys_json": f"[{','.join(keys[outcome.check.name])}]" if keys[outcome.check.name] else None,
+        }
         for outcome in outcomes
-    ]
-    return pl.DataFrame(rows, schema=pl.DataFrame(CHECKS.schema().empty_table()).schema, orient="row").sort("check")
+    ]  # fmt: skip
+    return CHECKS.frame(rows).sort("check")
 
 
 def _quarantine(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
     """Each failing row once for each check it failed: rows that share a key are one."""
     rows = [
-        (run_id, outcome.check.table, key, outcome.check.name, outcome.check.severity.value)
+        {
+            "run_id": run_id, "table_name": outcome.check.table, "row_key_json": key, "check": outcome.check.name,
+            "severity": outcome.check.severity.value,
+        }
         for outcome in outcomes
         for key in dict.fromkeys(keys[outcome.check.name])
-    ]
-    frame = pl.DataFrame(rows, schema=pl.DataFrame(QUARANTINE.schema().empty_table()).schema, orient="row")
-    return frame.sort("table_name", "row_key_json", "check")
+    ]  # fmt: skip
+    return QUARANTINE.frame(rows).sort("table_name", "row_key_json", "check")

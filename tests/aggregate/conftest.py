@@ -54,7 +54,7 @@ def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.
         })  # fmt: skip
         for dimension, value in (where.get("scores") or {}).items():
             scores.append(common | {"dimension": dimension, "variant": None, "note": None} | _read(value))
-    empty = {t.name: pl.DataFrame(t.schema().empty_table()).schema for t in (JUDGEMENTS, SCORES)}
+    empty = {t.name: t.empty().schema for t in (JUDGEMENTS, SCORES)}
     return pl.DataFrame(judgements, schema=empty["judgements"]), pl.DataFrame(scores, schema=empty["scores"])
 
 
@@ -110,7 +110,7 @@ def all_tables() -> Callable[..., dict[str, pl.DataFrame]]:
 
 
 def answers(judgements: pl.DataFrame, **changes: Any) -> pl.DataFrame:
-    schema = pl.DataFrame(REPLIES.schema().empty_table()).schema
+    schema = REPLIES.empty().schema
     keys = judgements["request_key"].drop_nulls().unique().sort()
     common = {"ask_index": 0, "status": "answered", "judge_model": "eye", "answered_model": "eye", "n_attempts": 1} | changes
     return pl.DataFrame([common | {"request_key": key} for key in keys], schema=schema)

@@ -25,7 +25,7 @@ NIGHT = date(2026, 11, 5)
 
 def frame(table: Table, rows: list[dict[str, Any]], **common: Any) -> pl.DataFrame:
     """Rows of a table, with a value for every column that is not named."""
-    schema = pl.DataFrame(table.schema().empty_table()).schema
+    schema = table.empty().schema
     filled = [dict.fromkeys(table.columns) | common | row for row in rows]
     return pl.DataFrame(filled, schema=schema)
 

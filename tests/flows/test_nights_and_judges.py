@@ -54,9 +54,9 @@ def test_repeats_and_nights(salon: Callable[..., Said], judge_url: str, tmp_path
 def test_the_trend_says_which_nights_another_judge_was_asked_on() -> None:
     common = {"rubric_id": "small", "judge_model": "new", "model": "north", "dimension": "score", "estimate": 5.0, "ewma": 5.0}
     rows = [common | {"run_date": date(2026, 11, n), "measured_by": "old" if n < 3 else "new"} for n in range(1, 5)]
-    schema = pl.DataFrame(DRIFT.schema().empty_table()).schema
+    schema = DRIFT.empty().schema
     series = pl.DataFrame([dict.fromkeys(DRIFT.columns) | row for row in rows], schema=schema)
-    no_cells = pl.DataFrame(BENCHMARK_LONG.schema().empty_table())
+    no_cells = BENCHMARK_LONG.empty()
     assert "(hollow, up to 2026-11-02: old, carried over by a bridge)" in trend_markdown(no_cells, series).replace("\\", "")
     bare = series.with_columns(measured_by="judge_model")
     assert "bridge" not in trend_markdown(no_cells, bare)
@@ -78,7 +78,7 @@ def test_a_third_judge_goes_on_with_what_the_first_began() -> None:
         dict.fromkeys(NIGHTS.columns) | night | {"run_date": date(2026, 1, n), "judge_model": judge, "measured_by": judge}
         for n, judge in enumerate("abc", start=1)
     ]
-    found = joined(pl.DataFrame(rows, schema=pl.DataFrame(NIGHTS.schema().empty_table()).schema), crossed).sort("run_date")
+    found = joined(pl.DataFrame(rows, schema=NIGHTS.empty().schema), crossed).sort("run_date")
     assert found["judge_model"].to_list() == ["c"] * 3
     assert found["measured_by"].to_list() == ["a", "b", "c"]
     assert found["estimate"].to_list() == pytest.approx([5.3, 4.8, 5.0])

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from demo.running import running_judge
@@ -64,7 +63,7 @@ def test_the_data_checks_end_between_two_tables() -> None:
         for table in (REQUESTS, REPLIES):
             seen.append(table.name)
             STOP.set()
-            yield Batch(table, pl.DataFrame(table.schema().empty_table()).with_row_index("row"))
+            yield Batch(table, table.empty().with_row_index("row"))
 
     try:
         with pytest.raises(StoppedError):

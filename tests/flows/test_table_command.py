@@ -25,7 +25,7 @@ ESC = "\x1b"
 
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    schema = pl.DataFrame(table.schema().empty_table()).schema
+    schema = table.empty().schema
     return pl.DataFrame([dict.fromkeys(table.columns) | row for row in rows], schema=schema)
 
 

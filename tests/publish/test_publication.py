@@ -191,7 +191,7 @@ def test_further_tables_stand_beside_the_long_one_and_the_pointer_names_them(tmp
         "rubric_version": "1", "judge_model": "eye", "model": m, "checkpoint": "1", "measure": "n_judgements", "word": "",
         "value": 9.0, "n_known": 9,
     } for m in ("=south", "north")]  # fmt: skip
-    frame = pl.DataFrame(rows, schema=pl.DataFrame(HEALTH.schema().empty_table()).schema)
+    frame = pl.DataFrame(rows, schema=HEALTH.empty().schema)
     published = put(tmp_path / "one", small_cells, further={HEALTH: frame})
     put(tmp_path / "two", small_cells, further={HEALTH: frame[::-1]})
     assert all_bytes(tmp_path / "one") == all_bytes(tmp_path / "two")

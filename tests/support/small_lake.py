@@ -44,7 +44,7 @@ class SmallLake:
 
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    schema = pl.DataFrame(table.schema().empty_table()).schema
+    schema = table.empty().schema
     return pl.DataFrame(rows, schema=schema)
 
 

@@ -4,7 +4,7 @@ Per dimension over all samples, per category, and per checkpoint. Who is compare
 metrics.py, the intervals bootstrap.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,8 +13,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.errors import InputError
-from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor, CellStatus
-from schemas.tables import AGREEMENT, conform
+from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor, CellStatus, RatingStatus
+from schemas.tables import AGREEMENT, Table
 from tasks.aggregate.agreement import bootstrap
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.agreement.pairs import (
@@ -27,7 +27,6 @@ from tasks.aggregate.agreement.pairs import (
     people,
     rated_dimension,
     scopes,
-    usable,
 )
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.tables import Settings
@@ -58,15 +57,18 @@ def agreement(
     run: Settings,
 ) -> pl.DataFrame:
     """The agreement table of one run, sorted. Raises InputError where ratings are of a dimension that no rubric has."""
-    whole = run.named | {"ci_level": LEVEL}
+    return rated_table(AGREEMENT, rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics), run, _agreement_rows)
+
+
+def rated_table(
+    table: Table, found: Iterable[tuple[Rubric, list[Rated]]], run: Settings, rows_of: Callable[[list[Rated]], Iterable[Row]]
+) -> pl.DataFrame:
+    """What `rows_of` makes of each rubric's rated dimensions as a table, sorted."""
     rows: list[Row] = []
-    for rubric, dimensions in rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics):
-        named = whole | {"rubric_id": rubric.id, "rubric_version": rubric.version}
-        rows += [named | row for rated in dimensions for row in _dimension_rows(rated)]
-        rows += [named | row for one, other in combinations(dimensions, 2) for row in _between_rows(one, other)]
-    schema = pl.DataFrame(AGREEMENT.schema().empty_table()).schema
-    frame = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema).sort(AGREEMENT.key)
-    return pl.DataFrame(conform(frame, AGREEMENT))
+    for rubric, dimensions in found:
+        named = run.named | {"ci_level": LEVEL, "rubric_id": rubric.id, "rubric_version": rubric.version}
+        rows += [named | row for row in rows_of(dimensions)]
+    return table.frame(rows).sort(table.key)
 
 
 def rated_dimensions(
@@ -80,7 +82,7 @@ def rated_dimensions(
             f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
             f"{', '.join(sorted(known))}"
         )
-    good = usable(ratings)
+    good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
     for rubric in sorted(rubrics.values(), key=lambda one: one.id):
         keys = [dimension.key for dimension in rubric.dimensions if dimension.key in wanted]
@@ -93,6 +95,13 @@ def rated_dimensions(
 def published(number: float) -> float:
     """A figure to 12 digits: the last ones differ between processors, published bytes may not."""
     return float(f"{number:.12g}")
+
+
+def _agreement_rows(dimensions: list[Rated]) -> Iterator[Row]:
+    for rated in dimensions:
+        yield from _dimension_rows(rated)
+    for one, other in combinations(dimensions, 2):
+        yield from _between_rows(one, other)
 
 
 def _dimension_rows(rated: Rated) -> Iterator[Row]:

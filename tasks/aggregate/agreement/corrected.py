@@ -7,22 +7,25 @@ estimate the same thing. The correction is prediction-powered inference.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses import Against, AgreementReason, CellStatus, Estimator
-from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, SCORES, Table, conform
-from tasks.aggregate.agreement.agreement import Row, agreement, published, rated_dimensions
+from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, SCORES, Table
+from tasks.aggregate.agreement.agreement import Row, agreement, published, rated_dimensions, rated_table
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Rated, Scope, people, scopes
-from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, Interval, interval
+from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval
 from tasks.aggregate.tables import Settings
 from tasks.context import StageContext
 
 MIN_LABELLED = 10
 """Under this many labelled prompts the tuning follows noise: no corrected mean is given."""
+
+CI_METHOD = "wilson_t_prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,6 @@ def _variance_within(values: Floats, categories: Counts) -> float:
     return float(np.square(values - means[places]).sum()) / freedom
 
 
-CI_METHOD = "wilson_t_prompts"
-
-
 def agreement_tables(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
     """The tables `agreement` and `corrected` of a run and people's ratings."""
     judged = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
@@ -103,60 +103,65 @@ def corrected(
     run: Settings,
 ) -> pl.DataFrame:
     """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
-    whole = run.named | {"ci_level": LEVEL}
-    rows: list[Row] = []
-    for rubric, dimensions in rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics):
-        named = whole | {"rubric_id": rubric.id, "rubric_version": rubric.version}
-        rows += [named | row for rated in dimensions if rated.raters for row in _dimension_rows(rated)]
-    schema = pl.DataFrame(CORRECTED.schema().empty_table()).schema
-    frame = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema).sort(CORRECTED.key)
-    return pl.DataFrame(conform(frame, CORRECTED))
+    return rated_table(CORRECTED, rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics), run, _corrected_rows)
+
+
+def _corrected_rows(dimensions: list[Rated]) -> Iterator[Row]:
+    for rated in dimensions:
+        if rated.raters:
+            yield from _dimension_rows(rated)
 
 
 def _dimension_rows(rated: Rated) -> Iterator[Row]:
     labels = people(rated, Against.RATERS_MEAN)
     for scope in scopes(rated.items, ~np.isnan(labels.values)):
-        yield _row(rated, None, scope, Estimator.LABELS, *_labels(labels, scope))
+        yield _row(rated, None, scope, Estimator.LABELS, _labels(labels, scope))
     for judge in rated.judges:
         is_known = ~np.isnan(judge.values) | ~np.isnan(labels.values)
         for scope in scopes(rated.items, is_known):
             by_judge, by_people = (_prompt_means(one, scope) for one in (judge.values, labels.values))
             for estimator in (Estimator.JUDGE, Estimator.PREDICTION_POWERED):
                 made = _made(estimator, labels, by_judge, by_people, _categories(rated, scope))
-                yield _row(rated, judge.name, scope, estimator, *made)
+                yield _row(rated, judge.name, scope, estimator, made)
 
 
-Made = tuple[ClusteredMean | None, float | None, AgreementReason | None, int, int]
-"""The mean, lambda, why there is none, prompts used, prompts labelled."""
+class _Made(NamedTuple):
+    """A mean and its lambda, or why there is none; prompts used, and those labelled."""
+
+    mean: ClusteredMean | None
+    tuning: float | None
+    reason: AgreementReason | None
+    n_prompts: int
+    n_labelled: int
 
 
-def _labels(labels: Assessment, scope: Scope) -> Made:
+def _labels(labels: Assessment, scope: Scope) -> _Made:
     means = _prompt_means(labels.values, scope)
     there = means[~np.isnan(means)]
     if not len(there):
-        return None, None, AgreementReason.NO_RATINGS, 0, 0
+        return _Made(None, None, AgreementReason.NO_RATINGS, 0, 0)
     if not labels.has_scale:
-        return None, None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there)
-    return mean_of_prompts(there), None, None, len(there), len(there)
+        return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there))
+    return _Made(mean_of_prompts(there), None, None, len(there), len(there))
 
 
-def _made(estimator: Estimator, labels: Assessment, judged: Floats, labelled: Floats, categories: Counts) -> Made:
+def _made(estimator: Estimator, labels: Assessment, judged: Floats, labelled: Floats, categories: Counts) -> _Made:
     has_score, has_label = ~np.isnan(judged), ~np.isnan(labelled)
     both, rest = has_score & has_label, has_score & ~has_label
     n_used, n_labelled = int(has_score.sum()), int(both.sum())
     if not n_used:
-        return None, None, AgreementReason.NO_SCORES, 0, int(has_label.sum())
+        return _Made(None, None, AgreementReason.NO_SCORES, 0, int(has_label.sum()))
     if estimator is Estimator.JUDGE:
-        return mean_of_prompts(judged[has_score]), None, None, n_used, n_labelled
+        return _Made(mean_of_prompts(judged[has_score]), None, None, n_used, n_labelled)
     if not labels.has_scale:
-        return None, None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled
+        return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled)
     if not rest.any():
-        return None, None, AgreementReason.ALL_LABELLED, n_used, n_labelled
+        return _Made(None, None, AgreementReason.ALL_LABELLED, n_used, n_labelled)
     powered = powered_mean(labelled[both], judged[both], judged[rest], categories[both])
     if powered is None:
         is_few = n_labelled < MIN_LABELLED or int(rest.sum()) < 2
-        return None, None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled
-    return powered.clustered(), powered.tuning, None, n_used, n_labelled
+        return _Made(None, None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled)
+    return _Made(powered.clustered(), powered.tuning, None, n_used, n_labelled)
 
 
 def _prompt_means(values: Floats, scope: Scope) -> Floats:
@@ -176,10 +181,8 @@ def _categories(rated: Rated, scope: Scope) -> Counts:
     return found
 
 
-def _row(
-    rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, mean: ClusteredMean | None, tuning: float | None,
-    reason: AgreementReason | None, n_prompts: int, n_labelled: int,
-) -> Row:  # fmt: skip
+def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: _Made) -> Row:
+    mean, tuning, reason, n_prompts, n_labelled = made
     if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
     ends = interval(mean, rated.low, rated.high) if mean else None

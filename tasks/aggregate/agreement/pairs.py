@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import Against, Assessor, JudgementStatus, RatingStatus, ScoreStatus, Total
+from schemas.statuses import Against, Assessor, JudgementStatus, ScoreStatus, Total
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.scales import scale
 
@@ -171,11 +171,6 @@ def judge_values(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric)
     ordered = joined.sort("judge_model", "sample_id", "dimension", "repeat").collect()
     keys = ["judge_model", "sample_id", "dimension"]
     return ordered.group_by(keys, maintain_order=True).agg(pl.col("score").mean())
-
-
-def usable(ratings: pl.DataFrame) -> pl.DataFrame:
-    """The ratings that are of a sample and a number on their scale."""
-    return ratings.filter(pl.col("status") == RatingStatus.OK.value)
 
 
 def _of_kind(items: pl.DataFrame, ratings: pl.DataFrame, kind: Assessor, ends: tuple[float, float]) -> tuple[Assessment, ...]:

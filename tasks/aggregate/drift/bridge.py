@@ -43,12 +43,11 @@ def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bo
         named = {name: one[name][0] for name in key} | {"judge_old": judge_old, "judge_new": judge_new}
         is_fitted = isinstance(fitted, Bridge)
         found.append(
-            named | dict.fromkeys(Bridge.__slots__) | figures
+            named | figures
             | {"bridge_kind": "line" if has_slope else "offset", "n_prompts": one["prompt_id"].n_unique(), "n_images": one.height}
             | {"status": (CellStatus.OK if is_fitted else CellStatus.NULL).value, "reason": None if is_fitted else str(fitted)}
         )  # fmt: skip
-    schema = pl.DataFrame(BRIDGES.schema().empty_table()).schema
-    return pl.DataFrame(conform(pl.DataFrame(found, schema=schema), BRIDGES))
+    return BRIDGES.frame(found)
 
 
 def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:

@@ -39,7 +39,7 @@ def anchor_cells(
     tonight = judgements.lazy().filter(
         pl.col("occasion") == run.run_date.isoformat(), pl.col("rubric_id").is_in(sorted(rubrics))
     ).collect()  # fmt: skip
-    found = [pl.DataFrame(BENCHMARK_LONG.schema().empty_table())]
+    found = [BENCHMARK_LONG.empty()]
     for asked in tonight.sort("rubric_id", "judge_model").partition_by("rubric_id", "judge_model", maintain_order=True):
         named = asked.with_columns(occasion=pl.lit(""), model=pl.lit(ANCHORS), checkpoint=pl.lit(ANCHORS))
         replies = scores.lazy().join(asked.lazy().select("request_key"), on="request_key", how="semi")
@@ -94,7 +94,7 @@ def series_cells(cells: pl.DataFrame, category: str = Total.MACRO.value) -> pl.D
 
 def _latest(frames: Sequence[pl.DataFrame], category: str) -> pl.DataFrame:
     """The means of `category` of every night, one frame for a night and benchmark: the last in the list."""
-    empty = pl.DataFrame(BENCHMARK_LONG.schema().empty_table()).select(_NEEDED)
+    empty = BENCHMARK_LONG.empty().select(_NEEDED)
     placed = pl.concat(
         frame.select(_NEEDED).with_columns(place=pl.lit(place, pl.Int64)) for place, frame in enumerate([empty, *frames])
     )

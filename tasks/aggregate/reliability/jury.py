@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from schemas.statuses import AgreementMetric, CellStatus, JuryMetric, ReliabilityReason
-from schemas.tables import JURY, conform
-from tasks.aggregate.agreement.bootstrap import MIN_PROMPTS, Counts, alpha_replicates, draws, ends, pair_replicates
+from schemas.tables import JURY
+from tasks.aggregate.agreement.bootstrap import MIN_PROMPTS, Counts, draws, ends, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.reliability.components import image_means
@@ -24,13 +24,12 @@ _OF_MOMENTS = frozenset({AgreementMetric.BIAS, AgreementMetric.QUADRATIC_KAPPA})
 _KEY = ["rubric_id", "rubric_version", "model", "checkpoint", "dimension"]
 
 
-def jury(rows: pl.DataFrame, *, has_rank_intervals: bool = False) -> pl.DataFrame:
+def jury(rows: pl.DataFrame) -> pl.DataFrame:
     """The JURY table from scored() rows: every two judges, then all at once, on each checkpoint's samples in each dimension.
 
     Repeats are averaged first. Samples that a judge did not score are left out, except in the jury's alpha, which bears gaps.
-    `has_rank_intervals`: bootstrap Spearman and alpha too, about 0.3 s for each two judges of 2,000 samples.
+    Spearman and alpha have no intervals: bootstrapping them takes about 0.3 s for each two judges of 2,000 samples.
     """
-    drawn = frozenset(_PAIRS) if has_rank_intervals else _OF_MOMENTS
     found = []
     for one in image_means(rows).partition_by(_KEY, maintain_order=True):
         named = {name: one[name][0] for name in _KEY}
@@ -39,14 +38,11 @@ def jury(rows: pl.DataFrame, *, has_rank_intervals: bool = False) -> pl.DataFram
         )
         judges = sorted(one["judge_model"].unique())
         values = wide.select(judges).to_numpy().astype(np.float64)
-        found += [named | row for row in _rows(judges, values, wide["prompt_id"].to_list(), drawn)]
-    schema = pl.DataFrame(JURY.schema().empty_table()).schema
-    return pl.DataFrame(conform(pl.DataFrame(found, schema=schema).sort(JURY.key), JURY))
+        found += [named | row for row in _rows(judges, values, wide["prompt_id"].to_list())]
+    return JURY.frame(found).sort(JURY.key)
 
 
-def _rows(
-    judges: list[str], values: Floats, prompts: list[str], drawn: frozenset[AgreementMetric]
-) -> Iterator[dict[str, object]]:
+def _rows(judges: list[str], values: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
     if len(judges) < 2:
         whole = {"judge_a": judges[0], "judge_b": judges[0], "n_judges": 1, "n_items": len(values)}
         yield whole | {"metric": JuryMetric.ICC_AGREEMENT.value} | _shown(None, None, ReliabilityReason.ONE_JUDGE)
@@ -56,11 +52,11 @@ def _rows(
         is_used = ~np.isnan(both).any(axis=1)
         named = {"judge_a": judges[a], "judge_b": judges[b], "n_judges": 2, "n_items": int(is_used.sum())}
         kept = [prompts[row] for row in np.flatnonzero(is_used)]
-        yield from (named | row for row in _pair_rows(both[is_used], kept, drawn))
-    yield from _whole_rows(judges, values, prompts, drawn)
+        yield from (named | row for row in _pair_rows(both[is_used], kept))
+    yield from _whole_rows(judges, values)
 
 
-def _pair_rows(both: Floats, prompts: list[str], drawn: frozenset[AgreementMetric]) -> Iterator[dict[str, object]]:
+def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
     clusters, counts = _drawn(prompts)
     for metric in _PAIRS:
         if len(both) < 2:
@@ -68,23 +64,17 @@ def _pair_rows(both: Floats, prompts: list[str], drawn: frozenset[AgreementMetri
             continue
         x, y = both[:, 0], both[:, 1]
         figure = pair_metric(metric, x, y)
-        is_drawn = figure is not None and metric in drawn
+        is_drawn = figure is not None and metric in _OF_MOMENTS
         found = ends(pair_replicates(metric, x, y, clusters, counts), LEVEL) if is_drawn and counts is not None else None
         yield {"metric": metric.value} | _shown(figure, found, ReliabilityReason.NO_VARIATION)
 
 
-def _whole_rows(
-    judges: list[str], values: Floats, prompts: list[str], drawn: frozenset[AgreementMetric]
-) -> Iterator[dict[str, object]]:
+def _whole_rows(judges: list[str], values: Floats) -> Iterator[dict[str, object]]:
     named = {"judge_a": WHOLE_JURY, "judge_b": WHOLE_JURY, "n_judges": len(judges)}
     complete = values[~np.isnan(values).any(axis=1)]
-    clusters, counts = _drawn(prompts)
-    alpha = krippendorff_alpha(values)
-    is_drawn = alpha is not None and AgreementMetric.KRIPPENDORFF_ALPHA in drawn
-    found = ends(alpha_replicates(values, clusters, counts), LEVEL) if is_drawn and counts is not None else None
     n_items = int((np.sum(~np.isnan(values), axis=1) >= 2).sum())
     metric: dict[str, object] = {"metric": AgreementMetric.KRIPPENDORFF_ALPHA.value, "n_items": n_items}
-    yield named | metric | _shown(alpha, found, ReliabilityReason.NO_VARIATION)
+    yield named | metric | _shown(krippendorff_alpha(values), None, ReliabilityReason.NO_VARIATION)
     figures = intraclass(complete) if len(complete) >= 2 else dict.fromkeys(JuryMetric)
     why = ReliabilityReason.NO_VARIATION if len(complete) >= 2 else ReliabilityReason.TOO_FEW_ITEMS
     for kind, figure in figures.items():

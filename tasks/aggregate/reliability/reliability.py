@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from schemas.statuses import CellStatus, ReliabilityReason
-from schemas.tables import DESIGNS, JURY, RELIABILITY, Table, conform
+from schemas.tables import DESIGNS, JURY, RELIABILITY, Table
 from tasks.aggregate.drift.charts import quantile
 from tasks.aggregate.reliability.components import (
     JUDGED,
@@ -101,10 +101,12 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
     for named, judged in _judged(rows):
         figures, reason = _figures(judged)
         is_ok = reason in (None, ReliabilityReason.ONE_IMAGE_PER_PROMPT)
-        counts = {"n_prompts": len(judged.strata), "n_images": judged.n_images, "n_scores": judged.n_scores}
+        counts = {
+            "n_prompts": len(judged.strata), "n_images": judged.n_images, "n_scores": judged.n_scores, "n_truncated": 0,
+        }  # fmt: skip
         status = {"status": (CellStatus.OK if is_ok else CellStatus.NULL).value, "reason": reason.value if reason else None}
         found.append(named | counts | {"n_repeats_mean": judged.n_repeats} | figures | status)
-    return _table(found, RELIABILITY)
+    return RELIABILITY.frame(found).sort(RELIABILITY.key)
 
 
 def designs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -125,7 +127,7 @@ def designs(rows: pl.DataFrame) -> pl.DataFrame:
         image = within if math.isnan(judge) else float(whole.image[0])
         parts = (max(0.0, float(whole.prompt[0])), max(0.0, image), None if math.isnan(judge) else max(0.0, judge))
         found += [named | row for row in designs_of(at_hand, parts, n_prompts)]
-    return _table(found, DESIGNS)
+    return DESIGNS.frame(found).sort(DESIGNS.key)
 
 
 def _judged(rows: pl.DataFrame) -> Iterator[tuple[dict[str, object], Judged]]:
@@ -194,13 +196,6 @@ def _interval(judged: Judged, judge: float, between: float) -> tuple[float | Non
     ends = [math.exp(math.log(whole) + sign * half) - 1 for sign in (-1, 1)]
     low, high = (max(0.0, end / (end + n)) for end in ends)
     return low, high
-
-
-def _table(found: list[dict[str, object]], table: Table) -> pl.DataFrame:
-    schema = pl.DataFrame(table.schema().empty_table()).schema
-    filled = [dict.fromkeys(schema) | {"n_truncated": 0} | row for row in found]
-    rows = [{name: row[name] for name in schema} for row in filled]
-    return pl.DataFrame(conform(pl.DataFrame(rows, schema=schema).sort(table.key), table))
 
 
 def judge_tables(judgements: pl.LazyFrame, scores: pl.LazyFrame) -> dict[Table, pl.DataFrame]:

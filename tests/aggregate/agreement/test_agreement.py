@@ -49,7 +49,7 @@ def tables(make_rubric: Callable[..., Any], make_frames: Callable[..., Any]) -> 
             }
             for p, m in product(range(N), range(2)) for rater in raters for key in dimensions
         ]  # fmt: skip
-        ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=pl.DataFrame(RATINGS.schema().empty_table()).schema), RATINGS))
+        ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
         return {"judgements": judgements, "scores": scores, "ratings": ratings, "rubrics": {rubric.id: rubric}}
 
     return build

@@ -97,7 +97,7 @@ def table(
             }
             for p in range(n_rated)
         ]  # fmt: skip
-        ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=pl.DataFrame(RATINGS.schema().empty_table()).schema), RATINGS))
+        ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
         return corrected(judgements, scores, ratings, {rubric.id: rubric}, Settings(**run_arguments, min_coverage=0.0))
 
     return build

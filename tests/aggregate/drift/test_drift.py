@@ -30,7 +30,7 @@ def night(n: int, estimate: float | None, anchor: float | None = None, **named):
 
 
 def table(rows) -> pl.DataFrame:
-    return pl.DataFrame(conform(pl.DataFrame(rows, schema=pl.DataFrame(NIGHTS.schema().empty_table()).schema), NIGHTS))
+    return pl.DataFrame(conform(pl.DataFrame(rows, schema=NIGHTS.empty().schema), NIGHTS))
 
 
 def nights(values, anchors=None, **named):

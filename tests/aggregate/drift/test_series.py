@@ -155,7 +155,7 @@ def publish_night(root, make_frames, asked, night, rows, attempt=0):
     provenance = {
         "identities": {"plan_id": key, "reading_id": key}, "min_coverage": 0.9, "rubrics": {"plain": {"digest": asked.digest}},
     }  # fmt: skip
-    empty = {table: pl.DataFrame(table.schema().empty_table()) for table in (CHECKS, QUARANTINE)}
+    empty = {table: table.empty() for table in (CHECKS, QUARANTINE)}
     publish(root, Draft(PublicationName("nightly", key, day), {BENCHMARK_LONG: whole} | empty, provenance))
     # The night's second publication has the greater id, and its run was the earlier one.
     at = datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=night, hours=-attempt)

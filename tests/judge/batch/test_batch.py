@@ -281,7 +281,7 @@ def samples(scenes: list[Any], first: int) -> pl.DataFrame:
         "image": [{"bytes": image, "path": f"{index}.png"} for index, image in enumerate(images)],
         "image_sha256": [sha256(image).hexdigest() for image in images], "image_format": ["PNG"] * n, "status": ["ok"] * n,
     }  # fmt: skip
-    empty = pl.DataFrame(SAMPLES.schema().empty_table())
+    empty = SAMPLES.empty()
     return pl.DataFrame(data, schema=empty.schema)
 
 

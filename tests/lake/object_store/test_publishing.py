@@ -143,7 +143,7 @@ def test_notes_of_nights_are_those_of_the_bucket(machine, objects):
 def test_another_machine_fetches_what_nights_said_and_not_the_nights(machine, objects, small_cells, put, name_digest):
     for table in (JUDGEMENTS, SCORES):
         staging = stage(machine("one"), table)
-        staging.write_part(0, pl.DataFrame(table.schema().empty_table()))
+        staging.write_part(0, table.empty())
         staging.commit("a" * 64)
     said = {"identities": {"plan_id": "a" * 64, "reading_id": "a" * 64}, "min_coverage": 0.9, "rubrics": {}}
     for night in range(3):

@@ -148,7 +148,7 @@ def rubric() -> Rubric:
 
 
 def _frame(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=pl.DataFrame(table.schema().empty_table()).schema)
+    return pl.DataFrame(rows, schema=table.empty().schema)
 
 
 def _rows(world: World) -> dict[Table, list[dict[str, Any]]]:

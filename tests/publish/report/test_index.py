@@ -22,7 +22,7 @@ DAY = date(2026, 1, 1)
 
 
 def empty(table):
-    return pl.DataFrame(table.schema().empty_table())
+    return table.empty()
 
 
 class Names(HTMLParser):

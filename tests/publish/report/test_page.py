@@ -296,7 +296,7 @@ def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
     added = {}
     for table, row in ((t.AGREEMENT, agreement), (t.RELIABILITY, reliability), (t.JURY, jury)):
         known = {name: value for name, value in row.items() if name in table.columns}
-        added[table] = pl.DataFrame([known], schema=pl.DataFrame(table.schema().empty_table()).schema)
+        added[table] = pl.DataFrame([known], schema=table.empty().schema)
     page = scrape(type(small)(small.lake, small.tables | added, small.provenance).page())
     found = {(table, column): text for table, _, column, text in page.numbers if table in {"agreement", "reliability", "jury"}}
     assert found["agreement", "estimate"] == "0.71"
