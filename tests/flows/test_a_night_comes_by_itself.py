@@ -1,0 +1,74 @@
+"""A night that nobody starts: the server's scheduler makes its run, `salon worker` starts it, and it publishes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tasks.publish.reading import current, load_cells
+from tests.flows.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.prefect_server import RunningPrefect, end, running_prefect
+
+ROOT = Path(__file__).parents[2]
+SOON_S = 25
+"""From writing the schedule to its minute: deploying takes some seconds."""
+LIMIT_S = 300.0
+
+
+def due_soon(file: Path) -> datetime:
+    """Give a benchmark a night in the next minute or the one after; when."""
+    due = (datetime.now(UTC) + timedelta(seconds=SOON_S + 59)).replace(second=0, microsecond=0)
+    file.write_text(file.read_text().replace('"0 2 * * *"', f'"{due.minute} {due.hour} * * *"\ntimezone = "UTC"'))
+    return due
+
+
+@pytest.mark.slow
+def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(tmp_path: Path, judge_url: str) -> None:
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    with running_prefect(tmp_path) as server, (tmp_path / "worker.log").open("wb") as log:
+        due = due_soon(file)
+        _salon(server, "deploy", file)
+        command = [sys.executable, "-m", "flows", "worker"]
+        worker = subprocess.Popen(command, cwd=ROOT, env=server.environment, stdout=log, stderr=log, start_new_session=True)
+        try:
+            run = _made_by_the_schedule(server, due)
+            ended = _until_it_ends(server, run["id"])
+        finally:
+            worker.send_signal(signal.SIGINT)
+            end(worker, 60)
+    assert ended["state"]["type"] == "COMPLETED", f"{ended['state']}\n{(tmp_path / 'worker.log').read_text()[-3000:]}"
+    assert datetime.fromisoformat(ended["start_time"]) >= due
+    assert load_cells(current(tmp_path / "lake"))["n_scored"].max() == N_SAMPLES
+
+
+def _salon(server: RunningPrefect, *arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "flows", *map(str, arguments)]
+    subprocess.run(command, cwd=ROOT, env=os.environ | server.environment, check=True, capture_output=True, timeout=120)
+
+
+def _made_by_the_schedule(server: RunningPrefect, due: datetime) -> dict[str, Any]:
+    """The run of the night that is due, which nobody asked for; there are some more, of the nights to come."""
+    give_up_s = time.monotonic() + 30
+    while not (found := httpx.post(f"{server.api}/flow_runs/filter", json={"sort": "EXPECTED_START_TIME_ASC"}).json()):
+        assert time.monotonic() < give_up_s, f"no run was ever made\n{server.log.read_text()[-3000:]}"
+        time.sleep(0.5)
+    assert all(run["auto_scheduled"] for run in found)
+    assert datetime.fromisoformat(found[0]["expected_start_time"]) == due
+    return dict(found[0])
+
+
+def _until_it_ends(server: RunningPrefect, run_id: str) -> dict[str, Any]:
+    give_up_s = time.monotonic() + LIMIT_S
+    while True:
+        run: dict[str, Any] = httpx.get(f"{server.api}/flow_runs/{run_id}").json()
+        if run["state"]["type"] in {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"} or time.monotonic() > give_up_s:
+            return run
+        time.sleep(0.5)

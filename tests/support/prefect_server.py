@@ -1,0 +1,83 @@
+"""A real Prefect server for as long as a block lasts, with settings of its own, that can be stopped. No tests here."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+START_LIMIT_S = 240.0
+"""A machine that does much else at the same time takes its time."""
+QUICK = {
+    "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+    "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1",
+    "PREFECT_WORKER_QUERY_SECONDS": "1",
+    "PREFECT_WORKER_HEARTBEAT_SECONDS": "2",
+}
+"""What takes minutes with Prefect's own settings takes seconds: how often the scheduler and a worker look."""
+
+
+@dataclass(slots=True)
+class RunningPrefect:
+    """A running server: its API, its log, and the environment of programs that use it."""
+
+    api: str
+    log: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        """End it, and all that it started."""
+        end(self.process)
+
+
+@contextmanager
+def running_prefect(folder: Path, **settings: str) -> Iterator[RunningPrefect]:
+    """Start a server on a free port over a database in `folder`; `settings` are variables of its environment beside `QUICK`."""
+    home = folder / "prefect-home"
+    home.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    api = f"http://127.0.0.1:{port}/api"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | QUICK | settings
+    environment |= {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
+    with (home / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_until_up(api, process, home / "server.log")
+        yield RunningPrefect(api, home / "server.log", environment | {"PREFECT_API_URL": api}, process)
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes], patience_s: float = 10.0) -> None:
+    """Tell a program that leads a session of its own to stop, and end what is left of the session."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_until_up(api: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up_s = time.monotonic() + START_LIMIT_S
+    while True:
+        try:
+            if httpx.get(f"{api}/health", timeout=2).status_code == httpx.codes.OK:
+                return
+        except httpx.HTTPError:
+            pass
+        assert process.poll() is None, log.read_text()[-2000:]
+        assert time.monotonic() < give_up_s, "the Prefect server did not start"
+        time.sleep(0.2)
