@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from flows.commands import agreement, anchors, instruments, nights, probing, reading, running, serving, verifying
+from flows.commands import agreement, anchors, doctor, instruments, nights, probing, reading, running, serving, verifying
 from flows.observability import redaction
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
 from schemas.errors import SalonError, StoppedError, StoreError
@@ -44,6 +44,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "probe-injection": probing.probe_injection,
     "agreement": agreement.agreement,
     "parse": instruments.parse,
+    "doctor": doctor.doctor,
     "deploy": serving.deploy,
     "serve": serving.serve,
     "worker": serving.worker,

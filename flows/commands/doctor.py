@@ -1,0 +1,69 @@
+"""`salon doctor`: the order of the checks, one screen, an exit code. What is looked at, and how, is flows/doctor/."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from flows.doctor.findings import Finding, State, guarded, skipped
+from flows.observability import redaction
+from flows.observability.terminal import Console
+from flows.run.context import open_run
+from schemas.errors import StoreError
+from tasks.context import StageContext
+
+COLOURS = {State.OK: "green", State.WRONG: "bold red", State.SKIPPED: "dim"}
+NO_FILE = "no benchmark file was given"
+
+
+def doctor(
+    file: Annotated[
+        Path | None, typer.Argument(help="The benchmark file (TOML); without it, what can be looked at without one.")
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Also ask each judge about one sample and show the reply; it may cost money.")
+    ] = False,
+) -> int:
+    """Look at all that a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
+    run = open_run(file) if file else None  # what is wrong with the file is the user's, and said before anything is looked at
+    from flows.observability.terminal import keep_prefect_quiet
+
+    keep_prefect_quiet()
+    return _tell(_examined(run, is_asking=ask))
+
+
+def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]:
+    """What is found, check by check: what nights hang on, what is written to, who is asked."""
+    from flows.doctor import judges, prefect_server, stores
+
+    yield from prefect_server.check_server(run.benchmark.name if run else None)
+    if run is None:
+        yield from (skipped(what, NO_FILE) for what in (stores.LEDGER, stores.LAKE, stores.SYNC))
+        yield from stores.check_disk(Path.cwd())
+        yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
+        return
+    permitted = "check the folder, its permissions and its disk"
+    yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
+    yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
+    yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "mend what is wrong above first")
+    yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
+    yield from guarded(judges.KEY, lambda: judges.check_keys(run.benchmark), "export the variable by hand")
+    yield from guarded(judges.JUDGE, lambda: judges.check_judges(run, is_asking=is_asking), "salon plan FILE says what is asked")
+
+
+def _tell(findings: Iterable[Finding]) -> int:
+    """Print each finding as it comes; the exit code."""
+    console = Console(highlight=False, soft_wrap=True)
+    n_by_state: Counter[State] = Counter()
+    for one in findings:
+        n_by_state[one.state] += 1
+        line = Text(f"{one.state:<8}", COLOURS[one.state])
+        line.append(f"{one.what:<16}{redaction.redacted(one.found)}", "default")
+        console.print(line)
+        if one.advice:
+            console.print(Text(f"{'':<8}-> {redaction.redacted(one.advice)}"))
+    console.print("\n" + ", ".join(f"{n_by_state[state]} {state}" for state in State))
+    return StoreError.exit_code if n_by_state[State.WRONG] else 0

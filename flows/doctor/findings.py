@@ -1,0 +1,59 @@
+"""What a check found: fine, wrong or not looked at, and what to do. What is looked at is said in the other files here."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.errors import SalonError
+
+LONGEST = 300
+"""Characters of a stranger's words that a line shows."""
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WRONG = "wrong"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's: what was looked at, how it is, the value found, and what to do where something is to be done."""
+
+    what: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def ok(what: str, found: str, advice: str = "") -> Finding:
+    """It is as it should be."""
+    return Finding(what, State.OK, found, advice)
+
+
+def wrong(what: str, found: str, advice: str) -> Finding:
+    """It is down or missing, and a run or a night will fail of it."""
+    return Finding(what, State.WRONG, found, advice)
+
+
+def skipped(what: str, found: str, advice: str = "") -> Finding:
+    """It was not looked at, or there is nothing to look at: no fault."""
+    return Finding(what, State.SKIPPED, found, advice)
+
+
+def guarded(what: str, check: Callable[[], Iterable[Finding]], advice: str) -> Iterator[Finding]:
+    """What a check finds. An error is a finding too: whoever asks how things are is told of all, not of the first that fails."""
+    try:
+        yield from check()
+    except SalonError as error:
+        yield wrong(what, shortened(str(error)), "see the message")
+    except Exception as error:  # noqa: BLE001 - whatever a broken part makes the libraries raise
+        yield wrong(what, shortened(f"{type(error).__name__}: {error}"), advice)
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, as one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

@@ -1,0 +1,116 @@
+"""Whether each judge has its key, and, when asked for, whether it answers one sample. No reply is kept here, none is stored."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+from httpx import HTTPError
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
+from flows.executors.keys import block_name, fetch_keys
+from schemas.benchmark import Benchmark, Judge, source_name
+from schemas.errors import MissingKeyError
+from schemas.identities import RunIds
+from schemas.records import PlannedPart
+from schemas.statuses import ReplyStatus
+from schemas.tables import REQUESTS, SAMPLES
+from tasks.api_keys import key_named
+from tasks.context import StageContext
+from tasks.ingest.samples import find_shards, finish, open_and_write_shard
+from tasks.judge.provider.base import Answer, Picture, provider_of
+from tasks.judge.work_queue import PartPictures
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
+
+KEY, JUDGE = "key", "judge"
+DEADLINE_S = 60.0
+
+
+def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
+    """Each key by the name of its variable; its value is never shown."""
+    judges = [judge for judge in benchmark.judges if not judge.recorded]
+    with suppress(HTTPError), temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):  # a server that is away was told of already
+        fetch_keys(judge.api_key_env for judge in judges)
+    for judge in judges:
+        name = judge.api_key_env
+        try:
+            provider_of(judge).check(judge)
+        except MissingKeyError:
+            yield wrong(
+                KEY,
+                f"{name} is not set, for {judge.model}",
+                f"export {name}, or make the Prefect Secret block {block_name(name)}",
+            )
+        else:
+            where = "in the environment" if os.environ.get(name, "").strip() else "in a Prefect Secret block"
+            found = f"{name} is set, {where}" if key_named(name) else f"{judge.model} needs none"
+            yield ok(KEY, found)
+
+
+def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
+    """Each judge's answer to the first sample of the first source. It is asked once, with nothing of the run's limits."""
+    judges = [judge for judge in run.benchmark.judges if not judge.recorded]
+    if not judges:
+        yield skipped(JUDGE, "all replies are recorded: nobody is asked")
+    elif not is_asking:
+        yield skipped(
+            JUDGE, f"{', '.join(judge.model for judge in judges)} not asked", "--ask asks one sample; it may cost money"
+        )
+    else:
+        with TemporaryDirectory(prefix="salon-doctor-") as folder:
+            planned, parts = _planned(run, Path(folder))
+            for judge in judges:
+                mine = next((part for part in parts if part.judge_model == judge.model and part.n_requests), None)
+                yield from guarded(JUDGE, partial(_ask, planned, judge, mine), "run salon plan FILE")
+
+
+def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[PlannedPart]]:
+    """The first sample and all that it would be asked, in a lake that is thrown away."""
+    benchmark = run.benchmark
+    first = source_name(benchmark.sources[0], 0)
+    choices = [choice for choice in benchmark.rubrics if choice.sources is None or first in choice.sources]
+    limits = benchmark.limits.model_copy(update={"shard_size": 1})
+    small = benchmark.model_copy(update={"sources": benchmark.sources[:1], "rubrics": choices, "limits": limits})
+    rubrics = {choice.id: run.rubrics[choice.id] for choice in choices}
+    planned = replace(run, benchmark=small, rubrics=rubrics, lake=Lake(folder), ids=RunIds(code_version=run.ids.code_version))
+    staging = stage(planned.lake, SAMPLES)
+    shard = next(iter(find_shards(small, staging)))
+    planned = planned.having(dataset_id=finish(staging, [open_and_write_shard(shard)]).dataset_id)
+    judgements, requests = new_stagings(planned.lake)
+    parts = [part for one in plan_shards(planned, judgements, requests) for part in plan_shard(planned, one)]
+    if any(part.n_requests for part in parts):
+        requests.commit("asked")
+    return planned.having(plan_id="asked"), parts
+
+
+def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[Finding]:
+    if part is None:
+        yield wrong(JUDGE, f"{judge.model}: the first sample cannot be asked about", "salon plan FILE says why")
+        return
+    row = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index).row(0, named=True)
+    pictures = PartPictures(run.lake.part(SAMPLES, run.ids.dataset_id, part.samples_part))
+    picture = pictures(row["image_sha256"]) if row["image_sha256"] is not None else None
+    deadline_s = min(DEADLINE_S, run.benchmark.limits.deadline_s)
+    endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], picture))
+    asked = f"{judge.model} at {endpoint}"
+    if answer.status == ReplyStatus.ANSWERED:
+        yield ok(JUDGE, f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s: {shortened(answer.text or '')}")
+    else:
+        said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
+        yield wrong(JUDGE, said, "mend what the provider names, or wait until it answers; then ask again")
+
+
+async def _answer(judge: Judge, deadline_s: float, parameters: str, messages: str, picture: Picture | None) -> tuple[str, Answer]:
+    provider = provider_of(judge)(judge, 1, deadline_s)
+    try:
+        return provider.endpoint, await provider.ask(provider.payload(orjson.loads(parameters), orjson.loads(messages), picture))
+    finally:
+        await provider.close()

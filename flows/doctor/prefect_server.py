@@ -1,0 +1,157 @@
+"""Whether nights come: the Prefect server, its scheduler, the workers, its clock. It is only asked; nothing is set up here."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import prefect
+from httpx import HTTPStatusError
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
+from tasks.ledger.connection import without_password
+
+SERVER, SCHEDULER, WORKER, CLOCK = "Prefect server", "scheduler", "worker", "clock"
+NO_SERVER = "no server: nights need cron or a server"
+TAG = "salon"
+"""Stands on every deployment of ours (infra/prefect.yaml)."""
+PATIENCE_S = 12.0
+"""A deployment that was set up this moment has its runs after the scheduler's next look, five seconds later by default."""
+MAX_OFF_S = 5.0
+REQUEST_LIMIT_S = 10.0
+
+
+def check_server(benchmark: str | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
+    """The server that PREFECT_API_URL names, and whether the nights of this benchmark, or of all that are deployed, will come."""
+    url = PREFECT_API_URL.value()
+    if not url:
+        yield skipped(
+            SERVER, f"PREFECT_API_URL is not set; {NO_SERVER}", "export PREFECT_API_URL=http://HOST:4200/api if you have one"
+        )
+        yield from (skipped(what, "no server") for what in (SCHEDULER, WORKER, CLOCK))
+        return
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REQUEST_LIMIT_S}):
+        try:
+            with get_client(sync_client=True) as client:
+                yield from _of(client, without_password(url), benchmark, patience_s)
+        except Exception as error:  # noqa: BLE001 - what answers there may be anything, and the libraries raise anything then
+            said = shortened(f"{without_password(url)} does not answer as one: {type(error).__name__}: {error}")
+            yield wrong(SERVER, said, "start it (prefect server start), or mend PREFECT_API_URL")
+            yield from (skipped(what, "the server does not answer") for what in (SCHEDULER, WORKER, CLOCK))
+
+
+def _of(client: SyncPrefectClient, url: str, benchmark: str | None, patience_s: float) -> Iterator[Finding]:
+    before_s = time.time()
+    answer = client.request("GET", "/admin/version")
+    here_s = (before_s + time.time()) / 2
+    deployed = _deployments(client, benchmark)
+    yield _version(url, str(answer.json()))
+    advice = "read the server's log"
+    yield from guarded(SCHEDULER, lambda: _scheduler(client, deployed, benchmark, patience_s), advice)
+    yield from guarded(WORKER, lambda: _workers(client, deployed), advice)
+    yield from guarded(CLOCK, lambda: [_clock(answer.headers.get("date"), here_s)], advice)
+
+
+def _version(url: str, of_server: str) -> Finding:
+    """A server serves the clients of its own release and of earlier ones of the same first number."""
+    said = f"{url}, version {of_server}; here {prefect.__version__}"
+    theirs, ours = _numbers(of_server), _numbers(prefect.__version__)
+    if theirs[:1] == ours[:1] and theirs >= ours:
+        return ok(SERVER, said)
+    return wrong(SERVER, said, f"install prefect=={prefect.__version__} on the server, or the server's release here")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("+", 1)[0].split(".")[:3] if part.isdecimal())
+
+
+def _deployments(client: SyncPrefectClient, benchmark: str | None) -> list[Mapping[str, Any]]:
+    tags = [TAG] if benchmark is None else [TAG, f"benchmark:{benchmark}"]
+    found: list[Mapping[str, Any]] = []
+    while True:  # page by page
+        wanted = {"deployments": {"tags": {"all_": tags}}, "offset": len(found)}
+        page = client.request("POST", "/deployments/filter", json=wanted).json()
+        found += page
+        if not page:
+            return found
+
+
+def _scheduler(
+    client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]], benchmark: str | None, patience_s: float
+) -> Iterator[Finding]:
+    """For every active schedule a run in the future: that is what a scheduler that ticks leaves behind, and no other sign is."""
+    nights = [one for one in deployed if one["schedules"]]
+    active = [one for one in nights if not one.get("paused") and any(found["active"] for found in one["schedules"])]
+    if not nights:
+        named = "nothing of Salon's" if benchmark is None else benchmark
+        yield skipped(SCHEDULER, f"{named} has no schedule on this server", "salon deploy FILE sets the nights up")
+    for one in nights:
+        if one not in active:
+            yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
+    give_up_s = time.monotonic() + patience_s
+    for one in active:
+        due = _next_run(client, one["id"])
+        while due is None and time.monotonic() < give_up_s:
+            time.sleep(0.5)
+            due = _next_run(client, one["id"])
+        if due is None:
+            yield wrong(
+                SCHEDULER,
+                f"{one['name']} has an active schedule and no run in the future: no night will come",
+                "restart the server and read its log for errors of the scheduler; PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED "
+                "must be true there, and SQLAlchemy below 2.1",
+            )
+        else:
+            yield ok(SCHEDULER, f"{one['name']}: next run {due:%Y-%m-%d %H:%M} UTC")
+
+
+def _next_run(client: SyncPrefectClient, deployment_id: str) -> datetime | None:
+    """When the next run comes that the schedule made; None where there is none."""
+    wanted = {
+        "flow_runs": {
+            "deployment_id": {"any_": [deployment_id]},
+            "state": {"type": {"any_": ["SCHEDULED"]}},
+            "expected_start_time": {"after_": datetime.now(UTC).isoformat()},
+        },
+        "sort": "EXPECTED_START_TIME_ASC",
+    }
+    runs = client.request("POST", "/flow_runs/filter", json=wanted).json()
+    due = [datetime.fromisoformat(run["expected_start_time"]) for run in runs if run["auto_scheduled"]]
+    return due[0].astimezone(UTC) if due else None
+
+
+def _workers(client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """A worker that the server has heard of lately, on each work pool that our deployments use."""
+    pools = sorted({str(one["work_pool_name"]) for one in deployed if one["work_pool_name"]})
+    if not pools:
+        yield skipped(WORKER, "nothing is deployed that needs one")
+    for pool in pools:
+        try:
+            is_paused = client.request("GET", "/work_pools/{name}", path_params={"name": pool}).json()["is_paused"]
+            workers = client.request(
+                "POST", "/work_pools/{work_pool_name}/workers/filter", path_params={"work_pool_name": pool}, json={}
+            ).json()
+        except HTTPStatusError as error:
+            yield wrong(WORKER, f"work pool {pool}: {error.response.status_code}", "salon deploy FILE makes the pool")
+            continue
+        alive = [str(one["last_heartbeat_time"]) for one in workers if one["status"] == "ONLINE"]
+        if is_paused:
+            yield wrong(WORKER, f"work pool {pool} is paused", f"prefect work-pool resume {pool}")
+        elif alive:
+            last = datetime.fromisoformat(max(alive)).astimezone(UTC)
+            yield ok(WORKER, f"{len(alive)} alive on work pool {pool}, last heard of {last:%H:%M:%S} UTC")
+        else:
+            known = f"; the last of {len(workers)} is gone" if workers else ""
+            yield wrong(WORKER, f"none is alive on work pool {pool}{known}", f"salon worker --pool {pool}")
+
+
+def _clock(said: str | None, here_s: float) -> Finding:
+    """The server's clock says when a night is due, ours which night it is."""
+    if said is None:
+        return skipped(CLOCK, "the server does not tell its time")
+    off_s = here_s - parsedate_to_datetime(said).timestamp() - 0.5  # it tells whole seconds
+    found = f"{abs(off_s):.0f} s {'ahead of' if off_s > 0 else 'behind'} the server"
+    return ok(CLOCK, found) if abs(off_s) <= MAX_OFF_S else wrong(CLOCK, found, "set the clocks of both by NTP")

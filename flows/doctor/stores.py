@@ -1,0 +1,140 @@
+"""Whether ledger, lake and disk can be written, and hold the same. What was tried is taken back; nothing is mended here."""
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+from sqlalchemy import delete, insert
+from sqlalchemy.engine import Connection
+
+from flows.doctor.findings import Finding, ok, skipped, wrong
+from schemas.statuses import FINAL_REPLY_STATUSES
+from schemas.tables import REPLIES
+from tasks.context import StageContext
+from tasks.lake.atomic_files import fsync_folder, write_bytes
+from tasks.lake.reading import Lake
+from tasks.ledger.connection import parse_url, sqlite_folder, without_password
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import WRITERS
+
+LEDGER, LAKE, SYNC, DISK = "ledger", "lake", "lake and ledger", "disk"
+LEAST_FREE_BYTES = 1 << 30
+"""A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
+N_COMPARED = 500
+"""Replies of the newest snapshot that are looked for in the ledger."""
+MAX_AWAY_S = 2.0
+
+
+def check_ledger(run: StageContext) -> Iterator[Finding]:
+    """A row written and taken back, as the only writer. A ledger that is not there yet is not made."""
+    shown = without_password(run.ledger_url)
+    if not _is_there(run.ledger_url):
+        yield ok(LEDGER, f"{shown} is not there yet: the first run makes it")
+        return
+    with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
+        asyncio.run(ledger.alone(_write, is_lasting=False))
+    yield ok(LEDGER, f"{shown} can be written")
+
+
+def _is_there(url: str) -> bool:
+    parsed = parse_url(url)
+    return sqlite_folder(parsed) is None or Path(str(parsed.database)).is_file()
+
+
+def _write(connection: Connection) -> None:
+    writer_id = "doctor" + secrets.token_hex(13)
+    connection.execute(insert(WRITERS), [{"writer_id": writer_id, "commit_id": writer_id, "committed_at_us": 0}])
+    connection.execute(delete(WRITERS).where(WRITERS.c.writer_id == writer_id))
+
+
+def check_lake(lake: Lake) -> Iterator[Finding]:
+    """A file written, synced, read and removed."""
+    name, content = f"doctor-{secrets.token_hex(8)}", secrets.token_bytes(1 << 16)
+    if lake.bucket:
+        lake.bucket.put(name, content)
+        found = lake.bucket.get(name)
+        lake.bucket.delete([name])
+        read = found[0] if found else b""
+    else:
+        read = _written(lake.root, name, content)
+    if read == content:
+        yield ok(LAKE, f"{lake.place} can be written and read")
+    else:
+        yield wrong(
+            LAKE, f"{lake.place} gives back other bytes than were written", "check the disk or the store before the next run"
+        )
+
+
+def _written(root: Path, name: str, content: bytes) -> bytes:
+    """What is read of what was written; folders that were made for it are gone again."""
+    made = [folder for folder in (root / "staging", root, *root.parents) if not folder.exists()]
+    path = root / name
+    try:
+        (root / "staging").mkdir(parents=True, exist_ok=True)
+        write_bytes(content, path, root / "staging")
+        fsync_folder(root)
+        return path.read_bytes()
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            for folder in made:
+                folder.rmdir()
+
+
+def check_sync(run: StageContext) -> Iterator[Finding]:
+    """Whether the ledger has the first replies of the lake's newest snapshot: one that was lost or put back lacks them."""
+    lake = run.lake
+    keys = sorted(lake.keys(REPLIES), key=lambda key: _age(lake.marker(REPLIES, key)))
+    if not keys:
+        yield skipped(SYNC, "the lake has no snapshot of replies yet")
+    elif not _is_there(run.ledger_url):
+        yield wrong(SYNC, f"the lake has {len(keys)} snapshots, and there is no ledger", _REFILL)
+    else:
+        yield _compared(run, keys[-1])
+
+
+_REFILL = "was it deleted, or put back from a copy? The next run refills it from the lake; salon plan FILE does so at once"
+
+
+def _compared(run: StageContext, snapshot_id: str) -> Finding:
+    path = run.lake.parts(REPLIES, snapshot_id)[0]
+    is_final = pl.col("status").is_in([status.value for status in FINAL_REPLY_STATUSES])
+    final = pl.scan_parquet(path).filter(is_final).select("request_key").head(N_COMPARED).collect()["request_key"].unique()
+    with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
+        n_known = len(ledger.known(final))
+    if n_known == len(final):
+        return ok(SYNC, f"{n_known} of {len(final)} replies of the newest snapshot are in the ledger")
+    return wrong(SYNC, f"the ledger lacks {len(final) - n_known} of {len(final)} replies of the lake's newest snapshot", _REFILL)
+
+
+def _age(marker: Path) -> float:
+    try:
+        return marker.stat().st_mtime
+    except OSError:  # of a bucket, and not fetched yet
+        return 0.0
+
+
+def places(run: StageContext) -> list[Path]:
+    """The folders that a run writes to on this machine."""
+    folder = sqlite_folder(parse_url(run.ledger_url))
+    return [run.lake.root, *([folder] if folder else [])]
+
+
+def check_disk(*places: Path) -> Iterator[Finding]:
+    """Free bytes where the lake and the ledger stand; of two on one disk the first is told."""
+    seen: set[int] = set()
+    for place in places:
+        there = next(folder for folder in (place, *place.parents) if folder.exists())
+        if there.stat().st_dev in seen:
+            continue
+        seen.add(there.stat().st_dev)
+        n_free = shutil.disk_usage(there).free
+        found = f"{n_free / 1e9:.1f} GB free at {there}"
+        if n_free >= LEAST_FREE_BYTES:
+            yield ok(DISK, found)
+        else:
+            yield wrong(DISK, found, f"free some: {LEAST_FREE_BYTES / 1e9:.0f} GB is the least for a night")
