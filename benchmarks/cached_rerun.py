@@ -61,7 +61,7 @@ def measure(arguments: argparse.Namespace) -> int:
     from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.executors.base import PrefectExecutor
-    from flows.run import finishing, judging, stages
+    from flows.run import judging, pipeline, stages
     from flows.run.context import RunContext
 
     clock, run = Clock(), RunContext.of(opened(arguments), PrefectExecutor(4)).having(dataset_id=DATASET, run_id="cached")
@@ -82,7 +82,7 @@ def measure(arguments: argparse.Namespace) -> int:
         clock.say("snapshot")
         run = run.having(reading_id=stages.read(run, planned))
         clock.say("read")
-        found = finishing.finish(run)
+        found = pipeline.finish(run)
         clock.say("finish")
         return found
 

@@ -58,7 +58,7 @@ def _in_its_own_process(lake: Path, n_judgements: int, name: str, arguments: arg
 def measure(arguments: argparse.Namespace) -> int:
     """Parse to publication under one date; CPU seconds and peak memory after each stage."""
     usage = Usage()
-    from flows.run import finishing, stages
+    from flows.run import pipeline, stages
     from flows.run.context import RunContext
     from schemas.records import Plan
 
@@ -70,8 +70,8 @@ def measure(arguments: argparse.Namespace) -> int:
     run = run.having(reading_id=stages.read(run, planned))
     usage.say("parse")
     stage_names = {"_check": "check", "tables_of": "aggregate"}  # what is left is publishing
-    with usage.of(finishing, stage_names):
-        published, cells = finishing.finish(run)
+    with usage.of(pipeline, stage_names):
+        published, cells = pipeline.finish(run)
     said: dict[str, Any] = {
         "judgements": n_judgements, "run": arguments.run, "wall_s": round(time.monotonic() - began, 1), "means": cells.height,
         "publication": published.publication_id[:12], **usage.told(n_judgements),

@@ -29,7 +29,7 @@ from flows.nights.anchors import freeze
 from flows.nights.drift import nightly_publications, write_drift
 from flows.nights.record import notes
 from flows.partitions.table import read_partitions
-from flows.run import finishing, pipeline
+from flows.run import pipeline
 from tasks.context import StageContext
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.reading import current, find_publication
@@ -38,8 +38,15 @@ from tasks.publish.runs import runs
 
 STAGES: Mapping[Any, Mapping[str, str]] = {
     nightly: {"whole_checkpoints": "partitions", "_write_partitions": "partitions"},
-    finishing: {"_check": "check", "tables_of": "aggregate", "publish": "publish"},
-    pipeline: {"record_run": "runs", "note_night": "note", "write_drift": "drift and duckdb", "write_index": "index"},
+    pipeline: {
+        "_check": "check",
+        "tables_of": "aggregate",
+        "publish": "publish",
+        "record_run": "runs",
+        "note_night": "note",
+        "write_drift": "drift and duckdb",
+        "write_index": "index",
+    },
 }
 
 

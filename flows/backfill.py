@@ -19,11 +19,9 @@ from flows.executors.choose import opened_executor
 from flows.executors.prefect_options import OPTIONS
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_budget_reached
-from flows.observability.progress import current
+from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
-from flows.observability.summary import RunSummary
-from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill
-from flows.partitions.preview import print_preview
+from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill, print_preview
 from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge

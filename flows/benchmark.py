@@ -12,9 +12,8 @@ from flows.executors.base import PrefectExecutor
 from flows.executors.choose import opened_executor
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
-from flows.observability.progress import current
+from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
-from flows.observability.summary import RunSummary
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Runner

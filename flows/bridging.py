@@ -1,4 +1,4 @@
-"""A judge and its successor asked about the same anchors, and the bridge fitted. Kept bridges: flows/nights/bridges.py."""
+"""A judge and its successor asked about the same anchors, and the bridge fitted. Kept bridges: flows/nights/drift.py."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from flows.nights.anchors import newest_anchor_set
-from flows.nights.bridges import keep_bridge
+from flows.nights.drift import keep_bridge
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge

@@ -18,9 +18,8 @@ from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
 from flows.nights.record import Night, note_night, notes
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
-from flows.observability.progress import current
+from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
-from flows.observability.summary import RunSummary
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline

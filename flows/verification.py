@@ -17,7 +17,7 @@ import polars as pl
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext
-from flows.run.finishing import tables_of
+from flows.run.pipeline import tables_of
 from flows.run.prefect_tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark

@@ -4,7 +4,10 @@ import sys
 from datetime import datetime
 from typing import Annotated
 
+import polars as pl
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, words_in
 from flows.commands.tables import print_leaderboard, print_summary
@@ -57,6 +60,8 @@ All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
 Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
 WIDE = 160  # columns of a table that goes to a file or a pipe
+_COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
+N_DETAIL = 48  # characters; the whole sentence stands in the row
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
 
 
@@ -74,8 +79,7 @@ def backfill(
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.nights.checkpoints import chosen, find_checkpoints
-    from flows.partitions.plan import open_backfill, plan_backfill
-    from flows.partitions.preview import print_partitions, print_preview
+    from flows.partitions.plan import open_backfill, plan_backfill, print_preview
     from flows.partitions.table import read_partitions
     from flows.run.context import check_keys
 
@@ -83,7 +87,7 @@ def backfill(
     run = open_backfill(file, day, max_usd=max_usd)
     out = Console(soft_wrap=True, highlight=False)
     if listed:
-        print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
+        _print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
@@ -111,3 +115,24 @@ def backfill(
         print_leaderboard(out, summary.run.published.folder, is_short=True)
         print_summary(out, summary.run)
     return 1 if summary.run is not None and summary.run.n_blocked else 0
+
+
+def _print_partitions(console: Console, table: pl.DataFrame) -> None:
+    """Every partition and where it stands."""
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
+        shown.add_column(name, justify="right" if name in ("requests", "left") else "left", overflow="fold")
+    for row in table.iter_rows(named=True):
+        state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
+        shown.add_row(
+            Text(f"{row['model']}/{row['checkpoint']}"), Text(f"{row['rubric_id']} {row['rubric_version']}"),
+            Text(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
+            row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", Text(_cut(row["detail"] or ""), style="dim"),
+        )  # fmt: skip
+    counted = table.group_by("state").len().sort("state").iter_rows()
+    console.print(shown)
+    console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
+
+
+def _cut(said: str) -> str:
+    return said if len(said) <= N_DETAIL else said[: N_DETAIL - 1] + "…"

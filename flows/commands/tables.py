@@ -24,7 +24,7 @@ from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboa
 from tasks.publish.reading import Publication
 
 if TYPE_CHECKING:
-    from flows.observability.summary import RunSummary
+    from flows.observability.progress import RunSummary
 
 WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
 _N_DRAWN = 22  # characters of a drawn interval

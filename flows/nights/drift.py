@@ -1,22 +1,26 @@
-"""Drift over a lake's publications: which nights there are. What each said: series.py; the statistics: tasks/aggregate/drift/."""
+"""Drift over a lake's publications: which nights there are, and the bridges that join the series of a judge and its successor.
+
+What each night said: series.py; the statistics: tasks/aggregate/drift/; making a bridge: flows/bridging.py.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
 
-from flows.nights.bridges import bridges_of
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
-from schemas.tables import DRIFT, conform
+from schemas.tables import BRIDGES, DRIFT, conform
 from tasks.aggregate.drift.bridge import joined
 from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import night_series
+from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
-from tasks.lake.object_store.cache_folder import push
+from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
@@ -83,3 +87,27 @@ def nightly_publications(lake_root: Path, benchmark: str, until: date | None = N
     known = [p for p in mine if until is None or p.run_date <= until.isoformat()]
     in_order = sorted(known, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
     return list({publication.run_date: publication for publication in in_order}.values())
+
+
+def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:
+    """Keep a bridge (BRIDGES rows) under the run's date, in place of an earlier one of that date and these judges."""
+    pair = sha256(f"{judge_old}\n{judge_new}".encode()).hexdigest()[:12]
+    target = _folder(run.lake.root, run.benchmark.name) / f"{run.run_date.isoformat()}-{pair}.parquet"
+    write_parquet(conform(bridge, BRIDGES), target, run.lake.root / "staging")
+    push(run.lake.root, target)
+
+
+def bridges_of(lake_root: Path, benchmark: str) -> pl.DataFrame | None:
+    """The bridges of a benchmark, in the order they are crossed: by date, of one pair of judges the latest. None without any."""
+    found: dict[str, Path] = {}
+    folder = _folder(lake_root, benchmark)
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    for path in sorted(folder.glob("*.parquet")):
+        pair = path.stem.rpartition("-")[2]
+        found.pop(pair, None)
+        found[pair] = path
+    return pl.concat([pl.read_parquet(path) for path in found.values()]) if found else None
+
+
+def _folder(lake_root: Path, benchmark: str) -> Path:
+    return lake_root / BRIDGES.name / benchmark

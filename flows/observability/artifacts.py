@@ -28,7 +28,7 @@ from tasks.publish.folders import REPORT
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 
 if TYPE_CHECKING:
-    from flows.observability.summary import RunSummary
+    from flows.observability.progress import RunSummary
 
 log = logging.getLogger("salon.artifacts")
 

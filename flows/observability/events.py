@@ -16,7 +16,7 @@ from schemas.tables import COMPARISONS, DRIFT
 from tasks.publish.folders import LAYOUT
 
 if TYPE_CHECKING:
-    from flows.observability.summary import RunSummary
+    from flows.observability.progress import RunSummary
     from tasks.context import StageContext
     from tasks.publish.folders import Published
 

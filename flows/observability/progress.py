@@ -1,4 +1,4 @@
-"""How a run tells where it is: a bar in the terminal and a progress artifact in Prefect. It decides nothing."""
+"""How a run tells where it is, a bar in the terminal and a progress artifact in Prefect, and what it did. It decides nothing."""
 
 import logging
 import threading
@@ -6,9 +6,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import polars as pl
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from schemas.statuses import CellStatus
+
+if TYPE_CHECKING:
+    from tasks.ingest.samples import IngestResult
+    from tasks.judge.outcome import Outcome
+    from tasks.ledger.import_replies.importing import ImportResult
+    from tasks.publish.folders import Published
+
 
 log = logging.getLogger("salon.progress")
 SECONDS_BETWEEN_LINES = 10.0  # where there is no terminal, one line of progress each so many seconds
@@ -107,3 +118,30 @@ def attach(console: Console) -> Reporter:
     global _current  # noqa: PLW0603  one process runs one command
     _current = Reporter(console)
     return _current
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run did: what it read, what it asked, what it published."""
+
+    dataset: "IngestResult"
+    n_requests: int
+    asked: "Outcome"
+    published: "Published"
+    cells: pl.DataFrame  # means for prompts like these
+    imported: "ImportResult | None" = None
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the headline."""
+        return self.cells.height
+
+    @property
+    def n_blocked(self) -> int:
+        """Cells without a figure because too much is missing."""
+        return self.cells.filter(pl.col("status") == CellStatus.BLOCKED).height
+
+    @property
+    def outcome(self) -> str:
+        """The run's word in the table of runs."""
+        return "published" if self.published.is_new else "unchanged"

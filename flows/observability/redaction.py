@@ -18,8 +18,7 @@ from typing import Any
 
 from flows.observability.terminal import printable
 from schemas.errors import SalonError
-from tasks.api_keys import fetched
-from tasks.secret_patterns import spelled
+from tasks.api_keys import fetched, spelled
 
 REMOVED = "[removed]"
 N_CHARACTERS_MIN = 8

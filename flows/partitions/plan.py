@@ -1,4 +1,4 @@
-"""What a backfill would ask, checkpoint by checkpoint, and at what price. Nothing is sent; asking is backfill.py."""
+"""What a backfill would ask, checkpoint by checkpoint, at what price, and how that looks. Nothing is sent: see backfill.py."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -6,9 +6,14 @@ from datetime import date
 from pathlib import Path
 
 import polars as pl
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from flows.nights.checkpoints import chosen, find_checkpoints
 from flows.observability.progress import Reporter
+from flows.observability.terminal import format_usd
 from flows.partitions.table import find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -104,6 +109,31 @@ def plan_backfill(run: StageContext, names: Collection[str] | None, since: date 
         reporter.advance("look at checkpoints")
     reporter.finish("look at checkpoints")
     return BackfillPlan(tuple(planned), run.benchmark.limits)
+
+
+def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> None:
+    """What would be asked of each checkpoint and what it costs, in the order it is asked."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("checkpoint", overflow="fold")
+    for name in ("samples", "requests", "stored", "to ask", "online", "batch"):
+        table.add_column(name, justify="right")
+    for one in planned.checkpoints:
+        usd = [format_usd(each) if one.n_to_ask else "-" for each in (one.online_usd, one.batch_usd)]
+        counts = (one.dataset.n_samples, one.n_requests, one.n_requests - one.n_to_ask, one.n_to_ask)
+        table.add_row(Text(one.name), *(f"{n:,}" for n in counts), *usd)
+    n_partitions, n_done = planned.partitions.height, planned.partitions.filter(n_left=0).height
+    console.print(
+        f"{escape(benchmark)}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
+    )
+    console.print(table)
+    n_to_ask = sum(one.n_to_ask for one in planned.open)
+    online = format_usd(total_usd(one.online_usd for one in planned.open))
+    batch = format_usd(total_usd(one.batch_usd for one in planned.open))
+    minutes = planned.minutes
+    said = "not known: no limits are stated" if minutes is None else f"{minutes:,.1f} minutes online at the stated limits"
+    console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
+    if n_to_ask:
+        console.print(f"time        {said}; a nightly run of the same judge goes first")
 
 
 def _planned(run: StageContext, name: str) -> PlannedCheckpoint:

@@ -1,25 +1,34 @@
-"""The main job from an opened run to a published table, whatever runs its shards. The Prefect flow around it is benchmark.py."""
+"""The main job from an opened run to a published table, whatever runs its shards. Stage by stage: stages.py, judging.py."""
 
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
+
 from flows.nights.drift import write_drift
 from flows.nights.record import Night, note_night
-from flows.observability.summary import RunSummary
+from flows.observability.progress import RunSummary
 from flows.run import stages
 from flows.run.context import RunContext
-from flows.run.finishing import finish
 from flows.run.judging import judge
+from flows.run.prefect_tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
+from schemas.metrics import means_for_prompts_like_these
+from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
 from tasks.ingest.samples import IngestResult
 from tasks.judge.model_pin import deprecation_warning
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
+from tasks.publish.folders import Published, is_published, publication_folder
+from tasks.publish.identity import publication_id
+from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
 from tasks.publish.runs import record_run
 from tasks.stopping import check_not_stopped
+from tasks.validate.check_cache import docs_folder
+from tasks.validate.gate_and_quarantine import ValidationResult
 
 
 def run_pipeline(
@@ -102,3 +111,49 @@ def _row(
         "cost_usd": asked.cost_usd,
         "code_version": run.ids.code_version,
     }
+
+
+def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
+    """Check, aggregate and publish; a publication that exists is found, not made again. Returns it with its cells.
+
+    Raises GateBlockedError where a blocking check failed: nothing is published, and the failing rows stand in the lake's
+    `checks` and `quarantine`.
+    """
+    key = publication_id(run.benchmark, run.ids, run.run_date)
+    run = run.having(publication_id=key)
+    if is_published(publication_folder(run.lake.root, run.benchmark.name, key)):
+        cells = load_cells(find_publication(run.lake.root, key))
+        tables = RunTables({BENCHMARK_LONG: cells}, is_there=True)
+    else:
+        result = _check(run)
+        run.reporter.start("aggregate", 1)
+        made = tables_of(run)
+        run.reporter.finish("aggregate")
+        cells = made[BENCHMARK_LONG]
+        tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
+    return run.executor.once(publish_tables, run.stage, tables), means_for_prompts_like_these(cells)
+
+
+def tables_of(run: RunContext) -> dict[Table, pl.DataFrame]:
+    """Every table of figures the publication holds, from the partitions it is made of."""
+    judges = run.benchmark.judges
+    tables: dict[Table, pl.DataFrame] = run.executor.once(compute_tables, run.stage)
+    if len(judges) > 1 or any(judge.repeats > 1 for judge in judges):
+        reliability: dict[Table, pl.DataFrame] = run.executor.once(weigh_judges, run.stage)
+        tables |= reliability
+    if len(judges) > 1:
+        tables[POOLED] = run.executor.once(pool_judges, run.stage)
+    return tables
+
+
+def _check(run: RunContext) -> ValidationResult:
+    run.reporter.start("check", 1)
+    result = run.executor.once(check_data, run.stage)
+    run.reporter.finish("check")
+    if result.is_blocked:
+        raise GateBlockedError(
+            "nothing was published: a blocking data check failed.\n  "
+            + "\n  ".join(result.sentences)
+            + f"\n  The data docs are in {docs_folder(run) / 'index.html'}; failing rows in the lake's quarantine table."
+        )
+    return result

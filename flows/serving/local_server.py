@@ -7,12 +7,14 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
+
+import psutil
 
 from schemas.errors import StoreError
 
@@ -39,9 +41,9 @@ class Program:
 
         The runs go first: a Prefect worker that is told to stop kills its runs at once and leaves them Running on the server.
         """
-        deadline, told = time.monotonic() + self.grace_s, dict[int, str]()
+        deadline, told = time.monotonic() + self.grace_s, set[psutil.Process]()
         while (runs := _runs_under(self.process.pid)) and time.monotonic() < deadline:
-            _signal({pid: began for pid, began in runs.items() if pid not in told}, signal.SIGTERM)
+            _signal(runs - told, signal.SIGTERM)
             told |= runs
             time.sleep(POLL_S)
         ours = _descendants(self.process.pid)
@@ -51,7 +53,7 @@ class Program:
             _signal(_alive(ours), signal.SIGKILL)
             self._is_over(ours, time.monotonic() + _LAST_S)
 
-    def _is_over(self, ours: "_Processes", deadline: float) -> bool:
+    def _is_over(self, ours: Iterable[psutil.Process], deadline: float) -> bool:
         """Wait until none of these processes is left, or the time is up; whether none is left."""
         while (is_left := self.is_alive() or bool(_alive(ours))) and time.monotonic() < deadline:
             time.sleep(POLL_S)
@@ -136,52 +138,40 @@ def answers(url: str) -> bool:
         return False
 
 
-_Processes: TypeAlias = dict[int, str]  # process id -> the moment it started: an id alone may be given anew
+def _signal(processes: Iterable[psutil.Process], wanted: signal.Signals) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(wanted)  # never to another that was given the same number
 
 
-def _signal(processes: _Processes, wanted: signal.Signals) -> None:
-    for pid in _alive(processes):
-        with suppress(ProcessLookupError):
-            os.kill(pid, wanted)
+def _alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if process.is_running() and not _is_zombie(process)]
 
 
-def _alive(processes: _Processes) -> _Processes:
-    now = _table()
-    return {pid: started for pid, started in processes.items() if pid in now and now[pid][1] == started}
-
-
-def _runs_under(root: int) -> _Processes:
-    """The flow runs of a Prefect worker, and processes about to become one."""
-    return {pid: began for pid, began in _descendants(root).items() if pid != root and _is_run(pid)}
-
-
-def _is_run(pid: int) -> bool:
+def _is_zombie(process: psutil.Process) -> bool:
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _runs_under(root: int) -> set[psutil.Process]:
+    """The flow runs of a Prefect worker, and processes about to become one."""
+    return {process for process in _descendants(root) if process.pid != root and _is_run(process)}
+
+
+def _is_run(process: psutil.Process) -> bool:
+    try:
+        command = process.cmdline()
+    except psutil.Error:
         return False
-    return b"prefect.engine" in command or b"prefect.runner" in command
+    return any("prefect.engine" in word or "prefect.runner" in word for word in command)
 
 
-def _descendants(root: int) -> _Processes:
+def _descendants(root: int) -> set[psutil.Process]:
     """A process and all under it: a worker's runs are sessions of their own, but its children."""
-    table = _table()
-    found = {root: table[root][1]} if root in table else {}
-    n_before = -1
-    while len(found) > n_before:
-        n_before = len(found)
-        found |= {pid: started for pid, (parent, started) in table.items() if parent in found}
-    return found
-
-
-def _table() -> dict[int, tuple[int, str]]:
-    """Of every live process: its parent and when it started."""
-    table = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # ended meanwhile
-        if fields[0] != "Z":
-            table[int(stat.parent.name)] = (int(fields[1]), fields[19])
-    return table
+    try:
+        process = psutil.Process(root)
+        return {process, *process.children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()

@@ -21,8 +21,7 @@ from demo.running import running_judge
 from flows.bridging import make_bridge, plan_bridge
 from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
 from flows.nights.anchors import freeze
-from flows.nights.bridges import bridges_of
-from flows.nights.drift import drift_of_lake, nightly_publications
+from flows.nights.drift import bridges_of, drift_of_lake, nightly_publications
 from flows.nights.record import notes
 from flows.observability.alerting import NIGHT_MISSED, REGRESSION
 from flows.observability.events import alerts_after_run, missed_nights

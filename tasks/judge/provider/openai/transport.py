@@ -13,10 +13,9 @@ import httpx2
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus
-from tasks.api_keys import key_named
+from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import Answer, is_loopback
 from tasks.judge.provider.openai.responses import one_line
-from tasks.secret_patterns import spelled
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_REPLY_BYTES = 8 * 1024 * 1024
