@@ -189,7 +189,7 @@ def be_idle(runner: str, n: int) -> None:
     from schemas.benchmark import Benchmark, Limits
     from schemas.records import PlannedPart
     from tasks.context import StageContext
-    from tasks.judge.shard import AskShard
+    from tasks.judge.shard import JudgeShard
     from tasks.lake.reading import Lake
 
     idle = task(
@@ -203,7 +203,7 @@ def be_idle(runner: str, n: int) -> None:
 
     def idle_flow() -> int:
         with opened_executor(run) as executor:
-            shards = (AskShard(PlannedPart(index, index, rubric.id, JUDGE, 500), Limits()) for index in range(n))
+            shards = (JudgeShard(PlannedPart(index, index, rubric.id, JUDGE, 500), Limits()) for index in range(n))
             return sum(executor.run(ShardCall(idle, run, shard) for shard in shards))
 
     flow_runner: Any = ThreadPoolTaskRunner(max_workers=2)

@@ -37,21 +37,6 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRequest:
-    """One question to one judge, ready to send. `image` is None where the messages hold no picture."""
-
-    request_key: str
-    judge_model: str
-    parameters: Mapping[str, object]
-    messages: tuple[Mapping[str, object], ...]
-    image: bytes | None
-    image_format: str | None
-    rubric_id: str
-    variant: str | None
-    facts: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeReply:
     """How one ask of a request ended. Tokens, cost and latency are None where nobody said.
 

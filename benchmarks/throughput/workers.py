@@ -16,7 +16,7 @@ from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from tasks.judge.shard import AskShard, judge_shard
+from tasks.judge.shard import JudgeShard, judge_shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _worker(benchmark: Path, ids: RunIds, parts: Sequence[PlannedPart], n_at_onc
             with lock:
                 part = waiting.pop() if waiting else None
             if part is not None:
-                n = judge_shard(run, AskShard(part, limits)).n_answered
+                n = judge_shard(run, JudgeShard(part, limits)).n_answered
                 with lock:
                     answered[0] += n
 

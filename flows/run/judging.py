@@ -7,13 +7,12 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from flows.run.prefect_tasks import ask_by_batch, ask_judge
 from schemas.records import PlannedPart
-from tasks.judge.batch.run import AskByBatch, is_by_batch, is_under_way
+from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import AskShard
+from tasks.judge.shard import JudgeShard
 from tasks.ledger.ledger import opened
-from tasks.ledger.restore import restore
-from tasks.ledger.snapshot import parts_to_ask, still_holds
+from tasks.ledger.snapshot import parts_to_ask, restore, still_holds
 from tasks.stopping import check_not_stopped
 
 
@@ -45,13 +44,13 @@ def judge(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
 def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart]:
     """The parts with something left to ask, after the lake's replies were taken back into a ledger that lacks them."""
     with opened(run.ledger_url) as ledger:
-        before = still_holds(run.lake, run.ids.plan_id, ledger.state())
+        before = still_holds(run, ledger.state())
         if before is not None and before.is_answered:
             return []
-        asked = parts_to_ask(run.lake, run.ids.plan_id, every, ledger)
+        asked = parts_to_ask(run, every, ledger)
         if asked and (n_restored := restore(run.lake, ledger)):
             run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
-            asked = parts_to_ask(run.lake, run.ids.plan_id, every, ledger)
+            asked = parts_to_ask(run, every, ledger)
     return asked
 
 
@@ -65,7 +64,7 @@ def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
 def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> Outcome:
     """One judge's parts through its Batch API; without `is_asking` only what earlier runs left there is fetched."""
     reporter, model = run.reporter, parts[0].judge_model
-    asked = AskByBatch(
+    asked = JudgeByBatch(
         tuple(parts),
         run.benchmark.limits,
         on_reply=lambda _: reporter.advance("judge"),
@@ -79,11 +78,11 @@ def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> 
     return outcome
 
 
-def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[AskShard, Outcome]]:
+def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[JudgeShard, Outcome]]:
     """The calls of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
     concurrency = -(-whole.concurrency // run.executor.n_at_once)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
     on_reply = None if run.executor.is_remote else lambda _: run.reporter.advance("judge")
-    return (ShardCall(ask_judge, run.stage, AskShard(part, limits, on_reply), spends_money=True) for part in parts)
+    return (ShardCall(ask_judge, run.stage, JudgeShard(part, limits, on_reply), spends_money=True) for part in parts)

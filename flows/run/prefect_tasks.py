@@ -11,9 +11,9 @@ from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import StageContext
 from tasks.ingest.samples import OpenShard, ShardResult, open_and_write_shard
-from tasks.judge.batch.run import AskByBatch, judge_by_batch
+from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import AskShard, judge_shard
+from tasks.judge.shard import JudgeShard, judge_shard
 from tasks.lake.writing import Staging
 from tasks.ledger.snapshot import take_parts
 from tasks.plan.dataset import plan_shard
@@ -40,13 +40,13 @@ plan_questions = task(
 
 
 @task(name="ask judge", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS)
-def ask_judge(context: StageContext, shard: AskShard) -> Outcome:
+def ask_judge(context: StageContext, shard: JudgeShard) -> Outcome:
     """Ask what the ledger lacks of a shard's requests."""
     return judge_shard(context, shard, stop=STOP)
 
 
 @task(name="ask judge by batch", task_run_name="ask {shard.judge_model} by batch", **OPTIONS)
-def ask_by_batch(context: StageContext, shard: AskByBatch) -> Outcome:
+def ask_by_batch(context: StageContext, shard: JudgeByBatch) -> Outcome:
     """Ask what the ledger lacks of all of a judge's requests through its provider's Batch API."""
     return judge_by_batch(context, shard, stop=STOP)
 

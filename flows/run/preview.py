@@ -16,7 +16,7 @@ from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.cost import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.ledger.ledger import Ledger, opened
-from tasks.ledger.restore import restore
+from tasks.ledger.snapshot import restore
 
 
 @dataclass(frozen=True, slots=True)

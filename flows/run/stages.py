@@ -62,14 +62,14 @@ def plan(run: RunContext) -> Plan:
 def import_recorded(run: RunContext, replies: Path) -> ImportResult:
     """Replies recorded elsewhere into the ledger."""
     with opened(run.ledger_url) as ledger:
-        return import_replies(run.benchmark, run.lake, run.ids.plan_id, ledger, replies, dataset_id=run.ids.dataset_id)
+        return import_replies(run, ledger, replies)
 
 
 def take_snapshot(run: RunContext, planned: Plan) -> str:
     """The replies as the ledger holds them now, into the lake: everything downstream is derived from this alone."""
     with opened(run.ledger_url) as ledger:
         state = ledger.state()  # before anything is read: what is stored meanwhile makes it another
-    before = still_holds(run.lake, planned.plan_id, state)
+    before = still_holds(run, state)
     if before is not None:
         return before.snapshot_id
     run.reporter.start("snapshot", len(planned.parts))
@@ -85,7 +85,7 @@ def take_snapshot(run: RunContext, planned: Plan) -> str:
         staging.discard()
         run.reporter.finish("snapshot")
     if state is not None:
-        note(run.lake, planned.plan_id, LastSnapshot(key, state, all(part.is_answered for part in found)))
+        note(run, LastSnapshot(key, state, all(part.is_answered for part in found)))
     return key
 
 

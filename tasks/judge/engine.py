@@ -155,7 +155,6 @@ class _Run:
                 break
             self.outcome.n_reasked += 1
         self.outcome.n_by_status[answer.status.value] += 1
-        self.outcome.n_answered += answer.status == ReplyStatus.ANSWERED
 
     async def attempt(
         self, request: QueuedRequest, ask_index: int, picture: Picture | None, estimate: Estimate, opened: str | None

@@ -16,7 +16,6 @@ class Outcome:
     n_requests: int = 0
     n_cached: int = 0  # answered before, or by another process meanwhile
     n_asked: int = 0  # attempts sent, retries and re-asks included
-    n_answered: int = 0
     n_reasked: int = 0
     n_input_tokens: int = 0  # of the replies that say
     n_output_tokens: int = 0
@@ -25,6 +24,11 @@ class Outcome:
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
     is_stopped: bool = False  # it ended early because the caller said so
     is_spent: bool = False  # it ended early because max_usd is reached
+
+    @property
+    def n_answered(self) -> int:
+        """Requests of this run with a reply."""
+        return self.n_by_status[ReplyStatus.ANSWERED.value]
 
     @property
     def n_left(self) -> int:

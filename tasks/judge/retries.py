@@ -1,9 +1,12 @@
 """Which failures are tried again, how often and after what wait, and when to stop trying. No sending, no pacing here."""
 
+import asyncio
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 import orjson
 
@@ -11,7 +14,9 @@ from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses import ParseReason, ReplyStatus
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.base import Answer, CallFailedError
+
+_Found = TypeVar("_Found")
 
 MAX_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer pause is asked again by the next run, not by this one."""
@@ -41,6 +46,34 @@ RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
 
 ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED, ReplyStatus.NO_CREDIT})
 """Outcomes that say something about the endpoint or the account, not about the request."""
+
+
+@dataclass(slots=True)
+class CallBackoff:
+    """Calls that may be made twice: a provider that answered before may be gone for `patience_s`, one that never did for less."""
+
+    patience_s: float
+    first_patience_s: float
+    has_answered: bool = False
+
+    async def until_done(self, call: Callable[[], Awaitable[_Found]]) -> _Found:
+        """What the call returns, made again while the provider is away. Raises the last CallFailedError."""
+        started, n_tried = time.monotonic(), 0
+        while True:
+            try:
+                found = await call()
+            except CallFailedError as error:
+                n_tried += 1
+                asked_for = error.answer.retry_after_s or 0.0
+                wait_s = asked_for + RETRIES[ReplyStatus.SERVER_ERROR].wait_s(n_tried)
+                patience_s = self.patience_s if self.has_answered else self.first_patience_s
+                is_late = time.monotonic() - started + wait_s > patience_s or asked_for > MAX_RETRY_AFTER_S
+                if is_late or error.answer.status not in RETRIES:
+                    raise
+                await asyncio.sleep(wait_s)
+            else:
+                self.has_answered = True
+                return found
 
 
 @dataclass(slots=True)

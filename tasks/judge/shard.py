@@ -116,7 +116,7 @@ LOOP = SharedLoop()
 
 
 @dataclass(frozen=True, slots=True)
-class AskShard:
+class JudgeShard:
     """One part of a plan to ask within these limits. `on_reply` hears of each reply once it is durable, in the judging thread."""
 
     part: PlannedPart
@@ -124,7 +124,7 @@ class AskShard:
     on_reply: OnReply | None = None
 
 
-def judge_shard(context: StageContext, shard: AskShard, stop: threading.Event | None = None) -> Outcome:
+def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event | None = None) -> Outcome:
     """Ask what the ledger lacks of a part's requests. Shards with one `context.ids.run_id` share `limits.max_usd`.
 
     When `stop` is set, replies under way are stored and it returns. Raises MissingKeyError, ProviderError, StoreError.

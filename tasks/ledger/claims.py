@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
-from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
+from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_dead, this_process
 from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
@@ -101,7 +101,7 @@ class Claims:
             process = this_process()
             later(connection, delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
-            later(connection, insert(OWNERS), [row | {"expires_at_us": _expiry_us(moment_us)}])
+            later(connection, insert(OWNERS), [row | {"expires_at_us": expiry_us(moment_us)}])
         else:
             later(connection, self._prolonged(moment_us))
         gone = [
@@ -137,7 +137,7 @@ class Claims:
         return connection.execute(self._prolonged(now_us(connection))).rowcount == 1
 
     def _prolonged(self, moment_us: int) -> Update:
-        return update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(expires_at_us=_expiry_us(moment_us))
+        return update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(expires_at_us=expiry_us(moment_us))
 
 
 def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
@@ -147,7 +147,3 @@ def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
 def _forget(connection: Connection, owner_ids: list[str]) -> None:
     later(connection, delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
     later(connection, delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
-
-
-def _expiry_us(moment_us: int) -> int:
-    return moment_us + int(EXPIRES_AFTER_S * 1e6)

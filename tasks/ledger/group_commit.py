@@ -22,7 +22,7 @@ from sqlalchemy.sql.expression import Executable
 from schemas.errors import StoreError
 from tasks.ledger.connection import Backoff, is_passing
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
-from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S
+from tasks.ledger.process_identity import RENEW_EVERY_S, expiry_us
 from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS, now_us, state_row, upsert
 
 Result: TypeAlias = tuple[Any, Exception | None]
@@ -156,7 +156,7 @@ def _spare_owners(connection: Connection, away_s: float) -> None:
     """Give a new span of life to every owner that had not expired when the server went away: none could say that it lives."""
     moment_us = now_us(connection)
     lived_us = moment_us - int(away_s * 1e6)
-    renewed_us = moment_us + int(EXPIRES_AFTER_S * 1e6)
+    renewed_us = expiry_us(moment_us)
     is_it = OWNERS.c.expires_at_us.between(lived_us, renewed_us)
     connection.execute(update(OWNERS).where(is_it).values(expires_at_us=renewed_us))
 
@@ -292,15 +292,15 @@ def _resolve(batch: list[Waiting], error: StoreError | None, results: Mapping[in
     by_loop: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
     for waiting in batch:
         if isinstance(waiting.done, Future):
-            _settle([waiting], error, results)
+            _set_results([waiting], error, results)
         else:
             by_loop.setdefault(waiting.done.get_loop(), []).append(waiting)
     for loop, of_loop in by_loop.items():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, of_loop, error, results)
+            loop.call_soon_threadsafe(_set_results, of_loop, error, results)
 
 
-def _settle(batch: list[Waiting], error: StoreError | None, results: Mapping[int, Result]) -> None:
+def _set_results(batch: list[Waiting], error: StoreError | None, results: Mapping[int, Result]) -> None:
     for waiting in batch:
         if waiting.done.done():
             continue  # a cancelled caller; its rows are stored all the same

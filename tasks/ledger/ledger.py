@@ -7,9 +7,7 @@ unreadable reply, so that a killed run knows which re-asks it still owes.
 
 import asyncio
 import os
-import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -24,7 +22,7 @@ from sqlalchemy.sql.expression import Executable
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyStatus
-from tasks.ledger import queries as reading
+from tasks.ledger import queries
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, MAX_AWAY_S, explain, open_engine, parse_url, retried, sqlite_folder
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
 from tasks.ledger.pipelining import MAX_SILENT_S
@@ -73,20 +71,21 @@ class Ledger:
     # --- asking ---------------------------------------------------------------------------------------------------
     async def begin(self, request_key: str, ask_index: int, judge_model: str) -> str:
         """Record an attempt; when this returns, its row is durable and the request may be sent."""
-        row = _attempt(request_key, ask_index, judge_model)
+        row = queries.attempt_row(request_key, ask_index, judge_model)
         writer = self._open()
         await writer.commit(Write(self._begin, [row], opens=True))
         return str(row["attempt_id"])
 
     async def fail(self, attempt_id: str, status: ReplyStatus, detail: str | None) -> None:
         """Record that an attempt ended without a final reply."""
-        await self._open().commit(Write(_END, [_end(attempt_id, status, detail)]))
+        await self._open().commit(Write(_END, [queries.end_row(attempt_id, status, detail)]))
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
         writer = self._open()
-        writes = [Write(_END, [_end(attempt_id, reply.status, reply.error_detail)]), Write(self._insert, [_received(reply)])]
-        reask = _attempt(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
+        ended = Write(_END, [queries.end_row(attempt_id, reply.status, reply.error_detail)])
+        writes = [ended, Write(self._insert, [queries.received_row(reply)])]
+        reask = queries.attempt_row(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
         if reask:
             writes.append(Write(self._begin, [reask]))
         await writer.commit(*writes)
@@ -94,7 +93,7 @@ class Ledger:
 
     def store(self, replies: Sequence[JudgeReply]) -> int:
         """Store replies that were not asked for here. Returns how many were new; an earlier reply stays."""
-        return self.store_rows([_received(reply) for reply in replies])
+        return self.store_rows([queries.received_row(reply) for reply in replies])
 
     def store_rows(self, rows: Sequence[dict[str, Any]]) -> int:
         """The same from rows of the ledger's own `replies` (see queries.py)."""
@@ -102,9 +101,9 @@ class Ledger:
             return 0
         writer = self._open()
         keys = {row["request_key"] for row in rows}
-        n_before = self._read(reading.n_stored, keys)
+        n_before = self._read(queries.n_stored, keys)
         writer.commit_now(Write(self._insert, rows))
-        return self._read(reading.n_stored, keys) - n_before
+        return self._read(queries.n_stored, keys) - n_before
 
     # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
@@ -130,27 +129,27 @@ class Ledger:
 
     def state(self) -> str | None:
         """A word that is another after every lasting write, in every copy of the ledger; None before the first."""
-        return self._read(reading.state, ())
+        return self._read(queries.state, ())
 
     def known(self, keys: Iterable[str]) -> set[str]:
         """Those of the request keys that have a final reply."""
-        return set(self._read(reading.known, keys))
+        return set(self._read(queries.known, keys))
 
     def replies(self, keys: Iterable[str]) -> pl.DataFrame:
         """Every stored reply to these requests, in the columns of the lake's `replies`."""
-        return self._read(reading.replies, keys)
+        return self._read(queries.replies, keys)
 
     def reasks_due(self, keys: Iterable[str]) -> set[str]:
         """Requests whose first reply could not be read and whose re-ask was opened and has no reply yet."""
-        return set(self._read(reading.reasks_due, keys))
+        return set(self._read(queries.reasks_due, keys))
 
     def last_failures(self, keys: Iterable[str]) -> pl.DataFrame:
         """(request_key, ask_index, status, error_detail, n_attempts) of the last attempt of every ask without a final reply."""
-        return self._read(reading.last_failures, keys)
+        return self._read(queries.last_failures, keys)
 
     def n_attempts(self, keys: Iterable[str]) -> dict[tuple[str, int], int]:
         """Attempts recorded so far, by (request_key, ask_index)."""
-        return self._read(reading.n_attempts, keys)
+        return self._read(queries.n_attempts, keys)
 
     def close(self) -> None:
         """Write what is waiting and let go of the database. A later call opens it again."""
@@ -208,29 +207,6 @@ class Ledger:
             return retried(read, self._max_away_s)
         except SQLAlchemyError as error:
             raise explain(self._url, error) from error
-
-
-def _attempt(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
-    return {
-        # Ordered by time, so that new rows are neighbours; random bits make it unique among processes.
-        "attempt_id": f"{time.time_ns():016x}{random.getrandbits(64):016x}",
-        "request_key": request_key,
-        "ask_index": ask_index,
-        "judge_model": judge_model,
-        "started_at_us": _now_us(),
-    }
-
-
-def _received(reply: JudgeReply) -> dict[str, Any]:
-    return reading.row_of(reply) | {"received_at_us": _now_us()}
-
-
-def _end(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
-    return {"id": attempt_id, "at": _now_us(), "how": status.value, "why": None if detail is None else reading.utf8(detail)}
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class _Handles:

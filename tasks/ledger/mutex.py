@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Process, is_dead, this_process
+from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_dead, this_process
 from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
 from tasks.stopping import STOP, check_not_stopped
 
@@ -76,9 +76,10 @@ def _take_turn(connection: Connection, prefix: str, own: str) -> bool:
 
 def _begin(connection: Connection, own: str) -> None:
     """Where it stands there already, the answer to an earlier try was lost."""
-    process, expiry_us = this_process(), _expiry_us(connection)
-    row = {"host": process.host, "pid": process.pid, "process_started": process.started, "expires_at_us": expiry_us}
-    connection.execute(insert_where_absent(connection.engine, OWNERS), [row | {"owner_id": own}])
+    process = this_process()
+    row = {"owner_id": own, "host": process.host, "pid": process.pid, "process_started": process.started}
+    expires = {"expires_at_us": expiry_us(now_us(connection))}
+    connection.execute(insert_where_absent(connection.engine, OWNERS), [row | expires])
 
 
 @contextmanager
@@ -103,12 +104,8 @@ def _renew(ledger: Ledger, own: str, done: threading.Event) -> None:
 
 
 def _extend(connection: Connection, own: str) -> None:
-    connection.execute(update(OWNERS).where(OWNERS.c.owner_id == own).values(expires_at_us=_expiry_us(connection)))
+    connection.execute(update(OWNERS).where(OWNERS.c.owner_id == own).values(expires_at_us=expiry_us(now_us(connection))))
 
 
 def _end(connection: Connection, own: str) -> None:
     connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == own))
-
-
-def _expiry_us(connection: Connection) -> int:
-    return now_us(connection) + int(EXPIRES_AFTER_S * 1e6)

@@ -14,6 +14,11 @@ EXPIRES_AFTER_S = 60.0
 RENEW_EVERY_S = 10.0
 
 
+def expiry_us(moment_us: int) -> int:
+    """The moment up to which an owner that says now that it lives counts as living; microseconds."""
+    return moment_us + int(EXPIRES_AFTER_S * 1e6)
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """A process. `host` is None where a process cannot be looked up from another: then only time tells."""

@@ -1,8 +1,10 @@
-"""Rows of `replies` in and out, and what the ledger is asked for: many requests at once, read in chunks of keys.
+"""Rows of replies and attempts in and out, and what the ledger is asked for: many requests at once, read in chunks of keys.
 
 A chunk's keys go as one JSON list: as a parameter each, ten thousand of them cost more to write down than to look up.
 """
 
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +21,7 @@ from schemas.fields import Field
 from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables import REPLIES as LAKE_REPLIES
-from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, raw_rows, stored_name
+from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, stored_name
 
 KEYS_PER_QUERY = 10_000
 
@@ -42,6 +44,32 @@ def row_of(reply: JudgeReply) -> dict[str, Any]:
 def stored_row(values: Mapping[str, Any]) -> dict[str, Any]:
     """A row of the lake's `replies` as one of REPLIES; a column that an earlier Salon did not write is null."""
     return {name: None if (value := values.get(of)) is None else kept(value) for of, name, kept in _KEPT}
+
+
+def received_row(reply: JudgeReply) -> dict[str, Any]:
+    """A reply that arrives now as a row of REPLIES."""
+    return row_of(reply) | {"received_at_us": _moment_us()}
+
+
+def attempt_row(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
+    """An attempt that begins now as a row of ATTEMPTS."""
+    return {
+        # Ordered by time, so that new rows are neighbours; random bits make it unique among processes.
+        "attempt_id": f"{time.time_ns():016x}{random.getrandbits(64):016x}",
+        "request_key": request_key,
+        "ask_index": ask_index,
+        "judge_model": judge_model,
+        "started_at_us": _moment_us(),
+    }
+
+
+def end_row(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
+    """The values of an attempt that ends now."""
+    return {"id": attempt_id, "at": _moment_us(), "how": status.value, "why": None if detail is None else utf8(detail)}
+
+
+def _moment_us() -> int:
+    return time.time_ns() // 1000
 
 
 def utf8(text: object) -> bytes:
@@ -136,7 +164,7 @@ def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, i
 
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
     """The stored replies in the columns of the lake's `replies`."""
-    frames = [_framed(raw_rows(connection, _REPLIES.params(chunk)), _STORED_TYPES) for chunk in _chunks(keys)]
+    frames = [_framed(_raw_rows(connection, _REPLIES.params(chunk)), _STORED_TYPES) for chunk in _chunks(keys)]
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=_STORED_TYPES)
     return frame.rename({stored_name(of): of.name for of in LAKE_REPLIES.fields}).cast(_LAKE_TYPES)
 
@@ -163,7 +191,7 @@ def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
 
 def _rows(connection: Connection, statement: Select[Any], keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for chunk in _chunks(keys):
-        yield from raw_rows(connection, statement.params(chunk))
+        yield from _raw_rows(connection, statement.params(chunk))
 
 
 def _chunks(keys: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -176,3 +204,9 @@ def _framed(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame
     """Rows as a frame, column by column: several times quicker than row by row."""
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pl.DataFrame([pl.Series(n, c, dtype=t, strict=False) for (n, t), c in zip(schema.items(), columns, strict=True)])
+
+
+def _raw_rows(connection: Connection, statement: Select[Any]) -> list[tuple[Any, ...]]:
+    """All rows as the driver gives them: a million rows need no Row objects and no type conversions."""
+    cursor = connection.execute(statement).cursor
+    return [] if cursor is None else list(cursor.fetchall())

@@ -1,22 +1,30 @@
-"""The snapshot a run reads from the ledger: every planned request with its replies, or with why it has none."""
+"""The snapshot a run reads from the ledger: every planned request with its replies, or with why it has none; and the way back.
+
+Replies recorded elsewhere are import_replies/importing.py.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
 
 from schemas.identities import canonical_json
 from schemas.records import PlannedPart
-from schemas.statuses import ReplyStatus
+from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
 from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.queries import stored_row
+from tasks.ledger.tables import LEDGER_META, insert_where_absent
 from tasks.stopping import check_not_stopped
 
 _ASKED = ["request_key", "judge_model"]
@@ -61,20 +69,12 @@ def grouped(parts: Sequence[PlannedPart]) -> Iterator[list[PlannedPart]]:
         yield run
 
 
-def snapshot_part(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
-    """REPLIES rows of these requests, sorted by (request_key, ask_index).
-
-    A request without a final reply has one row: how its last attempt ended, or `not_asked`.
-    """
-    return _replies(ledger, requests.select(_ASKED)).select(REPLIES.columns)
-
-
 def take_parts(context: StageContext, shard: TakeShard) -> list[TakenPart]:
     """Read the replies of these parts of requests from the ledger, all at once; write each part where there is a staging."""
     requests = [context.lake.read_part(REQUESTS, context.ids.plan_id, index, _ASKED) for index in shard.indices]
     requested = pl.concat([frame.with_columns(part=pl.lit(n, pl.Int64)) for n, frame in enumerate(requests)])
     with opened(context.ledger_url) as ledger:
-        replies, due = _replies(ledger, requested), ledger.reasks_due(requested["request_key"])
+        replies, due = replies_to(ledger, requested), ledger.reasks_due(requested["request_key"])
     by_part = replies.partition_by("part", as_dict=True)
     found: list[TakenPart] = []
     for n, index in enumerate(shard.indices):
@@ -87,12 +87,14 @@ def take_parts(context: StageContext, shard: TakeShard) -> list[TakenPart]:
     return found
 
 
-def parts_to_ask(lake: Lake, plan_id: str, parts: Sequence[PlannedPart], ledger: Ledger) -> list[PlannedPart]:
+def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger) -> list[PlannedPart]:
     """Those of the parts with a request that has no final reply in the ledger, or is owed a re-ask."""
     found: list[PlannedPart] = []
     for some in grouped(parts):
         check_not_stopped()
-        keys = [lake.read_part(REQUESTS, plan_id, part.index, ["request_key"])["request_key"] for part in some]
+        keys = [
+            context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"])["request_key"] for part in some
+        ]
         every = pl.concat(keys)
         known, due = ledger.known(every), ledger.reasks_due(every)
         is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
@@ -112,33 +114,36 @@ def snapshot_id(digests: Iterable[str]) -> str:
     return sha256("\n".join(digests).encode()).hexdigest()
 
 
-def last_taken(lake: Lake, plan_id: str) -> LastSnapshot | None:
-    """The snapshot last taken of this plan, where it stands in the lake. A note that cannot be read is no note."""
+def last_taken(context: StageContext) -> LastSnapshot | None:
+    """The snapshot last taken of the run's plan, where it stands in the lake. A note that cannot be read is no note."""
     try:
-        said = json.loads(_note(lake, plan_id).read_bytes())
+        said = json.loads(_note_of_plan(context).read_bytes())
         taken = LastSnapshot(str(said["snapshot_id"]), str(said["ledger_state"]), said["is_answered"] is True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return taken if lake.is_complete(REPLIES, taken.snapshot_id) else None
+    return taken if context.lake.is_complete(REPLIES, taken.snapshot_id) else None
 
 
-def still_holds(lake: Lake, plan_id: str, ledger_state: str | None) -> LastSnapshot | None:
+def still_holds(context: StageContext, ledger_state: str | None) -> LastSnapshot | None:
     """The snapshot last taken, where the ledger is in the state it was in: it would be the same again."""
-    taken = last_taken(lake, plan_id)
+    taken = last_taken(context)
     return taken if taken is not None and taken.ledger_state == ledger_state else None
 
 
-def note(lake: Lake, plan_id: str, taken: LastSnapshot) -> None:
+def note(context: StageContext, taken: LastSnapshot) -> None:
     """Note the snapshot that was taken, once it stands in the lake; `ledger_state` is from before it was read."""
-    write_bytes(json.dumps(asdict(taken)).encode(), _note(lake, plan_id), lake.root / "staging")
+    write_bytes(json.dumps(asdict(taken)).encode(), _note_of_plan(context), context.lake.root / "staging")
 
 
-def _note(lake: Lake, plan_id: str) -> Path:
-    return lake.root / "taken" / f"{plan_id}.json"
+def _note_of_plan(context: StageContext) -> Path:
+    return context.lake.root / "taken" / f"{context.ids.plan_id}.json"
 
 
-def _replies(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
-    """REPLIES rows beside the other columns of `requests` and `is_final`, sorted by (request_key, ask_index)."""
+def replies_to(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
+    """REPLIES rows beside the other columns of `requests` and `is_final`, sorted by (request_key, ask_index).
+
+    A request without a final reply has one row: how its last attempt ended, or `not_asked`.
+    """
     asked = requests.unique("request_key", keep="first", maintain_order=True)
     others = [name for name in asked.columns if name not in _ASKED]
     stored = ledger.replies(asked["request_key"])
@@ -153,3 +158,53 @@ def _replies(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
     final = stored.join(asked.select("request_key", *others), on="request_key").with_columns(is_final=pl.lit(value=True))
     rows = pl.concat([final, unanswered], how="diagonal")
     return rows.select(*REPLIES.columns, *others, "is_final").sort("request_key", "ask_index")
+
+
+_HELD = "held"
+"""The value in `ledger_meta`, under a snapshot's id, that says this ledger holds its replies."""
+_KEY = ["request_key", "ask_index"]
+_ROWS_PER_COMMIT = 2_000
+
+
+def restore(lake: Lake, ledger: Ledger) -> int:
+    """Store every final reply of the lake's snapshots that the ledger lacks. Returns how many there were.
+
+    A snapshot is compared once with a ledger, so that a run pays for those taken since the last one alone; a ledger that was
+    lost or put back from a copy does not know of any, or of the later ones, and gets them all. Raises StoreError,
+    CorruptLakeError.
+    """
+    n_stored = 0
+    for snapshot in sorted(lake.keys(REPLIES) - ledger.read(_compared)):
+        n_stored += _take_back(lake, snapshot, ledger)
+        ledger.alone_now(partial(_note_compared, snapshot=snapshot))
+    return n_stored
+
+
+def _compared(connection: Connection) -> set[str]:
+    return set(connection.execute(select(LEDGER_META.c.name).where(LEDGER_META.c.value == _HELD)).scalars())
+
+
+def _note_compared(connection: Connection, snapshot: str) -> None:
+    connection.execute(insert_where_absent(connection.engine, LEDGER_META), [{"name": snapshot, "value": _HELD}])
+
+
+def _take_back(lake: Lake, snapshot: str, ledger: Ledger) -> int:
+    is_final = pl.col("status").is_in([status.value for status in FINAL_REPLY_STATUSES])
+    lacking = _lacking(ledger, lake.scan(REPLIES, snapshot).filter(is_final).select(_KEY).collect())
+    if lacking.is_empty():
+        return 0
+    n_stored = 0
+    for path in lake.parts(REPLIES, snapshot):
+        mine = pl.read_parquet(path).join(lacking, on=_KEY, how="semi")
+        for some in mine.iter_slices(_ROWS_PER_COMMIT):
+            check_not_stopped()
+            n_stored += ledger.store_rows([stored_row(row) for row in some.iter_rows(named=True)])
+    return n_stored
+
+
+def _lacking(ledger: Ledger, final: pl.DataFrame) -> pl.DataFrame:
+    """Those (request_key, ask_index) the ledger has no reply to. Where it has the first one, the re-ask may still be missing."""
+    is_known = pl.col("request_key").is_in(list(ledger.known(final["request_key"])))
+    reasked = final.filter(is_known, pl.col("ask_index") > 0)
+    stored = ledger.replies(reasked["request_key"]).select(_KEY)
+    return pl.concat([final.filter(~is_known), reasked.join(stored, on=_KEY, how="anti")])

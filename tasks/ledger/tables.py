@@ -243,9 +243,3 @@ def now_us(connection: Connection) -> int:
     if connection.dialect.name == "postgresql":
         return int(connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").scalar_one())
     return time.time_ns() // 1000
-
-
-def raw_rows(connection: Connection, statement: Executable) -> list[tuple[Any, ...]]:
-    """All rows as the driver gives them: a million rows need no Row objects and no type conversions."""
-    cursor = connection.execute(statement).cursor
-    return [] if cursor is None else list(cursor.fetchall())

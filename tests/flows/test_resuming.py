@@ -17,7 +17,7 @@ import pytest
 from demo.running import running_judge
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.restore import restore
+from tasks.ledger.snapshot import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.flows.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.painting import paint

@@ -24,9 +24,10 @@ from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.snapshot import part_digest, snapshot_id, snapshot_part
+from tasks.ledger.snapshot import part_digest, snapshot_id
 from tasks.plan.rows import plan_part
 from tests.support.asking import ask_shard
+from tests.support.ledgers import snapshot_part
 
 
 @dataclass

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
 from schemas.errors import InputError, SourceError
+from schemas.identities import RunIds
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import JUDGEMENTS, REPLIES, conform
@@ -22,8 +23,10 @@ from tasks.lake.writing import stage
 from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.snapshot import part_digest, snapshot_part
+from tasks.ledger.snapshot import part_digest
 from tasks.plan.rows import plan_part
+from tests.support.contexts import stage_context
+from tests.support.ledgers import snapshot_part
 
 
 @dataclass
@@ -45,8 +48,9 @@ class Import:
         return self.of(file, **recorded)
 
     def of(self, file: Path, **recorded: Any) -> ImportResult:
-        benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
-        return import_replies(benchmark, self.lake, "2" * 64, self.ledger, file, dataset_id=self.dataset_id)
+        ids = RunIds(dataset_id=self.dataset_id, plan_id="2" * 64)
+        context = stage_context(self.lake, {}, ids, **(self.benchmark | {"recorded": recorded}))
+        return import_replies(context, self.ledger, file)
 
     def texts(self) -> dict[int, str | None]:
         """Stored reply texts by the sample's place."""

@@ -17,6 +17,7 @@ from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
+from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 from tasks.ledger import queries, snapshot
@@ -30,12 +31,12 @@ from tasks.ledger.snapshot import (
     part_digest,
     parts_to_ask,
     snapshot_id,
-    snapshot_part,
     still_holds,
     take_parts,
 )
 from tasks.plan.rows import plan_part
 from tests.support.asking import context_of
+from tests.support.ledgers import snapshot_part
 
 PLAN = "9" * 64
 JUDGE = Judge(model="m")
@@ -67,18 +68,22 @@ def store(url: str, *replies: JudgeReply) -> None:
         ledger.store(replies)
 
 
+def context(lake: Lake, url: str = "sqlite://", plan_id: str = PLAN) -> StageContext:
+    return context_of(lake, {}, JUDGE, url, RunIds(plan_id=plan_id))
+
+
 def take(lake: Lake, url: str, staging: Staging | None = None) -> list[TakenPart]:
-    return take_parts(context_of(lake, {}, JUDGE, url, RunIds(plan_id=PLAN)), TakeShard((0, 1, 2), staging))
+    return take_parts(context(lake, url), TakeShard((0, 1, 2), staging))
 
 
 def to_ask(lake: Lake, url: str, parts: list[PlannedPart]) -> list[PlannedPart]:
     with Ledger(url) as ledger:
-        return parts_to_ask(lake, PLAN, parts, ledger)
+        return parts_to_ask(context(lake), parts, ledger)
 
 
 def holds(lake: Lake, url: str, plan_id: str = PLAN) -> LastSnapshot | None:
     with Ledger(url) as ledger:
-        return still_holds(lake, plan_id, ledger.state())
+        return still_holds(context(lake, plan_id=plan_id), ledger.state())
 
 
 def parts_of(parts: list[pl.DataFrame]) -> list[PlannedPart]:
@@ -126,7 +131,7 @@ def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, Las
     staging = stage(lake, REPLIES)
     taken = take(lake, url, staging)
     found = LastSnapshot(staging.commit(snapshot_id(part.digest for part in taken)), state, is_answered=False)
-    note(lake, PLAN, found)
+    note(context(lake), found)
     return lake, found
 
 
@@ -177,7 +182,7 @@ def test_another_ledger_is_not_taken_for_it(noted: tuple[Lake, LastSnapshot], pl
     keys = parts[2]["request_key"]
     store(url, *(reply(key, "one") for key in keys))
     with Ledger(url) as ledger:
-        note(lake, PLAN, replace(noted[1], ledger_state=ledger.state() or ""))
+        note(context(lake), replace(noted[1], ledger_state=ledger.state() or ""))
     store(f"sqlite:///{tmp_path}/copy.db", *(reply(key, "two") for key in keys))
     assert holds(lake, f"sqlite:///{tmp_path}/copy.db") is None
     store(f"sqlite:///{tmp_path}/new.db", *(reply(key, "one") for key in keys))
@@ -190,7 +195,7 @@ def test_a_note_that_is_not_whole_or_whose_snapshot_is_gone_is_no_note(noted: tu
     whole = path.read_text()
     for text in ("", "{", "[]", '{"snapshot_id": 1}', "null"):
         path.write_text(text)
-        assert last_taken(lake, PLAN) is None
+        assert last_taken(context(lake)) is None
     path.write_text(whole)
     lake.marker(REPLIES, taken.snapshot_id).unlink()
     assert holds(lake, url) is None

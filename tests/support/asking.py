@@ -15,7 +15,7 @@ from schemas.tables import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.engine import OnReply
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import AskShard, judge_shard
+from tasks.judge.shard import JudgeShard, judge_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 
@@ -49,4 +49,4 @@ def ask_shard(
     part = PlannedPart(0, 0, rubric.id, judge.model, requests.height)
     ids = RunIds(dataset_id=DATASET, plan_id=plan_id, run_id=run_id)
     context = context_of(lake, {rubric.id: rubric}, judge, ledger_url, ids)
-    return judge_shard(context, AskShard(part, limits, on_reply), stop)
+    return judge_shard(context, JudgeShard(part, limits, on_reply), stop)

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from schemas.tables import REPLIES
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.snapshot import replies_to
 from tests.support.postgres import PostgresServer, running_postgres, why_not
 
 
@@ -42,3 +45,8 @@ def each_ledger(each_address: str) -> Iterator[Ledger]:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         yield ledger
+
+
+def snapshot_part(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
+    """REPLIES rows of these requests alone."""
+    return replies_to(ledger, requests.select("request_key", "judge_model")).select(REPLIES.columns)

@@ -14,9 +14,18 @@ from schemas.errors import InputError, ProviderError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.context import StageContext
-from tasks.judge.batch.backoff import AUTO_AT_LEAST, BatchRules
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.state import Batch, BatchState, hold, keys_of, lines_of, open_batches, release_lines
+from tasks.judge.batch.state import (
+    AUTO_AT_LEAST,
+    Batch,
+    BatchRules,
+    BatchState,
+    hold,
+    keys_of,
+    lines_of,
+    open_batches,
+    release_lines,
+)
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
 from tasks.judge.batch.submit import Submitter
 from tasks.judge.budget.budget import reserve_for_good
@@ -46,7 +55,7 @@ class BatchRun:
     rules: BatchRules
     on_progress: OnProgress | None = None
     tokens: list[str] = field(default_factory=list)
-    told: dict[str, str] = field(default_factory=dict)
+    reported: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.submitter.on_step = self._meet
@@ -89,11 +98,11 @@ class BatchRun:
         """Do the next step of every open batch with requests of ours, until there is none; those others hold are waited for."""
         n_idle, batches = 0, await self.open_batches()
         while batches:
-            before = dict(self.told)
+            before = dict(self.reported)
             await self._step_all(batches)
             after = await self.open_batches()
             if _states(after) == _states(batches):
-                n_idle = 0 if self.told != before else n_idle + 1
+                n_idle = 0 if self.reported != before else n_idle + 1
                 wait_s = min(self.rules.poll_s * _SLOWER**n_idle, self.rules.poll_at_most_s)
                 await asyncio.sleep(wait_s * random.uniform(0.8, 1.2))  # noqa: S311 - so that processes do not look all at once
                 after = await self.open_batches()
@@ -106,11 +115,11 @@ class BatchRun:
         self.tokens += [batch.token for batch in batches if batch.token not in self.tokens]
         for batch in batches:
             held = await self.ledger.alone(partial(hold, token=batch.token, holder_id=self.claims.owner_id))
-            self._tell(held or batch, is_ours=held is not None)
+            self._report(held or batch, is_ours=held is not None)
             if held is not None:
                 with suppress(LostHoldError):
                     await self.machine.step(held)
-                self._tell(held, is_ours=True)
+                self._report(held, is_ours=True)
 
     async def open_batches(self) -> list[Batch]:
         """The batches with lines of ours that are not settled."""
@@ -139,13 +148,13 @@ class BatchRun:
         """A new batch, at a step before its creation."""
         if batch.token not in self.tokens:
             self.tokens.append(batch.token)
-        self._tell(batch, is_ours=True)
+        self._report(batch, is_ours=True)
 
-    def _tell(self, batch: Batch, *, is_ours: bool) -> None:
-        what = self.machine.told(batch) if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
+    def _report(self, batch: Batch, *, is_ours: bool) -> None:
+        what = self.machine.progress(batch) if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
         text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
-        if self.told.get(batch.token) != text:
-            self.told[batch.token] = text
+        if self.reported.get(batch.token) != text:
+            self.reported[batch.token] = text
             if self.on_progress is not None:
                 self.on_progress(text)
 
@@ -188,7 +197,7 @@ def is_under_way(judge_model: str, ledger_url: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class AskByBatch:
+class JudgeByBatch:
     """Parts of one judge to ask by its Batch API; without `is_asking`, only what is under way there is fetched.
 
     `on_reply` and `on_progress` are called in the calling thread.
@@ -207,7 +216,7 @@ class AskByBatch:
 
 
 def judge_by_batch(
-    context: StageContext, asked: AskByBatch, stop: threading.Event | None = None, rules: BatchRules = RULES
+    context: StageContext, asked: JudgeByBatch, stop: threading.Event | None = None, rules: BatchRules = RULES
 ) -> Outcome:
     """Ask what the ledger lacks of these parts' requests.
 
@@ -308,7 +317,6 @@ def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, *, is_stopped: boo
     outcome.n_asked = run.submitter.n_sent
     outcome.n_by_status = Counter(status.value for status in ended.values())
     outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out))
-    outcome.n_answered = outcome.n_by_status[ReplyStatus.ANSWERED.value]
     outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())
     outcome.n_in_flight = _n_in_flight(ledger, run.requests, judge_model)
     outcome.is_stopped = is_stopped

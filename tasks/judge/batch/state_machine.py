@@ -19,11 +19,10 @@ from typing import Any
 
 from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.backoff import BatchRules, CallBackoff
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.state import Batch, BatchState, batch_of, change, lines_of
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, lines_of
 from tasks.judge.provider.base import BatchApi, CallFailedError, InDoubt, NotSent, Provider, ProviderBatch, is_loopback
-from tasks.judge.retries import RETRIES
+from tasks.judge.retries import RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import now_us
 
@@ -62,17 +61,17 @@ class BatchMachine:
     _backoff: CallBackoff = field(init=False)
 
     def __post_init__(self) -> None:
-        self._backoff = CallBackoff(self.rules)
+        self._backoff = CallBackoff(self.rules.patience_s, self.rules.first_patience_s)
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
         self._check_is_ours(batch)
         await TRANSITIONS[batch.state].act(self, batch)
 
-    def told(self, batch: Batch) -> str:
+    def progress(self, batch: Batch) -> str:
         """How far a batch is, for people."""
         seen = self.seen.get(batch.token)
-        return f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else TRANSITIONS[batch.state].told
+        return f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else TRANSITIONS[batch.state].meaning
 
     async def upload(self, batch: Batch) -> None:
         """Send the file; where the process that wrote it is gone, look whether it had arrived."""
@@ -255,7 +254,7 @@ class Transition:
 
     act: Callable[[BatchMachine, Batch], Awaitable[None]]
     leads_to: frozenset[BatchState]
-    told: str
+    meaning: str
 
 
 TRANSITIONS: Mapping[BatchState, Transition] = MappingProxyType({

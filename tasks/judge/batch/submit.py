@@ -14,8 +14,7 @@ import orjson
 import polars as pl
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.batch.backoff import BatchRules
-from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, custom_id, declare, hold
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, custom_id, declare, hold
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
 from tasks.judge.work_queue import PartPictures, PlannedRequests, QueuedRequest
 from tasks.lake.atomic_files import store_error

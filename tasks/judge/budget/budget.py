@@ -117,10 +117,9 @@ class Failures:
 class Attempts:
     """The attempts of one run, shared by its shards and processes through the ledger; those of a killed worker count as made."""
 
-    def __init__(self, ledger: Ledger, run_id: str, most: int, share: ProcessShare | None = None) -> None:
-        self._counter = SharedCounter(
-            ledger, sha256(f"attempts of {run_id}".encode()).hexdigest(), most, share, max(BLOCKS, most // ATTEMPTS_PER_BLOCK)
-        )
+    def __init__(self, ledger: Ledger, run_id: str, most: int) -> None:
+        counter_id = sha256(f"attempts of {run_id}".encode()).hexdigest()
+        self._counter = SharedCounter(ledger, counter_id, most, n_blocks=max(BLOCKS, most // ATTEMPTS_PER_BLOCK))
         self.most = most
         self.is_used_up = False
 

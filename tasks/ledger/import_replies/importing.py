@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from schemas.fields import DIGEST_LENGTH
 from schemas.pointers import MISSING, look_up
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.lake.reading import Lake
+from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, parquet_columns, read_rows, rebuild
 from tasks.ledger.import_replies.matching import NoMatchError, PlannedRequests, planned_requests
 from tasks.ledger.ledger import Ledger
@@ -44,9 +45,7 @@ class ImportResult:
             self.unmatched_examples.append(f"{place}: {why}")
 
 
-def import_replies(
-    benchmark: Benchmark, lake: Lake, plan_id: str, ledger: Ledger, path: Path, *, dataset_id: str
-) -> ImportResult:
+def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportResult:
     """Store every recorded reply that answers a planned request. A reply the ledger has already stays and is counted.
 
     A Parquet file of the lake's own `replies` is taken over as it is. Raises InputError where no row can be taken.
@@ -55,10 +54,10 @@ def import_replies(
     if {"request_key", "ask_index", "status", "reply_text", "n_attempts"} <= set(parquet_columns(path)):
         _store(ledger, result, _taken_over(path, result))
     else:
-        defaults = _defaults(benchmark)
-        _check(benchmark.recorded)
-        planned = planned_requests(lake, dataset_id, plan_id)
-        _store(ledger, result, _recorded(benchmark.recorded, defaults, planned, path, result))
+        defaults = _defaults(context.benchmark)
+        _check(context.benchmark.recorded)
+        planned = planned_requests(context)
+        _store(ledger, result, _recorded(context.benchmark.recorded, defaults, planned, path, result))
     if result.n_rows == 0:
         raise SourceError(f"{path}: no recorded reply in it; check the file, and `where` under [recorded]")
     if result.n_unmatched == result.n_rows:
@@ -92,19 +91,10 @@ def _defaults(benchmark: Benchmark) -> dict[str, str]:
 
 
 def _store(ledger: Ledger, result: ImportResult, rows: Iterator[dict[str, Any]]) -> None:
-    held: list[dict[str, Any]] = []
-
-    def flush() -> None:
-        n_new = ledger.store_rows(held)
+    while some := list(islice(rows, _ROWS_PER_COMMIT)):
+        n_new = ledger.store_rows(some)
         result.n_stored += n_new
-        result.n_already_there += len(held) - n_new
-        held.clear()
-
-    for row in rows:
-        held.append(row)
-        if len(held) >= _ROWS_PER_COMMIT:
-            flush()
-    flush()
+        result.n_already_there += len(some) - n_new
 
 
 def _recorded(

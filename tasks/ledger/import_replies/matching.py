@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, SAMPLES
-from tasks.lake.reading import Lake
+from tasks.context import StageContext
 
 IDENTIFIERS = ("request_key", "sample_id", "item_id", "image", "prompt")
 """What can name a sample, the surest first: the first one a row has is looked up, all others it has must agree."""
@@ -76,14 +76,14 @@ class PlannedRequests:
         return self._indices[identifier]
 
 
-def planned_requests(lake: Lake, dataset_id: str, plan_id: str) -> PlannedRequests:
+def planned_requests(context: StageContext) -> PlannedRequests:
     """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
     # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
-    tables = [_read(path) for path in lake.parts_without_pictures(SAMPLES, dataset_id)]
+    tables = [_read(path) for path in context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id)]
     samples = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables)))
     samples = samples.with_columns(image=pl.col("image").struct.field("path"))
     planned = (
-        lake.scan(JUDGEMENTS, plan_id)
+        context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)
         .select("sample_id", "judge_model", "repeat", "request_key", rubric="rubric_id")
         .collect()

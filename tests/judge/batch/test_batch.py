@@ -35,16 +35,16 @@ from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
-from tasks.judge.batch.backoff import BatchRules
-from tasks.judge.batch.run import AskByBatch, is_by_batch, judge_by_batch
+from tasks.judge.batch.run import JudgeByBatch, is_by_batch, judge_by_batch
+from tasks.judge.batch.state import BatchRules
 from tasks.judge.outcome import Outcome
-from tasks.judge.shard import AskShard, judge_shard
+from tasks.judge.shard import JudgeShard, judge_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.snapshot import snapshot_part
 from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
 from tests.support.asking import DATASET, context_of
+from tests.support.ledgers import snapshot_part
 
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composition")}
 N_SAMPLES, N_REQUESTS = 16, 32
@@ -157,7 +157,7 @@ class Bench:
         stop: threading.Event | None = None,
         **more: Any,
     ) -> Outcome:
-        asked = AskByBatch(more.pop("parts", self.parts), Limits(max_usd=max_usd), **more)
+        asked = JudgeByBatch(more.pop("parts", self.parts), Limits(max_usd=max_usd), **more)
         return judge_by_batch(self.context(judge), asked, stop, BatchRules(**(RULES | (rules or {}))))
 
     def context(self, judge: Judge | None = None, ledger_url: str | None = None) -> StageContext:
@@ -176,7 +176,7 @@ class Bench:
 
     def online(self, ledger_url: str) -> None:
         for part in self.parts:
-            judge_shard(self.context(ledger_url=ledger_url), AskShard(part, Limits()))
+            judge_shard(self.context(ledger_url=ledger_url), JudgeShard(part, Limits()))
 
     def replies(self, ledger_url: str | None = None) -> pl.DataFrame:
         with Ledger(ledger_url or self.ledger_url) as ledger:
@@ -209,8 +209,8 @@ from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits
 from demo.world import JUDGE
 from schemas.identities import RunIds
-from tasks.judge.batch.run import AskByBatch, judge_by_batch
-from tasks.judge.batch.backoff import BatchRules
+from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
+from tasks.judge.batch.state import BatchRules
 from schemas.records import PlannedPart
 from tasks.lake.reading import Lake
 from tests.support.asking import context_of
@@ -229,7 +229,7 @@ rubrics = {name: load_rubric(SHIPPED / name) for name in ("alignment", "composit
 judge = Judge(model=JUDGE, base_url=url, parameters={"temperature": 0}, api_key_env="SALON_TEST_KEY")
 ids = RunIds(dataset_id="1" * 64, plan_id="2" * 64, run_id="a run")
 context = context_of(Lake(Path(told["root"])), rubrics, judge, ledger_url, ids)
-outcome = judge_by_batch(context, AskByBatch(parts, Limits(), on_reply), stop, BatchRules(**told["rules"]))
+outcome = judge_by_batch(context, JudgeByBatch(parts, Limits(), on_reply), stop, BatchRules(**told["rules"]))
 path.write_text(json.dumps([outcome.n_answered, outcome.n_in_flight, outcome.is_stopped]))
 """
 
