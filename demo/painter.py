@@ -7,10 +7,25 @@ from pathlib import Path
 from random import Random
 
 from demo.drawing import draw_png
-from demo.rates import CHECKPOINTS, CONTENT_ERROR, N_ANSWERS, N_CAPTIONS, N_IMAGES, N_PROMPTS, RATES, TEXT_RATES, TextRates
 from demo.scenes import Errors, ask, compose
 from demo.sentences import name, phrase
-from demo.world import CATEGORIES, COLORS, MODEL, Asked, Item, Scene
+from demo.world import (
+    CATEGORIES,
+    CHECKPOINTS,
+    COLORS,
+    CONTENT_ERROR,
+    MODEL,
+    N_ANSWERS,
+    N_CAPTIONS,
+    N_IMAGES,
+    N_PROMPTS,
+    RATES,
+    TEXT_RATES,
+    Asked,
+    Item,
+    Scene,
+    TextRates,
+)
 
 SEED = 1
 _CAPTION_TYPES = ("brief", "detail", "poem", "narrative", "style")

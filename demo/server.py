@@ -1,6 +1,6 @@
 """The judge behind an OpenAI-compatible server on loopback. Running it as a process of its own is running.py.
 
-The same judge with limits, faults and batches: mock_provider/server.py.
+The same judge with limits, faults and batches: mock_provider/admin_api.py.
 """
 
 import argparse
@@ -142,8 +142,8 @@ def main() -> None:
     arguments = parser.parse_args()
     server = serving_judge(arguments.port)
     if arguments.scenario is not None:
+        from demo.mock_provider.admin_api import serving
         from demo.mock_provider.scenario import load_scenario  # pydantic is heavy, and the plain judge has no use for it
-        from demo.mock_provider.server import serving
 
         try:
             server = serving(load_scenario(arguments.scenario), arguments.port)

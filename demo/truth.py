@@ -9,10 +9,9 @@ from functools import lru_cache
 from itertools import product
 from random import Random
 
-from demo.rates import CHECKPOINTS, CONTENT_ERROR, RATES
 from demo.scenes import Errors, ask, compose
 from demo.scoring import alignment, composition, image_aspects
-from demo.world import CATEGORIES
+from demo.world import CATEGORIES, CHECKPOINTS, CONTENT_ERROR, RATES
 
 MACRO = "__macro__"
 Key = tuple[str, str, str, str]

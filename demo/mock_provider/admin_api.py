@@ -1,8 +1,15 @@
-"""The admin API and the slow addresses: /stats, /v1/models, /v1/files, /v1/batches. Chat requests are protocol.py's."""
+"""The difficult provider as a server on loopback: its admin API and slow addresses, /stats, /v1/models, /v1/files, /v1/batches.
 
+The same socket hands chat requests to protocol.py.
+"""
+
+import asyncio
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -10,8 +17,10 @@ from aiohttp import BodyPartReader, web
 
 from demo.mock_provider.batches import Batches, BatchJob
 from demo.mock_provider.faults import error_object
+from demo.mock_provider.protocol import ChatProtocol
 from demo.mock_provider.provider import Provider
-from demo.mock_provider.scenario import Model
+from demo.mock_provider.scenario import Model, Scenario
+from demo.world import HOST
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _CHAT = "/v1/chat/completions"
@@ -207,3 +216,26 @@ def _error(status: int, message: str, code: str) -> web.Response:
 
 def _json(content: object, status: int = 200) -> web.Response:
     return web.Response(body=orjson.dumps(content), status=status, content_type="application/json")
+
+
+@asynccontextmanager
+async def serving(scenario: Scenario, port: int = 0) -> AsyncIterator[int]:
+    """Serve the scenario for as long as the block lasts; yields the port (0 asks for any free one). Raises OSError."""
+    provider = Provider(scenario)
+    with TemporaryDirectory(prefix="salon-provider-") as folder:
+        batches = Batches(provider, Path(folder))
+        runner = web.AppRunner(make_admin_api(provider, batches), access_log=None)
+        await runner.setup()
+        admin_api = runner.server
+        assert admin_api is not None
+        connections: set[ChatProtocol] = set()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: ChatProtocol(provider, connections, admin_api), HOST, port, backlog=4096)
+        try:
+            yield int(server.sockets[0].getsockname()[1])
+        finally:
+            server.close()
+            for connection in list(connections):
+                connection.close()
+            await batches.close()
+            await runner.cleanup()

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from demo.mock_provider.draws import Draws
+from demo.mock_provider.faults import Draws
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.scenario import BatchRules
 

@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from demo.mock_provider.billing import Usage, usd
-from demo.mock_provider.prices import Price
+from demo.mock_provider.billing import Price, Usage, usd
 
 
 class Counts:

@@ -12,8 +12,7 @@ import orjson
 
 from demo.mock_provider.billing import Usage
 from demo.mock_provider.counts import Counts
-from demo.mock_provider.draws import Draws
-from demo.mock_provider.faults import ANSWERED, Fault, error_object, in_place_of_answer
+from demo.mock_provider.faults import ANSWERED, Draws, Fault, error_object, in_place_of_answer
 from demo.mock_provider.rate_limits import RateLimits, Refused, retry_headers
 from demo.mock_provider.request import BadRequest, Body, ChatRequest, content_digest, item_of, read_body, read_request
 from demo.mock_provider.responses import (

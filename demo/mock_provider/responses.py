@@ -8,8 +8,7 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from demo.mock_provider.billing import Usage, n_input_tokens, n_text_tokens
-from demo.mock_provider.draws import Draws
-from demo.mock_provider.faults import Fault, spoilt_text
+from demo.mock_provider.faults import Draws, Fault, spoilt_text
 from demo.mock_provider.request import BadRequest, ChatRequest, judged
 from demo.mock_provider.scenario import Answer, Latency, Model
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from demo.mock_provider.billing import Price, published
 from demo.mock_provider.faults import LINE_FAULTS, Fault
-from demo.mock_provider.prices import Price, published
 from demo.world import JUDGE
 from schemas.errors import InputError
 

@@ -185,8 +185,8 @@ def serve_judge(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on loopback; 0 takes any free one.")] = PORT,
 ) -> int:
     """Serve the demo's judge as the difficult provider of a scenario file, until Ctrl-C. To try settings and load."""
+    from demo.mock_provider.admin_api import serving
     from demo.mock_provider.scenario import load_scenario
-    from demo.mock_provider.server import serving
     from demo.server import serve
 
     played = load_scenario(scenario)

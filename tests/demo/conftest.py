@@ -13,8 +13,8 @@ import openai
 import pytest
 
 from demo.judge import judge
+from demo.mock_provider.admin_api import serving
 from demo.mock_provider.scenario import Scenario
-from demo.mock_provider.server import serving
 from demo.painter import PaintedScene, painted_scenes
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric

@@ -11,8 +11,7 @@ from PIL import Image
 
 import demo
 from demo.painter import painted_scenes
-from demo.rates import CHECKPOINTS, CONTENT_ERROR, N_IMAGES, N_PROMPTS, RATES
-from demo.world import CATEGORIES, MODEL
+from demo.world import CATEGORIES, CHECKPOINTS, CONTENT_ERROR, MODEL, N_IMAGES, N_PROMPTS, RATES
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,10 @@ import pytest
 
 from demo.drawing import draw_png
 from demo.painter import painted_scenes
-from demo.rates import CHECKPOINTS, CONTENT_ERROR
 from demo.scenes import Errors
 from demo.scoring import alignment, composition, image_aspects
 from demo.truth import MACRO, expected, outcomes, scores_of
-from demo.world import CATEGORIES
+from demo.world import CATEGORIES, CHECKPOINTS, CONTENT_ERROR
 
 
 def test_one_value_by_hand():

@@ -8,8 +8,7 @@ import openai
 import pytest
 from PIL import Image
 
-from demo.mock_provider.billing import n_text_tokens
-from demo.mock_provider.prices import Patches, Tiles, published
+from demo.mock_provider.billing import Patches, Tiles, n_text_tokens, published
 from demo.world import JUDGE
 
 CANNED = {"mode": "canned", "text": "Score: 3"}
@@ -25,7 +24,7 @@ def picture(width_px, height_px, format_="PNG"):
 @pytest.mark.parametrize(
     ("size_px", "detail", "n_tokens"),
     [
-        # The first three are OpenAI's own examples; the next three were measured on bills (prices.py names the threads).
+        # The first three are OpenAI's own examples; the next three were measured on bills (billing.py names the threads).
         ((1024, 1024), "high", 765),
         ((2048, 4096), "high", 1105),
         ((4096, 8192), "low", 85),

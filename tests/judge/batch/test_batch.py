@@ -23,8 +23,8 @@ from aiohttp import web
 from sqlalchemy import create_engine, text
 
 from demo.drawing import draw_png
+from demo.mock_provider.admin_api import serving
 from demo.mock_provider.scenario import Scenario
-from demo.mock_provider.server import serving
 from demo.painter import painted_scenes
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric

@@ -14,7 +14,7 @@ from PIL import Image
 from demo.drawing import draw_png
 from demo.judge import judge as answer_of
 from demo.mock_provider import billing
-from demo.mock_provider import prices as double
+from demo.mock_provider import billing as double
 from demo.painter import PaintedScene, painted_scenes
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric

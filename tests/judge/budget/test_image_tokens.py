@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.mock_provider import prices as double
+from demo.mock_provider import billing as double
 from tasks.judge.budget.prices import _prices, known_price
 from tasks.judge.provider.openai.picture_tokens import NO_RULE_BOUND, NO_RULE_KNOWN, Patches, Tiles, picture_rule, stated_rule
 

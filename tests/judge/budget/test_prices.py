@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from demo.mock_provider import prices as double
+from demo.mock_provider import billing as double
 from schemas.benchmark import Judge, Price
 from tasks.judge.budget.prices import _prices, known_price, price_of, why_no_price
 
