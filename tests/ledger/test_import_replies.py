@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from schemas.identities import RunIds
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import JUDGEMENTS, REPLIES, conform
+from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
@@ -25,7 +27,6 @@ from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest
 from tasks.plan.rows import plan_part
-from tests.support.contexts import stage_context
 from tests.support.ledgers import snapshot_part
 
 
@@ -49,8 +50,8 @@ class Import:
 
     def of(self, file: Path, **recorded: Any) -> ImportResult:
         ids = RunIds(dataset_id=self.dataset_id, plan_id="2" * 64)
-        context = stage_context(self.lake, {}, ids, **(self.benchmark | {"recorded": recorded}))
-        return import_replies(context, self.ledger, file)
+        benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
+        return import_replies(StageContext(benchmark, {}, self.lake, "sqlite://", date(2026, 11, 3), ids), self.ledger, file)
 
     def texts(self) -> dict[int, str | None]:
         """Stored reply texts by the sample's place."""
