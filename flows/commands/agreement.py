@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, RunDate
-from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, result_console
 from flows.run.context import open_run
 from schemas.statuses import AgreementMetric, Total
 from tasks.ingest.rating_matching import examples
@@ -37,15 +37,11 @@ def agreement(
     day = run_date.date() if run_date else None
     open_run(file, day)  # before Prefect starts: what is wrong with the file is said at once
     from flows.agreement import hold_against_people
-    from flows.observability.terminal import keep_prefect_quiet
 
-    console = Console(stderr=True)
-    reporter = attach(console)
-    keep_prefect_quiet()
     tables = [path.absolute() for path in ratings]
-    with reporter.shown():
+    with shown_progress(is_flow=True):
         summary = hold_against_people(file.absolute(), tables, day, replies.absolute() if replies else None)
-    _print(Console(soft_wrap=True, highlight=False), summary)
+    _print(result_console(), summary)
     return 0
 
 

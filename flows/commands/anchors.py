@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
-from flows.observability.progress import attach
-from flows.observability.terminal import Console, format_usd
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, format_usd, result_console
 from flows.run.context import RunContext, check_keys, open_run
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def bridge(
     from flows.bridging import make_bridge, plan_bridge
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
-    out, reporter = Console(soft_wrap=True, highlight=False), attach(Console(stderr=True))
-    with reporter.shown():
+    out = result_console()
+    with shown_progress() as reporter:
         planned = plan_bridge(RunContext.of(run, reporter=reporter), old, new)
         out.print(_plan(planned))
         if dry_run:

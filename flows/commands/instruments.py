@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console, printable
+from flows.observability.terminal import printable, result_console
 from rubrics.linting import lint as problems_of
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
@@ -68,7 +68,7 @@ def choose_category(rubric: Rubric, category: str | None) -> str | None:
 
 def list_(rubrics: Folders = None) -> int:
     """The rubrics there are, shipped and your own."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = result_console()
     for rubric in list_rubrics([*(rubrics or []), SHIPPED]):
         scales = "; ".join(dict.fromkeys(_scale(dimension) for dimension in rubric.dimensions))
         categories = [name for name in rubric.variants if name is not None]
@@ -83,7 +83,7 @@ def list_(rubrics: Folders = None) -> int:
 def show(rubric: str, rubrics: Folders = None) -> int:
     """One rubric: what it needs, its messages, dimensions, rules and prompt texts."""
     found = find_rubric(rubric, rubrics or [])
-    console = Console(highlight=False, soft_wrap=True)
+    console = result_console()
     console.print(f"[bold]{escape(found.id)}[/] {escape(found.version)} - {escape(found.title)}")
     console.print(f"source: {escape(found.source)}\nfolder: {escape(str(found.folder))}\ndigest: {found.digest}")
     console.print(f"needs: {escape(', '.join(_need(found, name) for name in found.needs) or 'nothing')}")

@@ -12,8 +12,8 @@ from rich.text import Text
 from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, words_in
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
-from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, result_console
 from schemas.errors import InputError
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
@@ -37,13 +37,10 @@ def nightly(
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
     check_runner(opened, runner)
-    from flows.observability.terminal import keep_prefect_quiet
 
-    reporter = attach(Console(stderr=True))
-    keep_prefect_quiet()
-    with reporter.shown():
+    with shown_progress(is_flow=True):
         summary = nightly(file.absolute(), opened.run_date, None, max_usd, runner)
-    out = Console(soft_wrap=True, highlight=False)
+    out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
         return 0
@@ -85,16 +82,15 @@ def backfill(
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
-    out = Console(soft_wrap=True, highlight=False)
+    out = result_console()
     if listed:
         _print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
-    reporter = attach(Console(stderr=True))
     if dry_run:
-        with reporter.shown():
+        with shown_progress() as reporter:
             planned = plan_backfill(run, names, earliest, reporter)
         print_preview(out, run.benchmark.name, planned)
         out.print("nothing was sent")
@@ -103,10 +99,8 @@ def backfill(
     check_keys(run)
     check_runner(run, runner)
     from flows.backfill import backfill
-    from flows.observability.terminal import keep_prefect_quiet
 
-    keep_prefect_quiet()
-    with reporter.shown():
+    with shown_progress(is_flow=True):
         summary = backfill(file.absolute(), names, earliest, day, None, max_usd, at_once, runner)
     if summary.run is None:
         is_spent = any(one.outcome.is_spent for one in summary.backfilled)

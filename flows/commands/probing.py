@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, words_in
-from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, result_console
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.errors import InputError
 from tasks.ingest.probe_twins import PLACES
@@ -38,13 +38,12 @@ def probe_injection(
     check_keys(run)
     from flows.probing import TEXT, probe
 
-    reporter = attach(Console(stderr=True))
-    with reporter.shown(), heeding_sigterm():
+    with shown_progress() as reporter, heeding_sigterm():
         found = probe(RunContext.of(run, reporter=reporter), wanted, _read(text) if text else TEXT, samples)
     if as_json:
         print(orjson.dumps([asdict(one) for one in found]).decode())
     else:
-        _print(Console(soft_wrap=True, highlight=False), found)
+        _print(result_console(), found)
     return 0
 
 

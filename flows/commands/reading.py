@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, result_console
 from schemas.errors import InputError
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
@@ -88,7 +88,7 @@ def explain(
     if as_json:
         print(orjson.dumps(asdict(explanation), default=str).decode())
         return 0
-    console = Console(highlight=False, soft_wrap=True)
+    console = result_console()
     _print_cell(console, explanation)
     for judgement in explanation.judgements:
         _print_judgement(console, judgement)

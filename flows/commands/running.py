@@ -10,8 +10,8 @@ import typer
 from flows.commands.plan_table import print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
-from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, result_console
 from flows.run.context import check_keys, open_run
 from schemas.benchmark import Runner
 
@@ -50,9 +50,7 @@ def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
     """What a run would ask, cost and take; nothing is sent."""
     from flows.run.preview import preview
 
-    console = Console(stderr=True)
-    reporter = attach(console)
-    with reporter.shown():
+    with shown_progress() as reporter:
         previewed = preview(file, words_in(checkpoints), reporter)
     print_plan(Console(), previewed)
     return 0
@@ -86,20 +84,16 @@ def _run(
     runner: Runner | None = None,
     is_demo: bool = False,
 ) -> int:
-    console = Console(stderr=True)
     opened = open_run(file, run_date, judge_url, max_usd)  # before Prefect starts: what is wrong with the file is said at once
     if replies is None:
         check_keys(opened)
     check_runner(opened, runner)
     from flows.benchmark import benchmark
-    from flows.observability.terminal import keep_prefect_quiet
 
-    reporter = attach(console)
-    keep_prefect_quiet()
-    with reporter.shown():
+    with shown_progress(is_flow=True):
         recorded = replies.absolute() if replies else None
         summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner)
-    out = Console(soft_wrap=True, highlight=False)
+    out = result_console()
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:
         print_expected(out, summary.published.folder)

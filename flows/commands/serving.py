@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, result_console
 from flows.serving import local_postgres
 from flows.serving.local_server import LocalServer, Program, answers, free_port
 from schemas.errors import InputError, StoppedError, StoreError
@@ -36,7 +36,7 @@ def deploy(
     from flows.serving import deploying
 
     deployed = deploying.deploy(file, deploying.Asked(pool, file_at_worker, image, with_automations))
-    console = Console(soft_wrap=True, highlight=False)
+    console = result_console()
     console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
@@ -60,7 +60,7 @@ def serve(
     sqlite: Annotated[bool, typer.Option("--sqlite", help="Do not use PostgreSQL even where it is installed.")] = False,
 ) -> int:
     """Serve Prefect's UI on this machine with the demo's nightly and backfill deployed and a worker to run them, until Ctrl-C."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = result_console()
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n")

@@ -13,8 +13,8 @@ import typer
 from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
-from flows.observability.progress import attach
-from flows.observability.terminal import Console
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import Console, result_console
 from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
 
@@ -31,13 +31,10 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
-    from flows.observability.terminal import keep_prefect_quiet
     from flows.verification import verify as verify_folder
     from tasks.verify.publication import find_folder
 
-    reporter = attach(Console(stderr=True))
-    keep_prefect_quiet()
-    with _read_anew(open_lake(lake)) as named, reporter.shown():
+    with _read_anew(open_lake(lake)) as named, shown_progress(is_flow=True) as reporter:
         folder = find_folder(named.root, publication)
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
@@ -45,7 +42,7 @@ def verify(
         # In ASCII: a file name of the folder may be no text in UTF-8.
         print(json.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}, default=asdict))
     else:
-        _print(Console(soft_wrap=True, highlight=False), verdict, limit)
+        _print(result_console(), verdict, limit)
     return 0 if verdict.is_verified else 1
 
 

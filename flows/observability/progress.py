@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from flows.observability.terminal import Console, keep_prefect_quiet
 from schemas.statuses import CellStatus
 
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ def attach(console: Console) -> Reporter:
     global _current  # noqa: PLW0603  one process runs one command
     _current = Reporter(console)
     return _current
+
+
+@contextmanager
+def shown_progress(*, is_flow: bool = False) -> Iterator[Reporter]:
+    """A reporter whose bars are drawn on standard error while the block runs; with `is_flow` Prefect's own lines are silenced."""
+    reporter = attach(Console(stderr=True))
+    if is_flow:
+        keep_prefect_quiet()
+    with reporter.shown():
+        yield reporter
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,11 @@ class Console(rich.console.Console):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
+def result_console() -> Console:
+    """For what a command found: no line is broken, no number coloured."""
+    return Console(soft_wrap=True, highlight=False)
+
+
 def keep_prefect_quiet() -> None:
     """Let Prefect's console handlers speak only of what is critical; errors are printed once, by the command."""
     from prefect.logging.handlers import PrefectConsoleHandler
