@@ -1,1 +1,1 @@
-"""Planning what to ask, asking it, and keeping what was answered: plan, client, engine, ledger, snapshot, recorded replies."""
+"""Judging: requests claimed, admitted and sent, one at a time or by batches, and what came back handed to the ledger."""

@@ -10,7 +10,7 @@ from schemas.benchmark import Limits
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.budget import Attempts, Budget
 from tasks.judge.budget.cost import Costs, Estimate, load_observed, stated_output_bound, store_observed
-from tasks.judge.provider.base import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, Picture, Provider
+from tasks.judge.provider.base import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, Provider, RequestPicture
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
@@ -59,7 +59,7 @@ class AdmissionControl:
     attempts: Attempts | None = None
     is_spent: bool = False
 
-    def estimate(self, request: QueuedRequest, picture: Picture | None) -> Estimate:
+    def estimate(self, request: QueuedRequest, picture: RequestPicture | None) -> Estimate:
         """Tokens and USD one attempt of this request may take."""
         width_px, height_px = (picture.width_px, picture.height_px) if picture else (None, None)
         return self.costs.estimate(request.messages_json, request.image_sha256, width_px, height_px)

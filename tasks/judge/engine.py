@@ -25,7 +25,7 @@ from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
-from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Picture, Provider
+from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Provider, RequestPicture
 from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry, is_reask_due
 from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
@@ -43,7 +43,7 @@ class Shard:
     """A shard's requests, all of one rubric and judge, and what they are asked with. Every reply told of is durable."""
 
     requests: pl.DataFrame
-    pictures: Callable[[str], Picture]
+    pictures: Callable[[str], RequestPicture]
     ledger: Ledger
     provider: Provider
     rubric: Rubric
@@ -157,7 +157,7 @@ class _Run:
         self.outcome.n_by_status[answer.status.value] += 1
 
     async def attempt(
-        self, request: QueuedRequest, ask_index: int, picture: Picture | None, estimate: Estimate, opened: str | None
+        self, request: QueuedRequest, ask_index: int, picture: RequestPicture | None, estimate: Estimate, opened: str | None
     ) -> tuple[Answer | NotSent, str, int]:
         """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
@@ -194,7 +194,7 @@ class _Run:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
 
-    async def payload(self, request: QueuedRequest, picture: Picture | None, attempt_id: str) -> Payload:
+    async def payload(self, request: QueuedRequest, picture: RequestPicture | None, attempt_id: str) -> Payload:
         """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
         parameters, messages = _parameters(request.parameters_json), orjson.loads(request.messages_json)
         try:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,8 @@ from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
-from tasks.judge.provider.base import Picture
-from tasks.lake.reading import Lake
+from tasks.context import StageContext
+from tasks.judge.provider.base import RequestPicture
 from tasks.ledger.claims import Claims, Taken
 
 LEAST_BLOCK = 64
@@ -144,13 +144,13 @@ class PartPictures:
                 if digest is not None:
                     self._places.setdefault(digest, (group, row, name or "PNG", *size_px))
 
-    def __call__(self, image_sha256: str) -> Picture:
+    def __call__(self, image_sha256: str) -> RequestPicture:
         """The picture with this digest; its bytes are read when they are asked for. Both raise CorruptLakeError."""
         place = self._places.get(image_sha256)
         if place is None:
             raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
         group, row, image_format, width_px, height_px = place
-        return Picture(partial(self._read, group, row), image_format, width_px, height_px)
+        return RequestPicture(partial(self._read, group, row), image_format, width_px, height_px)
 
     def close(self) -> None:
         """Close the file, and let the allocator give back what was held."""
@@ -203,11 +203,8 @@ class Reading:
 class PlannedRequests:
     """The distinct requests of parts of one plan and judge. `part_of`: the part each stands in, by its place in `parts`."""
 
-    lake: Lake
-    dataset_id: str
-    plan_id: str
+    context: StageContext
     parts: Sequence[PlannedPart]
-    rubrics: Mapping[str, Rubric]
     part_of: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -222,7 +219,8 @@ class PlannedRequests:
         for place in sorted(by_part):
             rows = self._read(place, QUEUED_COLUMNS).unique("request_key", keep="first", maintain_order=True)
             rows = rows.filter(pl.col("request_key").is_in(list(by_part[place])))
-            pictures = PartPictures(self.lake.part(SAMPLES, self.dataset_id, self.parts[place].samples_part))
+            samples = self.context.lake.part(SAMPLES, self.context.ids.dataset_id, self.parts[place].samples_part)
+            pictures = PartPictures(samples)
             try:
                 for block in rows.iter_slices(BLOCK):
                     yield block, pictures
@@ -233,7 +231,7 @@ class PlannedRequests:
         """What reads the replies to these requests, by request key."""
         found: dict[str, Reading] = {}
         for place, of_part in self._by_part(keys).items():
-            rubric = self.rubrics[self.parts[place].rubric_id]
+            rubric = self.context.rubrics[self.parts[place].rubric_id]
             rows = self._read(place, ["request_key", "variant", "facts_json"]).filter(pl.col("request_key").is_in(list(of_part)))
             found |= {key: Reading(rubric, variant, facts_json) for key, variant, facts_json in rows.iter_rows()}
         return found
@@ -245,4 +243,4 @@ class PlannedRequests:
         return by_part
 
     def _read(self, place: int, columns: Sequence[str]) -> pl.DataFrame:
-        return self.lake.read_part(REQUESTS, self.plan_id, self.parts[place].index, list(columns))
+        return self.context.lake.read_part(REQUESTS, self.context.ids.plan_id, self.parts[place].index, list(columns))

@@ -23,7 +23,7 @@ from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.base import NotSent, Picture
+from tasks.judge.provider.base import NotSent, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import RETRIES, Retry
 from tasks.ledger.ledger import Ledger
@@ -61,8 +61,8 @@ def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
     return run
 
 
-def _picture(_: str) -> Picture:
-    return Picture(lambda: b"png", "PNG")
+def _picture(_: str) -> RequestPicture:
+    return RequestPicture(lambda: b"png", "PNG")
 
 
 def test_what_is_asked_once_is_not_asked_again(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
@@ -399,7 +399,7 @@ async def _admission(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limit
         await client.close()
 
 
-PICTURE = Picture(lambda: b"png", "PNG", 64, 64)
+PICTURE = RequestPicture(lambda: b"png", "PNG", 64, 64)
 PRICED = Price(input_usd_per_million=1, output_usd_per_million=1)
 WORST = Estimate(10, 10, 10, 10, 9, 9, 0.1, 0.3)
 

@@ -18,7 +18,7 @@ from schemas.statuses import ReplyStatus
 from tasks.judge.admission import open_admission
 from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.base import Picture
+from tasks.judge.provider.base import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.ledger.ledger import Ledger
 from tasks.plan.rows import plan_part
@@ -91,8 +91,8 @@ def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Pat
     return ask
 
 
-def _picture(_: str) -> Picture:
-    return Picture(lambda: b"png", "PNG", 512, 512)
+def _picture(_: str) -> RequestPicture:
+    return RequestPicture(lambda: b"png", "PNG", 512, 512)
 
 
 def test_in_a_storm_every_item_ends_answered_or_typed_and_no_pause_is_broken(

@@ -225,7 +225,7 @@ def judge_by_batch(
     """
     judge, ids, limits = context.judge(asked.judge_model), context.ids, asked.limits
     with opened(context.ledger_url) as ledger:
-        requests = PlannedRequests(context.lake, ids.dataset_id, ids.plan_id, asked.parts, context.rubrics)
+        requests = PlannedRequests(context, asked.parts)
         n_in_flight, n_done = _n_in_flight(ledger, requests, judge.model), len(_done(ledger, requests))
         if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)

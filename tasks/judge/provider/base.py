@@ -21,7 +21,7 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class RequestPicture:
     """A picture as the judge is shown it: `read` gives its bytes, in `image_format` (PNG, JPEG, WEBP); its size where known.
 
     It is read when its request is sent, not when it waits: hundreds wait, and each is some 100 KB.
@@ -225,7 +225,7 @@ class Provider(Protocol):
         """The Batch API; None where the provider has none."""
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
     ) -> Payload:
         """The body of a request. Raises what the picture's `read` raises."""
 

@@ -7,12 +7,11 @@ wait for it. Nothing is ever released: what a holder was granted and does not se
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from hashlib import sha256
-from typing import Protocol, TypeVar
 
 from sqlalchemy.engine import Connection
 
@@ -22,9 +21,8 @@ from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
 from tasks.judge.rate_limit.heard import LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
 from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import now_us
-
-_Found = TypeVar("_Found")
 
 POLL_S = 0.2
 """How often a holder that is sending looks for what others heard: a pause, another limit."""
@@ -41,16 +39,6 @@ MOST_LATE_S = 30.0
 MOST_ASKED_FOR = 1_000
 
 _gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
-
-
-class Alone(Protocol):
-    """What is needed of a ledger."""
-
-    async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
-        """Run a function as the only writer; what it wrote is seen by all when this returns."""
-
-    async def look(self, function: Callable[[Connection], _Found]) -> _Found:
-        """Run a function that writes nothing."""
 
 
 def limiter_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
@@ -76,7 +64,7 @@ class RateLimiter:
 
     def __init__(
         self,
-        ledger: Alone,
+        ledger: Ledger,
         limiter_id: str,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,

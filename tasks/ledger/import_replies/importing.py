@@ -14,7 +14,7 @@ from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, parquet_columns, read_rows, rebuild
-from tasks.ledger.import_replies.matching import NoMatchError, PlannedRequests, planned_requests
+from tasks.ledger.import_replies.matching import NoMatchError, PlanIndex, plan_index
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
@@ -56,7 +56,7 @@ def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportR
     else:
         defaults = _defaults(context.benchmark)
         _check(context.benchmark.recorded)
-        planned = planned_requests(context)
+        planned = plan_index(context)
         _store(ledger, result, _recorded(context.benchmark.recorded, defaults, planned, path, result))
     if result.n_rows == 0:
         raise SourceError(f"{path}: no recorded reply in it; check the file, and `where` under [recorded]")
@@ -98,7 +98,7 @@ def _store(ledger: Ledger, result: ImportResult, rows: Iterator[dict[str, Any]])
 
 
 def _recorded(
-    recorded: Recorded, defaults: Mapping[str, str], planned: PlannedRequests, path: Path, result: ImportResult
+    recorded: Recorded, defaults: Mapping[str, str], planned: PlanIndex, path: Path, result: ImportResult
 ) -> Iterator[dict[str, Any]]:
     for place, raw in read_rows(path):
         if any(look_up(raw, name) != value for name, value in recorded.where.items()):
@@ -118,7 +118,7 @@ def _value(raw: Mapping[str, Any], recorded: Recorded, name: str) -> Any:
     return None if value is MISSING or (value == "" and name != "reply") else value
 
 
-def _reply(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded, planned: PlannedRequests) -> JudgeReply:
+def _reply(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded, planned: PlanIndex) -> JudgeReply:
     text, origin = _reply_text(row, raw, recorded)
     finish_reason = _word(row.get("finish_reason"))
     return JudgeReply(

@@ -24,7 +24,7 @@ class NoMatchError(Exception):
 
 
 @dataclass(slots=True)
-class PlannedRequests:
+class PlanIndex:
     """The planned judgements of a plan, looked up by one identifier at a time; each index is made when first needed."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -76,7 +76,7 @@ class PlannedRequests:
         return self._indices[identifier]
 
 
-def planned_requests(context: StageContext) -> PlannedRequests:
+def plan_index(context: StageContext) -> PlanIndex:
     """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
     # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
     tables = [_read(path) for path in context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id)]
@@ -89,7 +89,7 @@ def planned_requests(context: StageContext) -> PlannedRequests:
         .collect()
     )
     frame = planned.join(samples, on="sample_id", how="left", maintain_order="left")
-    return PlannedRequests({name: frame[name].to_list() for name in frame.columns})
+    return PlanIndex({name: frame[name].to_list() for name in frame.columns})
 
 
 def _read(path: Path) -> pa.Table:

@@ -22,7 +22,7 @@ from rubrics.rendering import render
 from schemas.benchmark import Judge, Price
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import Costs, Estimate, Observed, load_observed, output_bound, stated_output_bound, store_observed
-from tasks.judge.provider.base import Answer, Picture
+from tasks.judge.provider.base import Answer, RequestPicture
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.ledger.ledger import Ledger
 from tasks.plan.request_key import DIGEST_SLOT, canonical_messages
@@ -43,7 +43,7 @@ def _messages(rubric: Rubric, values: Mapping[str, str | None]) -> str:
 
 def _sent(model: str, messages_json: str, png: bytes) -> list[dict[str, Any]]:
     """The messages as the provider reads them: what the engine sends."""
-    body = b"".join(make_payload(model, {}, json.loads(messages_json), Picture(lambda: png, "PNG")))
+    body = b"".join(make_payload(model, {}, json.loads(messages_json), RequestPicture(lambda: png, "PNG")))
     messages: list[dict[str, Any]] = json.loads(body)["messages"]
     return messages
 

@@ -12,7 +12,7 @@ import pytest
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.base import Answer, Payload, Picture, is_loopback, provider_of
+from tasks.judge.provider.base import Answer, Payload, RequestPicture, is_loopback, provider_of
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import PIECE_BYTES, make_payload
 from tasks.judge.provider.openai.transport import MAX_REPLY_BYTES, endpoint
@@ -37,7 +37,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
         {"role": "system", "content": "Judge."},
         {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image"}]},
     )
-    picture = Picture(lambda: bytes(range(256)) * 8, "JPEG")
+    picture = RequestPicture(lambda: bytes(range(256)) * 8, "JPEG")
     assert ask(judge, make_payload("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
     url = "data:image/jpeg;base64," + base64.b64encode(picture.read()).decode()
     assert provider.bodies == [{
@@ -52,7 +52,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
 def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judge) -> None:
     messages = ({"role": "user", "content": [{"type": "image"}]},)
     content = b"\x89" * 3_000_000
-    assert ask(judge, make_payload("judge", {}, messages, Picture(lambda: content, "PNG"))).status == S.ANSWERED
+    assert ask(judge, make_payload("judge", {}, messages, RequestPicture(lambda: content, "PNG"))).status == S.ANSWERED
     sent = provider.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
     assert base64.b64decode(sent.partition(",")[2]) == content
 
@@ -60,7 +60,9 @@ def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judg
 @pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
 def test_no_text_moves_the_picture(text: str) -> None:
     messages = ({"role": "user", "content": [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": text}]},)
-    content = orjson.loads(b"".join(make_payload("m", {}, messages, Picture(lambda: b"abc", "PNG"))))["messages"][0]["content"]
+    content = orjson.loads(b"".join(make_payload("m", {}, messages, RequestPicture(lambda: b"abc", "PNG"))))["messages"][0][
+        "content"
+    ]
     assert [part.get("text") for part in content] == [text, None, text]
     assert content[1]["image_url"]["url"] == "data:image/png;base64,YWJj"
 
@@ -172,7 +174,7 @@ def test_what_counts_as_this_machine(address: str | None, expected: bool) -> Non
 def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(n_bytes: int, n_pictures: int) -> None:
     content = bytearray((bytes(range(251)) * (n_bytes // 251 + 1))[:n_bytes])
     messages = ({"role": "user", "content": [{"type": "image"}] * n_pictures},)
-    body = make_payload("m", {}, messages, Picture(lambda: memoryview(content), "PNG"))
+    body = make_payload("m", {}, messages, RequestPicture(lambda: memoryview(content), "PNG"))
     pieces = list(body)
     whole = b"".join(pieces)
     assert len(whole) == body.n_bytes

@@ -15,7 +15,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 
 from schemas.errors import StoreError
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, CallFailedError, Ended, Payload, ProviderBatch
+from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
 from tasks.judge.provider.openai.responses import one_line, read_answer
 from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, Secrets, cap_size, no_response
@@ -47,9 +47,7 @@ class OpenAIBatches:
         """Close the connections."""
         await self._openai.close()
 
-    def line(self, custom_id: str, payload: Payload) -> bytes:
-        """One request as a line of a batch's file."""
-        return request_line(custom_id, payload)
+    line = staticmethod(request_line)
 
     def results(self, path: Path) -> Iterator[tuple[str, Ended]]:
         """(custom_id, how it ended) of every line of a file of results, without secrets."""

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, Payload, Picture, PictureRule
+from tasks.judge.provider.base import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.batch_api import OpenAIBatches
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.picture_tokens import picture_rule
@@ -70,10 +70,7 @@ class OpenAIProvider:
         check_parameters(judge.parameters)
         api_key(judge)
 
-    @staticmethod
-    def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
-        """The rule of price data: their `kind` is "tiles" or "patches"."""
-        return picture_rule(fields)
+    picture_rule = staticmethod(picture_rule)
 
     @property
     def batch(self) -> OpenAIBatches:
@@ -83,7 +80,7 @@ class OpenAIProvider:
         return self._batch
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
     ) -> Payload:
         """The body of a chat completion."""
         return make_payload(self.judge.model, parameters, messages, picture)

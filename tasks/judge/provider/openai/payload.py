@@ -8,7 +8,7 @@ import orjson
 from pybase64 import b64encode
 
 from schemas.errors import InputError
-from tasks.judge.provider.base import Picture
+from tasks.judge.provider.base import RequestPicture
 
 NOT_PARAMETERS = {
     "model": "name it as the judge's model",
@@ -68,7 +68,7 @@ def _nothing() -> None:
 
 
 def make_payload(
-    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: Picture | None
+    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
 ) -> ChatPayload:
     """The body of a chat completion. The picture is spliced in as base64, so no JSON library walks over it.
 
