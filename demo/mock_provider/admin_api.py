@@ -31,7 +31,7 @@ _PIECE_BYTES = 2**18
 def make_admin_api(provider: Provider, batches: Batches) -> web.Application:
     """The application; every connection to it ends with its response, so that the next chat request comes to protocol.py."""
     app = web.Application(middlewares=[_one_response])
-    app.add_routes([*_Stats(provider).routes(), *_Files(batches).routes(), *_Batches(batches).routes()])
+    app.add_routes(_AdminApi(provider, batches).routes())
     return app
 
 
@@ -45,22 +45,31 @@ async def _one_response(request: web.Request, handler: Handler) -> web.StreamRes
     return response
 
 
-class _Stats:
-    """What the provider saw, and its models."""
+class _AdminApi:
+    """What the provider saw, and its models; files uploaded for batches, and their results; batches made, listed, cancelled."""
 
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
+    def __init__(self, provider: Provider, batches: Batches) -> None:
+        self._provider, self._batches = provider, batches
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/stats", self._show),
+            web.get("/stats", self._stats),
             web.get("/stats/items", self._items),
             web.post("/stats/reset", self._reset),
             web.get("/v1/models", self._models),
             web.get("/v1/models/{id}", self._model),
+            web.post("/v1/files", self._upload),
+            web.get("/v1/files", self._files),
+            web.get("/v1/files/{id}", self._file),
+            web.get("/v1/files/{id}/content", self._content),
+            web.delete("/v1/files/{id}", self._delete),
+            web.post("/v1/batches", self._create),
+            web.get("/v1/batches", self._all_batches),
+            web.get("/v1/batches/{id}", self._batch),
+            web.post("/v1/batches/{id}/cancel", self._cancel),
         ]
 
-    async def _show(self, _: web.Request) -> web.Response:
+    async def _stats(self, _: web.Request) -> web.Response:
         prices = {name: model.price for name, model in self._provider.models.items()}
         return _json(self._provider.counts.as_json(prices, self._provider.scenario.batch.price_share))
 
@@ -78,32 +87,11 @@ class _Stats:
         model = self._provider.models.get(request.match_info["id"])
         return _missing("model", request) if model is None else _json(_model_object(model))
 
-
-def _model_object(model: Model) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": model.id, "object": "model", "created": 0, "owned_by": "salon"}
-    return shown if model.shutdown_date is None else shown | {"shutdown_date": model.shutdown_date.isoformat()}
-
-
-class _Files:
-    """Files uploaded for batches, and the results of batches."""
-
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
-
-    def routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/v1/files", self._upload),
-            web.get("/v1/files", self._show_all),
-            web.get("/v1/files/{id}", self._show),
-            web.get("/v1/files/{id}/content", self._content),
-            web.delete("/v1/files/{id}", self._delete),
-        ]
-
-    async def _show_all(self, _: web.Request) -> web.Response:
+    async def _files(self, _: web.Request) -> web.Response:
         files = [file.as_json() for file in self._batches.files.values()]
         return _json({"object": "list", "data": files, "has_more": False})
 
-    async def _show(self, request: web.Request) -> web.Response:
+    async def _file(self, request: web.Request) -> web.Response:
         file = self._batches.files.get(request.match_info["id"])
         return _missing("file", request) if file is None else _json(file.as_json())
 
@@ -140,26 +128,11 @@ class _Files:
             return _error(400, 'a file needs the parts file and purpose = "batch"', "invalid_purpose")
         return _json(batches.keep(path, name, purpose).as_json())
 
-
-class _Batches:
-    """Batches made, listed and cancelled."""
-
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
-
-    def routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/v1/batches", self._create),
-            web.get("/v1/batches", self._show_all),
-            web.get("/v1/batches/{id}", self._show),
-            web.post("/v1/batches/{id}/cancel", self._cancel),
-        ]
-
-    async def _show(self, request: web.Request) -> web.Response:
+    async def _batch(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(request.match_info["id"])
         return _missing("batch", request) if batch is None else _json(batch.as_json())
 
-    async def _show_all(self, request: web.Request) -> web.Response:
+    async def _all_batches(self, request: web.Request) -> web.Response:
         return _list(request, [*self._batches.batches.values()][::-1])
 
     async def _cancel(self, request: web.Request) -> web.Response:
@@ -193,6 +166,11 @@ class _Batches:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 request.transport.abort()
         return _json(batch.as_json())
+
+
+def _model_object(model: Model) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": model.id, "object": "model", "created": 0, "owned_by": "salon"}
+    return shown if model.shutdown_date is None else shown | {"shutdown_date": model.shutdown_date.isoformat()}
 
 
 def _list(request: web.Request, found: list[BatchJob]) -> web.Response:

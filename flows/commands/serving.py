@@ -35,7 +35,7 @@ def deploy(
     """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
     from flows.serving import deploying
 
-    deployed = deploying.deploy(file, deploying.Asked(pool, file_at_worker, image, with_automations))
+    deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations))
     console = result_console()
     console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
@@ -174,7 +174,7 @@ def _deploy(file: Path, api_url: str) -> list[str]:
     from flows.serving import deploying
 
     with temporary_settings({PREFECT_API_URL: api_url}):  # whatever server the user's own profile names
-        return deploying.deploy(file, deploying.Asked(DEFAULT_POOL)).deployments
+        return deploying.deploy(file, deploying.DeployOptions(DEFAULT_POOL)).deployments
 
 
 PORT = 8900

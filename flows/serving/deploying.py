@@ -26,7 +26,7 @@ DRAIN_MARGIN_S = 30  # beside the longest request: storing its reply, ending Pre
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DeployOptions:
     """What is to be deployed, beside the benchmark file: where, and who is told."""
 
     pool: str
@@ -61,7 +61,7 @@ def server_url() -> str:
     return url
 
 
-def deploy(file: Path, asked: Asked) -> Deployed:
+def deploy(file: Path, asked: DeployOptions) -> Deployed:
     """Set up the pool, the deployments and the automations for one benchmark file; what is there already is brought up to date.
 
     Raises BenchmarkFileError; InputError where no server is named, or the pool, image or block cannot be; StoreError where the
@@ -107,7 +107,7 @@ def _pool(client: SyncPrefectClient, definitions: Mapping[str, Any], name: str) 
     return pool
 
 
-def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: Asked) -> dict[str, Any]:
+def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: DeployOptions) -> dict[str, Any]:
     """What this benchmark's runs need of the pool's job template, where it has the variable."""
     known = pool.base_job_template.get("variables", {}).get("properties", {})
     if asked.image and "image" not in known:

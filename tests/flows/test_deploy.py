@@ -22,7 +22,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows.commands.serving import deploy as deploy_command
 from flows.commands.serving import worker
 from flows.serving import local_postgres
-from flows.serving.deploying import Asked, deploy
+from flows.serving.deploying import DeployOptions, deploy
 from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
 
@@ -68,7 +68,7 @@ def automations_of(client: SyncPrefectClient) -> dict[str, str]:
 
 def test_a_deployed_benchmark(tmp_path: Path, client: SyncPrefectClient) -> None:
     file = written(tmp_path)
-    deployed = deploy(file, Asked("salon-process"))
+    deployed = deploy(file, DeployOptions("salon-process"))
     there = of(client, "paris")
     assert set(there) == {"nightly", "backfill"}
     assert len(deployed.deployments) == 2
@@ -87,7 +87,7 @@ def test_a_deployed_benchmark(tmp_path: Path, client: SyncPrefectClient) -> None
 
 
 def test_the_form_has_types_and_says_what_is_asked(tmp_path: Path, client: SyncPrefectClient) -> None:
-    deploy(written(tmp_path), Asked("salon-process"))
+    deploy(written(tmp_path), DeployOptions("salon-process"))
     for found in of(client, "paris").values():
         schema = found.parameter_openapi_schema
         assert schema["properties"]["file"]["format"] == "path"
@@ -97,10 +97,10 @@ def test_the_form_has_types_and_says_what_is_asked(tmp_path: Path, client: SyncP
 
 
 def test_deploying_again_changes_nothing_but_what_the_file_says(tmp_path: Path, client: SyncPrefectClient) -> None:
-    deploy(written(tmp_path), Asked("salon-process"))
+    deploy(written(tmp_path), DeployOptions("salon-process"))
     before, watching = of(client, "paris"), automations_of(client)
     client.update_deployment_schedule(before["nightly"].id, before["nightly"].schedules[0].id, active=False)
-    deploy(written(tmp_path, schedule="0 5 * * *"), Asked("salon-process"))
+    deploy(written(tmp_path, schedule="0 5 * * *"), DeployOptions("salon-process"))
     after = of(client, "paris")
     assert {d.id for d in after.values()} == {d.id for d in before.values()}
     (schedule,) = after["nightly"].schedules
@@ -112,13 +112,13 @@ def test_deploying_again_changes_nothing_but_what_the_file_says(tmp_path: Path, 
 def test_two_benchmarks_do_not_touch_each_other(tmp_path: Path, client: SyncPrefectClient) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        deploy(written(tmp_path / name, name), Asked("salon-process"))
+        deploy(written(tmp_path / name, name), DeployOptions("salon-process"))
     assert set(of(client, "one")) == set(of(client, "two")) == {"nightly", "backfill"}
     assert of(client, "one")["nightly"].parameters != of(client, "two")["nightly"].parameters
 
 
 def test_a_cluster_gives_the_runs_their_time_to_drain(tmp_path: Path, client: SyncPrefectClient) -> None:
-    asked = Asked("salon-kubernetes", file_at_worker="/benchmarks/b.toml", image="registry.example/salon:9")
+    asked = DeployOptions("salon-kubernetes", file_at_worker="/benchmarks/b.toml", image="registry.example/salon:9")
     deploy(written(tmp_path), asked)
     nightly = of(client, "paris")["nightly"]
     assert nightly.parameters == {"file": "/benchmarks/b.toml"}
@@ -129,21 +129,21 @@ def test_a_cluster_gives_the_runs_their_time_to_drain(tmp_path: Path, client: Sy
 
 
 def test_a_pool_stays_as_its_operator_made_it(tmp_path: Path, client: SyncPrefectClient) -> None:
-    deploy(written(tmp_path), Asked("salon-docker"))
+    deploy(written(tmp_path), DeployOptions("salon-docker"))
     pool = client.read_work_pool("salon-docker")
     assert pool.type == "docker"
     assert pool.base_job_template["variables"]["properties"]["command"]["default"] == "python -m prefect.engine"
     changed = pool.base_job_template | {"note": "mine"}
     client.request("PATCH", "/work_pools/{name}", path_params={"name": "salon-docker"}, json={"base_job_template": changed})
-    deploy(written(tmp_path), Asked("salon-docker"))
+    deploy(written(tmp_path), DeployOptions("salon-docker"))
     assert client.read_work_pool("salon-docker").base_job_template["note"] == "mine"
 
 
 def test_automations_that_notify_are_set_up_when_asked_for(tmp_path: Path, client: SyncPrefectClient) -> None:
-    quiet = deploy(written(tmp_path), Asked("salon-process")).automations
+    quiet = deploy(written(tmp_path), DeployOptions("salon-process")).automations
     webhook = CustomWebhookNotificationBlock(name="alerts", url="https://hooks.example.invalid/secret-path")
     block = webhook.save("salon-alerts", overwrite=True)
-    loud = deploy(written(tmp_path), Asked("salon-process", notify="custom-webhook/salon-alerts")).automations
+    loud = deploy(written(tmp_path), DeployOptions("salon-process", notify="custom-webhook/salon-alerts")).automations
     assert quiet == ["Salon: a run whose process is gone is crashed"]
     assert {"Salon: a run failed", "Salon: nights were missed"} <= set(loud)
     stored = json.dumps([a.model_dump(mode="json") for a in client.read_automations()])
@@ -155,16 +155,16 @@ def test_automations_that_notify_are_set_up_when_asked_for(tmp_path: Path, clien
 @pytest.mark.parametrize(
     ("written_as", "asked", "says"),
     [
-        ({}, Asked("salon-proces"), "choose one of salon-process, salon-docker, salon-kubernetes"),
-        ({}, Asked("salon-process", image="salon:2"), "runs no images"),
-        ({}, Asked("salon-process", notify="slack-webhook/nobody"), "docs/alerts.md"),
-        ({}, Asked("salon-process", notify="no-slash"), "<type>/<name>"),
-        ({"schedule": "every night"}, Asked("salon-process"), "Write a cron line"),
-        ({"timezone": "Mars/Olympus"}, Asked("salon-process"), "'Mars/Olympus'"),
+        ({}, DeployOptions("salon-proces"), "choose one of salon-process, salon-docker, salon-kubernetes"),
+        ({}, DeployOptions("salon-process", image="salon:2"), "runs no images"),
+        ({}, DeployOptions("salon-process", notify="slack-webhook/nobody"), "docs/alerts.md"),
+        ({}, DeployOptions("salon-process", notify="no-slash"), "<type>/<name>"),
+        ({"schedule": "every night"}, DeployOptions("salon-process"), "Write a cron line"),
+        ({"timezone": "Mars/Olympus"}, DeployOptions("salon-process"), "'Mars/Olympus'"),
     ],
     ids=["pool", "image", "block", "block's form", "cron", "time zone"],
 )
-def test_what_cannot_be_is_refused_by_name(tmp_path: Path, written_as: dict[str, str], asked: Asked, says: str) -> None:
+def test_what_cannot_be_is_refused_by_name(tmp_path: Path, written_as: dict[str, str], asked: DeployOptions, says: str) -> None:
     with pytest.raises(InputError, match=r"^[^\n]+$") as refused:
         deploy(written(tmp_path, **written_as), asked)
     assert says in str(refused.value)
@@ -172,14 +172,14 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, written_as: dict[str,
 
 def test_no_server_is_named_or_none_answers(tmp_path: Path) -> None:
     with temporary_settings(restore_defaults={PREFECT_API_URL}), pytest.raises(InputError, match="PREFECT_API_URL is not set"):
-        deploy(written(tmp_path), Asked("salon-process"))
+        deploy(written(tmp_path), DeployOptions("salon-process"))
     with temporary_settings(restore_defaults={PREFECT_API_URL}), pytest.raises(InputError, match="PREFECT_API_URL is not set"):
         worker()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/api"
         with temporary_settings({PREFECT_API_URL: url}), pytest.raises(StoreError, match="no Prefect server answers"):
-            deploy(written(tmp_path), Asked("salon-process"))
+            deploy(written(tmp_path), DeployOptions("salon-process"))
 
 
 def test_the_command_says_what_stands_and_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
