@@ -24,7 +24,7 @@ from schemas.tables import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import find_shards, finish, open_and_write_shard
-from tasks.judge.provider.base import Answer, Picture, provider_of
+from tasks.judge.provider.base import Answer, RequestPicture, provider_of
 from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -108,7 +108,9 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[
         yield wrong(JUDGE, said, "mend what the provider names, or wait until it answers; then ask again")
 
 
-async def _answer(judge: Judge, deadline_s: float, parameters: str, messages: str, picture: Picture | None) -> tuple[str, Answer]:
+async def _answer(
+    judge: Judge, deadline_s: float, parameters: str, messages: str, picture: RequestPicture | None
+) -> tuple[str, Answer]:
     provider = provider_of(judge)(judge, 1, deadline_s)
     try:
         return provider.endpoint, await provider.ask(provider.payload(orjson.loads(parameters), orjson.loads(messages), picture))
