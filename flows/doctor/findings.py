@@ -48,7 +48,7 @@ def guarded(what: str, check: Callable[[], Iterable[Finding]], advice: str) -> I
     try:
         yield from check()
     except SalonError as error:
-        yield wrong(what, shortened(str(error)), "see the message")
+        yield wrong(what, " ".join(str(error).split()), "")  # our own say what to do, at their end
     except Exception as error:  # noqa: BLE001 - whatever a broken part makes the libraries raise
         yield wrong(what, shortened(f"{type(error).__name__}: {error}"), advice)
 

@@ -93,6 +93,16 @@ def test_a_ledger_that_is_gone_and_one_that_is_another(salon: Salon, file: Path)
 
 
 @pytest.mark.usefixtures("_no_server")
+def test_a_ledgers_server_that_is_down(salon: Salon, file: Path) -> None:
+    file.write_text(f'ledger = "postgresql+psycopg://salon@127.0.0.1:9/ledger"\n{file.read_text()}')
+    said = salon("doctor", file)
+    assert said.code == 3
+    assert lines(said.out)["ledger"].startswith("wrong: ")
+    assert lines(said.out)["ledger"].endswith("what was stored is kept"), "what to do is not cut off"
+    assert lines(said.out)["lake"].startswith("ok: ")
+
+
+@pytest.mark.usefixtures("_no_server")
 def test_a_lake_that_cannot_be_written(salon: Salon, file: Path) -> None:
     (file.parent / "in_the_way").write_text("a file")
     file.write_text(f'lake = "in_the_way/lake"\nledger = "sqlite:///{file.parent}/ledger.db"\n{file.read_text()}')
