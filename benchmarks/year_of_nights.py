@@ -32,9 +32,9 @@ from flows.partitions.table import read_partitions
 from flows.run import pipeline
 from tasks.context import StageContext
 from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, find_publication
 from tasks.publish.report.index import write_index
-from tasks.publish.runs import runs
 
 STAGES: Mapping[Any, Mapping[str, str]] = {
     nightly: {"whole_checkpoints": "partitions", "_write_partitions": "partitions"},

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -72,3 +73,9 @@ def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
     if not is_mean_for_prompts_like_these({"metric": MEAN, "estimand": Estimand.PROMPTS_LIKE_THESE, **row}):
         address += [row["metric"], row["estimand"]]
     return hashlib.sha256(json.dumps(address, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()[:12]
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers inside names as numbers: step-900 before step-1000."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -31,9 +31,9 @@ from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName
+from tasks.publish.machine_tables import runs
 from tasks.publish.publication import Draft, publish
 from tasks.publish.reading import Publication, find_publication, load_cells
-from tasks.publish.runs import runs
 
 NAME, FIRST, MODEL = "year", date(2026, 1, 1), "demo-painter"
 NIGHT_NOISE = 0.026  # of a mean on a scale of ten, as in docs/nights.md: nights of equal numbers are no nights

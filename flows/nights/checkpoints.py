@@ -9,7 +9,7 @@ import polars as pl
 
 from schemas.benchmark import Benchmark
 from schemas.errors import InputError
-from tasks.aggregate.comparisons import natural_key
+from schemas.metrics import natural_key
 from tasks.ingest.readers import read
 from tasks.ingest.sources import ResolvedSource, expand
 

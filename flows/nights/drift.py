@@ -24,9 +24,8 @@ from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
-from tasks.publish.machine_tables import write_living_table
+from tasks.publish.machine_tables import runs, write_living_table
 from tasks.publish.reading import Publication, publications
-from tasks.publish.runs import runs
 
 N_NIGHTS_MIN = 2
 

@@ -1,12 +1,11 @@
 """Which checkpoints are compared in which cells, and the rows of it. The tests and their correction are comparison_tests.py."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
 from schemas.benchmark import Statistics
-from schemas.metrics import CELL, MEAN, is_mean_for_prompts_like_these
+from schemas.metrics import CELL, MEAN, is_mean_for_prompts_like_these, natural_key
 from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparison_tests import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
 from tasks.aggregate.figures import strata_of
@@ -69,12 +68,6 @@ def comparison_rows(
             for a, b in combinations(mine, 2):
                 ranked = ranking_categories(a.cells)
                 yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, how)
-
-
-def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts numbers inside names as numbers: step-900 before step-1000."""
-    parts = re.split(r"([0-9]+)", name)
-    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts if part]
 
 
 def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.records import Sample
+from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 
 ID_BYTES = 32
@@ -34,6 +34,13 @@ def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) ->
         identity |= {"source": sample.source, "source_key": sample.source_key, "status": status.value}
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def id_of_row(row: Mapping[str, Any], status: SampleStatus) -> str:
+    """The sample_id of a row of the samples table, were this its status."""
+    texts = {name: row[name] for name in SAMPLE_TEXTS}
+    sample = Sample(row["source"], row["source_key"], row["model"], row["checkpoint"], texts, row["item_id"], row["seed"])
+    return sample_id(sample, row["image_sha256"], status)
 
 
 def dataset_id(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
-from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
-from tasks.ingest.identity import sample_id
+from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 
 PLACES: Mapping[str, tuple[str, ...]] = {
@@ -51,9 +50,7 @@ def _with_picture(row: Mapping[str, Any], text: str) -> dict[str, Any] | None:
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: row[name] for name in SAMPLE_TEXTS}
-    sample = Sample(row["source"], row["source_key"], row["model"], row["checkpoint"], texts, row["item_id"], row["seed"])
-    return row | {"sample_id": sample_id(sample, row["image_sha256"], SampleStatus.OK), "text_flags": text_flags(texts)}
+    return row | {"sample_id": id_of_row(row, SampleStatus.OK), "text_flags": text_flags(row)}
 
 
 def with_text(content: bytes, text: str) -> bytes:

@@ -12,7 +12,7 @@ from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.fetching import fetch, shown_url
-from tasks.ingest.identity import sample_id
+from tasks.ingest.identity import id_of_row, sample_id
 from tasks.ingest.images.decode import open_bounded
 from tasks.ingest.images.open import OpenedImage, open_header
 from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
@@ -69,16 +69,7 @@ def open_shard(samples: Iterable[Sample], root: Path) -> Iterator[pa.Table]:
 
 def as_duplicate(row: dict[str, Any], first: str) -> None:
     """Turn a row of the samples table into a duplicate of the one at source_key `first`: its id is its own, its picture gone."""
-    sample = Sample(
-        source=row["source"],
-        source_key=row["source_key"],
-        model=row["model"],
-        checkpoint=row["checkpoint"],
-        texts={name: row[name] for name in SAMPLE_TEXTS},
-        item_id=row["item_id"],
-        seed=row["seed"],
-    )
-    row["sample_id"] = sample_id(sample, row["image_sha256"], SampleStatus.DUPLICATE)
+    row["sample_id"] = id_of_row(row, SampleStatus.DUPLICATE)
     row["status"] = SampleStatus.DUPLICATE.value
     row["detail"] = (
         f"same picture, texts, model and checkpoint as {first}, which counts; "

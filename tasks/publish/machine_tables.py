@@ -1,4 +1,6 @@
-"""The tables for machines: hive folders that a reader can glob, and SQL views of them. Sealed folders are publication.py.
+"""The tables for machines: hive folders that a reader can glob, and among them the append-only `runs`.
+
+Sealed folders are publication.py, SQL over the tables duckdb_file.py.
 
 `publish/v1/tables/<table>/benchmark_name=<name>/publication=<id>/part-00000.parquet`, and for tables that live on,
 `publish/v1/tables/<table>/benchmark_name=<name>/<table>.parquet`. The keys are no columns' names, so that readers that refuse
@@ -6,6 +8,7 @@ a column given twice can read them.
 """
 
 import json
+import secrets
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,9 +19,10 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
-from schemas.tables import JUDGEMENTS, SAMPLES, SCORES, Table, conform
-from tasks.lake.atomic_files import fsync_folder, sha256_of_file, store_error, write_bytes, write_parquet
-from tasks.lake.reading import Lake, part_name
+from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
+from tasks.lake.atomic_files import fsync_folder, locked, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.object_store.cache_folder import push
+from tasks.lake.reading import Lake, part_name, read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 
@@ -175,58 +179,20 @@ def changed_tables(lake_root: Path, folder: Path) -> list[str]:
     return [file["path"] for path, file in named if not path.is_file() or sha256_of_file(path) != file["sha256"]]
 
 
-_HEAD = """\
--- DuckDB macros over the large tables of {what}.
--- Their argument is the lake: its folder as an absolute path, or an address such as 's3://bucket/lake'. So they work from any
--- working directory:
---     .read views.sql
---     SELECT model, checkpoint, avg(score) FROM salon_judged('/data/lake') WHERE status = 'scored' GROUP BY ALL;
-{more}"""
-_ONE_OF_ALL = """\
--- Of one publication, publication := '<id>' opens its files alone; a condition opens every publication's first.
-"""
-_TABLE = """\
-CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
-    SELECT * EXCLUDE (benchmark_name)
-    FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true);
-"""
-_JUDGED = """\
--- A row for each dimension of each judgement, with the sample's texts; one never planned has its reason and no dimension.
-CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
-    SELECT
-        j.publication, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
-        coalesce(s.status, j.status) AS status, coalesce(s.reason, j.reason) AS reason, s.note, s.bound_low, s.bound_high,
-        j.repeat, j.occasion, j.prompt_id, j.sample_id, j.request_key, p.source, p.source_key, p.item_id, p.prompt, p.question,
-        p.text, p.reference, p.output, p.image_sha256
-    FROM salon_judgements({given}) j
-    LEFT JOIN salon_scores({given}) s ON s.publication = j.publication AND s.request_key = j.request_key
-    LEFT JOIN salon_samples({given}) p ON p.publication = j.publication AND p.sample_id = j.sample_id;
-"""
+def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
+    """Append one row of RUNS (`started_at` in UTC) as a file of its own; two runs never share a name.
 
-
-def views_sql(benchmark: str, publication_id: str | None = None) -> str:
-    """The macros salon_samples, _judgements, _scores and _judged over one publication, or over all of a benchmark.
-
-    Those over all take `publication := '<id>'` too: they then open that one's files alone, however many nights there are.
+    The benchmark's runs among the tables for machines are then written anew, whole.
     """
-    what = f"publication {publication_id} of {benchmark}" if publication_id else f"all publications of {benchmark}"
-    arguments, given = ("lake", "lake") if publication_id else ("lake, publication := '*'", "lake, publication := publication")
-    tables = [
-        _TABLE.format(table=table.name, arguments=arguments, path=_path(table.name, benchmark, publication_id))
-        for table, _ in LARGE
-    ]
-    head = _HEAD.format(what=what, more="" if publication_id else _ONE_OF_ALL)
-    return "\n".join([head, *tables, _JUDGED.format(arguments=arguments, given=given)])
+    frame = RUNS.frame([row])
+    started = frame["started_at"].dt.strftime("%Y%m%dT%H%M%S%6f")[0]
+    path = lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
+    benchmark = str(row["benchmark"])
+    with locked(lake.root, f"runs-{benchmark}"):  # whoever writes last has read every row appended before
+        push(lake.root, write_living_table(lake.root, RUNS, benchmark, runs(lake).filter(benchmark=benchmark)))
+    return path
 
 
-def _path(table: str, benchmark: str, publication_id: str | None) -> str:
-    """What stands behind the lake's address in SQL."""
-    home = f"/publish/{LAYOUT}/{FOLDER}/{table}/benchmark_name={benchmark}/publication="
-    if publication_id:
-        return quoted(f"{home}{publication_id}/*.parquet")
-    return f"{quoted(home)} || publication || {quoted('/*.parquet')}"
-
-
-def quoted(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+def runs(lake: Lake) -> pl.DataFrame:
+    """Every run, oldest first."""
+    return read_files(lake.rows_files(RUNS), RUNS).sort("started_at", "benchmark")

@@ -15,6 +15,7 @@ from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
 from tasks.lake.atomic_files import locked, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
+from tasks.publish.duckdb_file import views_sql
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import (
     MANIFEST,
@@ -28,7 +29,7 @@ from tasks.publish.folders import (
 )
 from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import leaderboard_page
-from tasks.publish.machine_tables import LISTING, place_tables, views_sql
+from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointer
 
 

@@ -21,13 +21,17 @@ class Check:
     A check `is_of_table` holds for a table cut into batches where it holds for one of them.
     """
 
-    table: str
     name: str  # table.column.expectation
     expectation: str
     arguments: Mapping[str, object]
     about: str
     severity: CheckSeverity = CheckSeverity.BLOCKING
     is_of_table: bool = False
+
+    @property
+    def table(self) -> str:
+        """The checked table's name."""
+        return self.name.partition(".")[0]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -40,22 +44,16 @@ class Check:
 
 def declared_checks(table: Table) -> list[Check]:
     """What every table must satisfy by its declaration: rows, key, nullness, closed sets, lengths, bounds."""
+    kind, key = "ExpectColumnValuesToBeUnique", dict[str, object](column=table.key[0])
+    if len(table.key) > 1:
+        kind, key = "ExpectCompoundColumnsToBeUnique", {"column_list": table.key, "ignore_row_if": "any_value_is_missing"}
     checks = [
         Check(
-            table.name, f"{table.name}.table.is_not_empty", "ExpectTableRowCountToBeBetween", {"min_value": 1},
-            "The table has rows.", is_of_table=True,
+            f"{table.name}.table.is_not_empty", "ExpectTableRowCountToBeBetween", {"min_value": 1}, "The table has rows.",
+            is_of_table=True,
         ),
-        Check(
-            table.name, f"{table.name}.key.is_unique", "ExpectCompoundColumnsToBeUnique",
-            {"column_list": table.key, "ignore_row_if": "any_value_is_missing"},
-            f"No two rows have the same {', '.join(table.key)}.",
-        ),
+        Check(f"{table.name}.key.is_unique", kind, key, f"No two rows have the same {', '.join(table.key)}."),
     ]  # fmt: skip
-    if len(table.key) == 1:
-        checks[1] = Check(
-            table.name, f"{table.name}.key.is_unique", "ExpectColumnValuesToBeUnique", {"column": table.key[0]},
-            f"No two rows have the same {table.key[0]}.",
-        )  # fmt: skip
     for field in table.fields:
         if field.arrow_type != IMAGE_TYPE:
             checks.extend(_of_field(table.name, field))
@@ -66,22 +64,22 @@ def _of_field(table: str, field: Field) -> Iterator[Check]:
     start = f"{table}.{field.name}"
     column: dict[str, object] = {"column": field.name}
     if not field.is_nullable:
-        yield Check(table, f"{start}.is_not_null", "ExpectColumnValuesToNotBeNull", column, f"{field.name} is never null.")
+        yield Check(f"{start}.is_not_null", "ExpectColumnValuesToNotBeNull", column, f"{field.name} is never null.")
     if field.values is not None:
         words = tuple(word.value for word in field.values)
         yield Check(
-            table, f"{start}.is_a_known_word", "ExpectColumnValuesToBeInSet", column | {"value_set": words},
+            f"{start}.is_a_known_word", "ExpectColumnValuesToBeInSet", column | {"value_set": words},
             f"{field.name} is one of {', '.join(words)}.",
         )  # fmt: skip
     if field.length is not None:
         yield Check(
-            table, f"{start}.has_its_length", "ExpectColumnValueLengthsToEqual", column | {"value": field.length},
+            f"{start}.has_its_length", "ExpectColumnValueLengthsToEqual", column | {"value": field.length},
             f"{field.name} is {field.length} characters long.",
         )  # fmt: skip
     if field.minimum is not None or field.maximum is not None:
         bounds = {"min_value": field.minimum, "max_value": field.maximum}
         yield Check(
-            table, f"{start}.is_within_bounds", "ExpectColumnValuesToBeBetween", column | bounds,
+            f"{start}.is_within_bounds", "ExpectColumnValuesToBeBetween", column | bounds,
             f"{field.name} is {_interval(field)}{f' {field.unit}' if field.unit else ''}.",
         )  # fmt: skip
 
@@ -152,8 +150,8 @@ def _words(rubric_ids: Iterable[str]) -> list[Check]:
     rubrics = {"column": "rubric_id", "value_set": tuple(sorted(rubric_ids))}
     kind = "ExpectColumnValuesToBeInSet"
     return [
-        Check("requests", "requests.rubric_id.is_a_known_rubric", kind, rubrics, "Each request's rubric is one of this run's."),
-        Check("scores", "scores.reason.is_a_known_word", kind, reasons, "The reason is a word of the closed list."),
+        Check("requests.rubric_id.is_a_known_rubric", kind, rubrics, "Each request's rubric is one of this run's."),
+        Check("scores.reason.is_a_known_word", kind, reasons, "The reason is a word of the closed list."),
     ]
 
 
@@ -180,15 +178,15 @@ def _warnings() -> list[Check]:
     return [
         _is_true("samples.sample_id.has_a_judgement", "has_judgement", "Each sample is accounted for in judgements.", warning),
         Check(
-            "samples", "samples.text_flags.is_null", "ExpectColumnValuesToBeNull", {"column": "text_flags"},
+            "samples.text_flags.is_null", "ExpectColumnValuesToBeNull", {"column": "text_flags"},
             "No text of a sample addresses the judge or imitates an answer.", warning,
         ),
         Check(
-            "scores", "scores.score.is_not_all_null", "ExpectColumnValuesToNotBeNull", some,
+            "scores.score.is_not_all_null", "ExpectColumnValuesToNotBeNull", some,
             "At least one reply gave a score.", warning, is_of_table=True,
         ),
         Check(
-            "scores", "scores.status.keeps_the_rules", "ExpectColumnValuesToNotBeInSet", violation,
+            "scores.status.keeps_the_rules", "ExpectColumnValuesToNotBeInSet", violation,
             "No reply gave a score that a declared rule forbids.", warning,
         ),
         _is_between(
@@ -201,7 +199,7 @@ def _warnings() -> list[Check]:
 
 def _is_true(name: str, column: str, about: str, severity: CheckSeverity = CheckSeverity.BLOCKING) -> Check:
     arguments = {"column": column, "value_set": (True,)}
-    return Check(name.split(".", maxsplit=1)[0], name, "ExpectColumnValuesToBeInSet", arguments, about, severity)
+    return Check(name, "ExpectColumnValuesToBeInSet", arguments, about, severity)
 
 
 def _is_between(
@@ -209,7 +207,7 @@ def _is_between(
     severity: CheckSeverity = CheckSeverity.BLOCKING,
 ) -> Check:  # fmt: skip
     arguments = {"column": column, "min_value": low, "max_value": high}
-    return Check(name.split(".", maxsplit=1)[0], name, "ExpectColumnValuesToBeBetween", arguments, about, severity)
+    return Check(name, "ExpectColumnValuesToBeBetween", arguments, about, severity)
 
 
 def _is_pair(name: str, kind: str, first: str, second: str, about: str) -> Check:
@@ -217,4 +215,4 @@ def _is_pair(name: str, kind: str, first: str, second: str, about: str) -> Check
     arguments: dict[str, object] = {"column_A": first, "column_B": second, "ignore_row_if": "either_value_is_missing"}
     if kind == "ExpectColumnPairValuesAToBeGreaterThanB":
         arguments["or_equal"] = True
-    return Check(name.split(".", maxsplit=1)[0], name, kind, arguments, about)
+    return Check(name, kind, arguments, about)

@@ -165,10 +165,11 @@ def _bounds() -> list[pl.Expr]:
 def _verdicts() -> list[pl.Expr]:
     """The row verdicts, from the numbers alone: a second opinion beside the reader's. Null without a score."""
     score, n_steps = pl.col("score"), (pl.col("score") - pl.col("scale_low")) / pl.col("step")
-    in_range = score.is_between("scale_low", "scale_high")
-    on_step = ((n_steps - n_steps.round()).abs() <= STEP_TOLERANCE).fill_null(pl.lit(value=True))
-    kept = (score >= pl.col("rule_low")).fill_null(pl.lit(value=True)) & (score <= pl.col("rule_high")).fill_null(
-        pl.lit(value=True)
-    )
-    verdicts = {"is_in_range": in_range, "is_on_step": on_step, "is_rule_kept": kept}
+    is_on_step = (n_steps - n_steps.round()).abs() <= STEP_TOLERANCE
+    is_rule_kept = pl.all_horizontal(score >= pl.col("rule_low"), score <= pl.col("rule_high"))  # null: that end is open
+    verdicts = {
+        "is_in_range": score.is_between("scale_low", "scale_high"),
+        "is_on_step": is_on_step.fill_null(value=True),
+        "is_rule_kept": is_rule_kept.fill_null(value=True),
+    }
     return [pl.when(score.is_not_null()).then(verdict).alias(name) for name, verdict in verdicts.items()]

@@ -97,44 +97,32 @@ def _status_columns() -> dict[str, pl.Expr]:
 
 
 def _number_columns() -> dict[str, pl.Expr]:
-    """off_step: how far the score is from its step; is_fit: whether it fits its status, scale and step."""
+    """off_step: how far the score is from its step. Made again from the numbers, for what the reader and parse.py say of them."""
     n_steps = (_SCORE - pl.col("scale_low")) / pl.col("step")
     off_step = pl.when(_SCORE.is_finite()).then((n_steps - n_steps.round()).abs())
-    return {
-        "off_step": off_step,
-        "is_in_scale": pl.col("score_fits_status") & _SCORE.is_between("scale_low", "scale_high"),
-        "is_fit": pl.col("score_fits_status")
-        & _SCORE.is_between("scale_low", "scale_high")
-        & (off_step.fill_null(0.0) <= STEP_TOLERANCE),
-    }
+    is_in_scale = pl.col("score_fits_status") & _SCORE.is_between("scale_low", "scale_high")
+    is_on_step = pl.col("score_fits_status") & (off_step.fill_null(0.0) <= STEP_TOLERANCE)
+    return {"off_step": off_step, "is_in_scale": is_in_scale, "is_at_step": is_on_step, "is_fit": is_in_scale & is_on_step}
 
 
 def _status_fits_rules() -> pl.Expr:
     """A score the rules forbid is a rule_violation, and nothing else is."""
-    is_forbidden = (pl.col("rule_low") > _SCORE).fill_null(pl.lit(value=False)) | (pl.col("rule_high") < _SCORE).fill_null(
-        pl.lit(value=False)
-    )
+    is_forbidden = pl.any_horizontal(pl.col("rule_low") > _SCORE, pl.col("rule_high") < _SCORE).fill_null(value=False)
     return pl.when(pl.col("is_fit") & pl.col("has_rules_known")).then(is_forbidden == (_STATUS == ScoreStatus.RULE_VIOLATION))
 
 
 def _verdict_columns() -> dict[str, pl.Expr]:
     """Whether each stored verdict says what the numbers say: true of a score that passes, null where there is none."""
     is_without = pl.col("score_fits_status") & _SCORE.is_null()
-    is_on_step = pl.col("score_fits_status") & (pl.col("off_step").fill_null(0.0) <= STEP_TOLERANCE)
-    expected_kept = _STATUS == ScoreStatus.SCORED
 
-    def agrees(verdict: str, applies: pl.Expr, expected: pl.Expr | bool) -> pl.Expr:
-        return (
-            pl.when(is_without)
-            .then(pl.col(verdict).is_null())
-            .when(applies)
-            .then(pl.col(verdict).eq_missing(pl.lit(expected) if isinstance(expected, bool) else expected))
-        )
+    def agrees(verdict: str, applies: str, expected: pl.Expr) -> pl.Expr:
+        said = pl.col(verdict)
+        return pl.when(is_without).then(said.is_null()).when(applies).then(said.eq_missing(expected))
 
     return {
-        "in_range_agrees": agrees("is_in_range", pl.col("is_in_scale"), expected=True),
-        "on_step_agrees": agrees("is_on_step", is_on_step, expected=True),
-        "rule_kept_agrees": agrees("is_rule_kept", pl.col("status_fits_rules"), expected_kept),
+        "in_range_agrees": agrees("is_in_range", "is_in_scale", pl.lit(value=True)),
+        "on_step_agrees": agrees("is_on_step", "is_at_step", pl.lit(value=True)),
+        "rule_kept_agrees": agrees("is_rule_kept", "status_fits_rules", _STATUS == ScoreStatus.SCORED),
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.records import SAMPLE_TEXTS
 from schemas.statuses import SampleStatus
-from tasks.ingest.identity import sample_id
+from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 
 MAX_LISTED = 10_000
@@ -119,25 +119,12 @@ def changed_samples(samples: pl.DataFrame) -> Iterator[tuple[str, str, str | Non
                 yield row["sample_id"], "image", row["image_sha256"], digest
         elif row["status"] == SampleStatus.OK and row["image_sha256"] is not None:
             yield row["sample_id"], "image", row["image_sha256"], None
-        sample = _sample(row)
-        flags = text_flags(sample.texts)
+        flags = text_flags(row)
         if flags != row["text_flags"]:
             yield row["sample_id"], "text_flags", row["text_flags"], flags
         if row["status"] not in _STATUSES:
             yield row["sample_id"], "status", row["status"], None
             continue
-        computed = sample_id(sample, row["image_sha256"], SampleStatus(row["status"]))
+        computed = id_of_row(row, SampleStatus(row["status"]))
         if computed != row["sample_id"]:
             yield row["sample_id"], "sample_id", row["sample_id"], computed
-
-
-def _sample(row: dict[str, Any]) -> Sample:
-    return Sample(
-        source=row["source"],
-        source_key=row["source_key"],
-        model=row["model"],
-        checkpoint=row["checkpoint"],
-        texts={name: row[name] for name in SAMPLE_TEXTS},
-        item_id=row["item_id"],
-        seed=row["seed"],
-    )

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from schemas.metrics import natural_key
 from schemas.statuses import Correction
 from tasks.aggregate.comparison_tests import adjust, rank_ranges
-from tasks.aggregate.comparisons import natural_key
 
 PROMPTS = "abcdefgh"
 

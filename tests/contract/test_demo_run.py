@@ -17,8 +17,8 @@ from flows.cli import run
 from rubrics.loading import SHIPPED, load_rubric
 from tasks.lake.reading import Lake
 from tasks.publish.explain import explain
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells
-from tasks.publish.runs import runs
 
 
 @pytest.fixture(scope="module")

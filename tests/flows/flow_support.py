@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 
 from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells
-from tasks.publish.runs import runs
 
 
 @dataclass(frozen=True)

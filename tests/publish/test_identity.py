@@ -13,7 +13,7 @@ from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.publish.dictionary import data_dictionary
 from tasks.publish.identity import PACKAGES, benchmark_digest, code_version, provenance, publication_id
-from tasks.publish.runs import record_run, runs
+from tasks.publish.machine_tables import record_run, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 11, 3)

@@ -14,8 +14,7 @@ from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCHEMA_VERSION, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish import machine_tables
-from tasks.publish.machine_tables import changed_tables
-from tasks.publish.runs import record_run
+from tasks.publish.machine_tables import changed_tables, record_run
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
 

@@ -146,7 +146,7 @@ T = Table("t", (), key=("c",))
 
 
 def one_check(expectation: str, **arguments: object) -> Check:
-    return Check("t", "t.key.is_unique" if "Unique" in expectation else "t.c.x", expectation, arguments, "It holds.")
+    return Check("t.key.is_unique" if "Unique" in expectation else "t.c.x", expectation, arguments, "It holds.")
 
 
 def rows(*values: object) -> Batch:
@@ -180,7 +180,7 @@ def test_a_check_that_was_never_run_is_a_failed_check_that_says_so():
 def test_what_holds_for_a_table_holds_where_one_batch_bears_it_out():
     """Only the second batch has a value; failing rows keep the numbers they have in the table."""
     late = Batch(T, pl.DataFrame({"row": [7, 9], "c": [None, 4]}))
-    some = Check("t", "t.c.some", "ExpectColumnValuesToNotBeNull", {"column": "c", "mostly": 1e-12}, "", is_of_table=True)
+    some = Check("t.c.some", "ExpectColumnValuesToNotBeNull", {"column": "c", "mostly": 1e-12}, "", is_of_table=True)
     low = one_check(BETWEEN, column="c", max_value=3)
     found, failed = evaluate([rows(None, None), late], [some, low], None)
     assert (found.is_passed, found.n_checked) == (True, 4)
@@ -219,7 +219,7 @@ def test_different_texts_stay_different_when_disarmed():
 def outcome(
     name: str, severity: CheckSeverity, n_failing: int = 0, *, is_passed: bool = False, error: str | None = None
 ) -> Outcome:
-    check = Check("scores", f"scores.{name}", BETWEEN, {"column": "c"}, "It holds.", severity)
+    check = Check(f"scores.{name}", BETWEEN, {"column": "c"}, "It holds.", severity)
     return Outcome(check, is_passed=is_passed, n_checked=40, n_failing=n_failing, error=error)
 
 

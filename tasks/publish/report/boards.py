@@ -9,10 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these
+from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
 from schemas.statuses import ComparisonKind, HealthMeasure, Total
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
-from tasks.publish.report.formats import natural_key
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")

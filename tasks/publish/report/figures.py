@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from schemas.metrics import natural_key
 from tasks.publish.report.boards import Board
 from tasks.publish.report.drawing import draw
-from tasks.publish.report.formats import natural_key, number, percent, words
+from tasks.publish.report.formats import number, percent, words
 
 if TYPE_CHECKING:
     import altair as alt

@@ -1,7 +1,5 @@
 """How figures are written on the pages: rounded, never computed again. Which stand where is boards.py and page.py."""
 
-import re
-
 DASH = "–"
 MINUS = "\u2212"
 
@@ -64,9 +62,3 @@ def words(key: str | None) -> str:
     return {"__macro__": "all categories", "__micro__": "all images", "__unnamed__": "no category"}.get(
         key, key.replace("_", " ")
     )
-
-
-def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts numbers inside names as numbers: step-900 before step-1000."""
-    parts = re.split(r"([0-9]+)", name)
-    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]

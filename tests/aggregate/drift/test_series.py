@@ -18,8 +18,8 @@ from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName
+from tasks.publish.machine_tables import record_run
 from tasks.publish.publication import Draft, publish
-from tasks.publish.runs import record_run
 
 FIRST = date(2026, 1, 1)
 N_NIGHTS, SHIFTED = 13, 10

@@ -12,7 +12,7 @@ from schemas.tables import CHECKS, RUNS
 from tasks.lake.object_store.partitions import sweep_bucket
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import Staging, stage
-from tasks.publish.runs import record_run, runs
+from tasks.publish.machine_tables import record_run, runs
 
 
 def _checks(n_rows, first=0):

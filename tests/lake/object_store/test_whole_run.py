@@ -10,7 +10,7 @@ from flows.cli import run as salon
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
-from tasks.publish.runs import runs
+from tasks.publish.machine_tables import runs
 from tests.flows.night_world import World, write_benchmark
 
 

@@ -15,8 +15,8 @@ from schemas.errors import CorruptLakeError
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import record_run
 from tasks.publish.report.index import N_RUNS, write_index
-from tasks.publish.runs import record_run
 
 DAY = date(2026, 1, 1)
 
