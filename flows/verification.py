@@ -30,8 +30,9 @@ from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.folders import MANIFEST, PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, code_version, publication_id
+from tasks.validate.buckets import PARTITIONS
 from tasks.validate.gate_and_quarantine import validate
-from tasks.verify.partitions import PARTITIONS, adopt, check_identity, check_replies, check_samples, compare_parts, read_again
+from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.publication import (
     check_manifest,
     check_pointer,

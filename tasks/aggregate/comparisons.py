@@ -107,13 +107,7 @@ def _against_baseline(
                 yield row | _null(reason)
 
 
-def _compared(
-    kind: ComparisonKind,
-    a: Contestant,
-    b: Contestant,
-    categories: Sequence[str],
-    how: _How,
-) -> Iterator[Row]:
+def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Sequence[str], how: _How) -> Iterator[Row]:
     is_same_rubric = how.versions[a.judge_model, a.model, a.checkpoint] == how.versions[b.judge_model, b.model, b.checkpoint]
     for category in categories:
         row = _address(kind, a, category) | {"model_b": b.model, "checkpoint_b": b.checkpoint}

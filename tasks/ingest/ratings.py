@@ -14,7 +14,7 @@ from schemas.pointers import MISSING, look_up, steps
 from schemas.statuses import Assessor, RatingStatus
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.readers.tables import SUFFIXES, records
-from tasks.ingest.values import BadValueError, is_equal, text_of
+from tasks.ingest.values import BadValueError, is_equal, listed, text_of
 
 IDENTIFIERS = ("sample_id", "item_id", "image")
 """What can name a sample, the surest first."""
@@ -79,15 +79,15 @@ def _check_columns(ratings: Ratings, row: Mapping[str, Any], there: Sequence[str
     mapped = {*ratings.columns.values(), *ratings.where, *(value.at for value in ratings.values)}
     for pointer in sorted(mapped):
         if pointer not in known and str(steps(pointer)[0]) not in known:
-            raise SourceError(f"{place} has no column {pointer!r}, which [ratings] names; its columns: {_listed(known)}")
+            raise SourceError(f"{place} has no column {pointer!r}, which [ratings] names; its columns: {listed(known)}")
     if not any(ratings.columns.get(name, name) in known or name in ratings.columns for name in IDENTIFIERS):
         raise SourceError(
-            f"{place} names no sample: map one of {', '.join(IDENTIFIERS)} under [ratings] columns; its columns: {_listed(known)}"
+            f"{place} names no sample: map one of {', '.join(IDENTIFIERS)} under [ratings] columns; its columns: {listed(known)}"
         )
     if not ratings.values and "rating" not in ratings.columns and "rating" not in known:
         raise SourceError(
             f'{place} has no column "rating"; map it under [ratings] columns, or list the columns that hold ratings as '
-            f"[[ratings.values]]; its columns: {_listed(known)}"
+            f"[[ratings.values]]; its columns: {listed(known)}"
         )
 
 
@@ -164,7 +164,3 @@ def _value(row: Mapping[str, Any], pointer: str) -> Any:
         return cell if cell.strip() else None  # a text where a list should be: no number, and so said
     found = look_up({"nested": nested}, "nested" + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in deeper))
     return None if found is MISSING else found
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(encodable(name)[:60] for name in names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")

@@ -11,7 +11,7 @@ from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
-from tasks.ingest.values import NO_PICTURE, BadValueError, is_equal, picture_of, seed_of, text_of
+from tasks.ingest.values import NO_PICTURE, BadValueError, is_equal, listed, picture_of, seed_of, text_of
 
 UNNAMED = "unnamed"
 """The checkpoint of a source that does not say; the model of a broken row that cannot say."""
@@ -141,14 +141,12 @@ def _parsed(value: object) -> object:
 
 
 def _no_column(row: RawRow, source: ResolvedSource, name: str, column: str) -> str:
-    there = [encodable(str(key))[:60] for key in (row.columns or row.values)]
-    listed = ", ".join(there[:40]) + (f" and {len(there) - 40} more" if len(there) > 40 else "")
     place = f"source {source.name!r}: {source.key(row.file)}, row {row.number} has no column {column!r}"
     if name == "where":
-        return f"{place}, which where = {{ … }} asks for; its columns: {listed}"
+        return f"{place}, which where = {{ … }} asks for; its columns: {listed(row.columns or row.values)}"
     spare = ' (or image = "" where the source has no pictures)' if name == "image" else ""
     advice = f'name the right one in columns = {{ {name} = "…" }}{spare}, or write null where a row has no value'
-    return f"{place}, needed for {name}; its columns: {listed}; {advice}"
+    return f"{place}, needed for {name}; its columns: {listed(row.columns or row.values)}; {advice}"
 
 
 def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tasks.ingest.paths import encodable, quote
@@ -84,6 +85,12 @@ def is_equal(found: object, wanted: str | float | bool) -> bool:
     if isinstance(found, str) and not isinstance(wanted, str):
         return found.strip().lower() == text_of(wanted)
     return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names out of data for a message: the first forty, each clipped."""
+    shown = [encodable(str(name))[:60] for name in names]
+    return ", ".join(shown[:40]) + (f" and {len(shown) - 40} more" if len(shown) > 40 else "")
 
 
 def _show(value: object) -> str:

@@ -22,13 +22,7 @@ from schemas.tables import Table, conform
 from tasks.lake.atomic_files import locked, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, push, url_of, working_folder
 from tasks.lake.object_store.client import Bucket
-from tasks.lake.object_store.partitions import (
-    bring_parts,
-    describe,
-    entries_in,
-    entries_of,
-    sweep_bucket,
-)
+from tasks.lake.object_store.partitions import bring_parts, describe, entries_in, entries_of, sweep_bucket
 from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, opened
 
 PARTITION_KEYS = {

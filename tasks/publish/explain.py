@@ -18,6 +18,9 @@ from tasks.lake.reading import Lake
 from tasks.publish.reading import Publication, load_cells
 
 _SAMPLE = ["source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "image_sha256"]
+_OWN = [
+    "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
+]  # fmt: skip
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
 
 _TOLERANCE = 1e-9
@@ -104,20 +107,7 @@ def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Ite
     for row in replies.sort("request_key", "ask_index").collect().to_dicts():
         asks[row.pop("request_key")].append(Ask(**row))
     unasked = {"messages_json": None, "rubric_digest": None, "parameters_json": None}
-    own = [
-        "sample_id",
-        "category",
-        "repeat",
-        "prompt_id",
-        "request_key",
-        "status",
-        "reason",
-        "score",
-        "note",
-        "bound_low",
-        "bound_high",
-    ]
-    for row in members.select(own).to_dicts():
+    for row in members.select(_OWN).to_dicts():
         key = row["request_key"]
         yield ExplainedJudgement(
             **row, **requests.get(key, unasked), sample=texts.get(row["sample_id"], {}), asks=tuple(asks.get(key, []))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
-from tasks.lake.atomic_files import fsync_folder, locked, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.atomic_files import locked, place_folder, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake, part_name, read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
@@ -151,15 +151,8 @@ def _made_of(folder: Path, table: Table) -> tuple[object, object]:
 def _settle(staged: Path, target: Path) -> None:
     """Rename the staged folder to its place, whole; where the same files stand there already, touch nothing."""
     with store_error(f"writing {target}"):
-        if _contents(staged) == _contents(target):
-            return
-        fsync_folder(staged)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            target.rename(staged.with_name(f"{staged.name}.leftover"))
-        staged.rename(target)
-        fsync_folder(target.parent)
-    shutil.rmtree(staged.with_name(f"{staged.name}.leftover"), ignore_errors=True)
+        if _contents(staged) != _contents(target):
+            place_folder(staged, target)
 
 
 def _contents(folder: Path) -> dict[str, str]:

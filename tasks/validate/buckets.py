@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from schemas.errors import CorruptLakeError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.atomic_files import store_error
-from tasks.lake.reading import Lake
+from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 250_000
@@ -29,9 +29,7 @@ ROW = "row"
 """The column that numbers a table's stored rows, from 0."""
 
 CELL = ["rubric_id", "judge_model", "model", "checkpoint"]
-PARTITIONS = {
-    SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id",
-}  # fmt: skip
+PARTITIONS = {table: PARTITION_KEYS[table.name] for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
 """The checked tables, and the identity that names each one's partition."""
 
 # Texts that no check reads beyond "is it null" and that may be large stay on disk.

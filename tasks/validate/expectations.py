@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from schemas.fields import IMAGE_TYPE, Field
 from schemas.statuses import CheckSeverity, ScoreStatus
 from schemas.tables import Table
-from tasks.validate.frames import CHECKED_TABLES
+from tasks.validate.buckets import PARTITIONS
 from tasks.validate.scales import STEP_TOLERANCE
 from tasks.validate.score_frame import KNOWN_REASONS
 
@@ -126,7 +126,7 @@ _WITH_RUBRICS = (
 
 def all_checks(rubric_ids: Iterable[str]) -> list[Check]:
     """Every check of a run under these rubrics. Names are unique."""
-    declared = [check for table in CHECKED_TABLES for check in declared_checks(table)]
+    declared = [check for table in PARTITIONS for check in declared_checks(table)]
     witnessed = [_is_true(*row) for row in (*_BETWEEN_TABLES, *_WITH_RUBRICS)]
     return [*declared, *witnessed, *_accounts(), *_words(rubric_ids), *_numbers(), *_warnings()]
 

@@ -13,10 +13,8 @@ from rubrics.model import Rubric
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.validate.buckets import CELL, ROW, Buckets
-from tasks.validate.scales import unreadable_facts
+from tasks.validate.scales import scale_frame, unreadable_facts
 from tasks.validate.score_frame import score_frame
-
-CHECKED_TABLES = (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +134,7 @@ def _requests(
 
 
 def _dimensions_asked(rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    rows = [
-        (rubric.id, category, len(variant.dimensions))
-        for rubric in rubrics.values()
-        for category, variant in rubric.variants.items()
-    ]
-    schema = {"rubric_id": pl.String, "variant": pl.String, "n_dimensions_asked": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return scale_frame(rubrics).group_by("rubric_id", "variant").agg(n_dimensions_asked=pl.len().cast(pl.Int64))
 
 
 def _n_per_request(frame: pl.DataFrame, column: str, name: str) -> pl.DataFrame:

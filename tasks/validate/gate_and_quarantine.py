@@ -1,6 +1,6 @@
 """The data checks of a run: stored tables in; checks, quarantine and the gate's decision out. This decides; the flow raises."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,35 +87,29 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     there and CorruptLakeError where a stored column is not of its declared type.
     """
     ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
-    run_id = context.ids.publication_id
     with dealt(context.lake, ids, rows_at_once) as stored:
         outcomes = evaluate(batches(stored, context.rubrics), all_checks(context.rubrics), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
-    return ValidationResult(_checks(outcomes, keys, run_id), _quarantine(outcomes, keys, run_id), is_blocked, sentences)
+    named = {"run_id": context.ids.publication_id}
+    checks = CHECKS.frame(named | row for row in _checks(outcomes, keys)).sort("check")
+    quarantine = QUARANTINE.frame(named | row for row in _quarantine(outcomes, keys)).sort("table_name", "row_key_json", "check")
+    return ValidationResult(checks, quarantine, is_blocked, sentences)
 
 
-def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
-    rows = [
-        {
-            "run_id": run_id, "check": outcome.check.name,
-            "status": (CheckStatus.PASSED if outcome.is_passed else CheckStatus.FAILED).value,
+def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]]) -> Iterator[dict[str, object]]:
+    for outcome in outcomes:
+        failing = keys[outcome.check.name]
+        yield {
+            "check": outcome.check.name, "status": (CheckStatus.PASSED if outcome.is_passed else CheckStatus.FAILED).value,
             "severity": outcome.check.severity.value, "n_checked": outcome.n_checked, "n_failing": outcome.n_failing,
-            "failing_keys_json": f"[{','.join(keys[outcome.check.name])}]" if keys[outcome.check.name] else None,
-        }
-        for outcome in outcomes
-    ]  # fmt: skip
-    return CHECKS.frame(rows).sort("check")
+            "failing_keys_json": f"[{','.join(failing)}]" if failing else None,
+        }  # fmt: skip
 
 
-def _quarantine(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]], run_id: str) -> pl.DataFrame:
+def _quarantine(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]]) -> Iterator[dict[str, object]]:
     """Each failing row once for each check it failed: rows that share a key are one."""
-    rows = [
-        {
-            "run_id": run_id, "table_name": outcome.check.table, "row_key_json": key, "check": outcome.check.name,
-            "severity": outcome.check.severity.value,
-        }
-        for outcome in outcomes
-        for key in dict.fromkeys(keys[outcome.check.name])
-    ]  # fmt: skip
-    return QUARANTINE.frame(rows).sort("table_name", "row_key_json", "check")
+    for outcome in outcomes:
+        check = outcome.check
+        for key in dict.fromkeys(keys[check.name]):
+            yield {"table_name": check.table, "row_key_json": key, "check": check.name, "severity": check.severity.value}

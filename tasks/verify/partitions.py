@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
 from schemas.identities import RunIds
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import Lake
@@ -18,11 +18,6 @@ from tasks.ledger.snapshot import part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
 from tasks.validate.parse import parse_part, reading_id
 from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows
-
-PARTITIONS = {
-    SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id",
-}  # fmt: skip
-"""The stored tables of a run, and the identity that names each one's partition."""
 
 
 def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Difference], int]:

@@ -11,9 +11,9 @@ from schemas.identities import RunIds
 from schemas.tables import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
-from tasks.publish.dictionary import data_dictionary
 from tasks.publish.identity import PACKAGES, benchmark_digest, code_version, provenance, publication_id
 from tasks.publish.machine_tables import record_run, runs
+from tests.support.data_dictionary import data_dictionary
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 11, 3)
@@ -119,8 +119,8 @@ def read(root):
 def test_the_data_dictionary_is_up_to_date():
     page = data_dictionary()
     assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == page, (
-        'docs/tables.md is old; write it anew: python -c "from pathlib import Path; from tasks.publish import dictionary; '
-        "Path('docs/tables.md').write_text(dictionary.data_dictionary())\""
+        'docs/tables.md is old; write it anew: python -c "from pathlib import Path; from tests.support import data_dictionary; '
+        "Path('docs/tables.md').write_text(data_dictionary.data_dictionary())\""
     )
     for table in TABLES.values():
         for column in table.columns:

@@ -12,7 +12,7 @@ _INTRODUCTION = f"""\
 # Tables
 
 Every table is Parquet with the Arrow schema below; each column's sentence and unit are in the schema's field metadata too.
-Schema version {SCHEMA_VERSION}. This page is made from `schemas/` by `tasks.publish.dictionary.data_dictionary()`; edit it there.
+Schema version {SCHEMA_VERSION}. This page is made from `schemas/` by `tests/support/data_dictionary.py`; edit it there.
 
 What breaks a reader, and so raises the schema version: removing or renaming a column, changing its type or unit, letting a
 column be null that was not, changing a table's key or what a row is. Adding a column or a word of a closed list does not.
