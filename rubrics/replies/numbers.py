@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 
 from rubrics.model import Dimension
 from schemas.statuses import ParseReason
@@ -158,6 +158,8 @@ def on_scale(value: Decimal, dimension: Dimension) -> Value:
         return ParseReason.NON_INTEGER
     if not Decimal(str(dimension.minimum)) <= value <= Decimal(str(dimension.maximum)):
         return ParseReason.OUT_OF_RANGE
+    if dimension.step not in (None, 1) and not _is_on_step(value, dimension):
+        return ParseReason.NON_INTEGER
     return value
 
 
@@ -223,3 +225,9 @@ def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
     if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(map(str.isdigit, rest)))):
         return None
     return ParseReason.AMBIGUOUS if any(map(str.isdigit, rest)) else ParseReason.WRONG_TYPE
+
+
+def _is_on_step(value: Decimal, dimension: Dimension) -> bool:
+    context = Context(prec=60, traps=[])
+    rest = context.remainder(context.subtract(value, Decimal(str(dimension.minimum))), Decimal(str(dimension.step)))
+    return rest == 0 and not context.flags[Inexact]

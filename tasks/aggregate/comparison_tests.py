@@ -10,7 +10,7 @@ from scipy.special import bdtr, stdtr, stdtrit
 
 from schemas.benchmark import Statistics
 from schemas.statuses import ComparisonKind, Correction
-from tasks.aggregate.intervals import LEVEL, t_quantile
+from tasks.aggregate.intervals import LEVEL, added, t_quantile
 from tasks.aggregate.tallies import Tally
 
 Row = dict[str, object]
@@ -69,9 +69,7 @@ def mean_of_paired(strata: Sequence[Paired]) -> Paired:
     parts = [(s.se**2 / n**2, s.df) for s in strata if s.se is not None and s.df is not None]
     if len(parts) < n:
         return Paired(delta, None, None, **counts)
-    variance, below = math.fsum(part for part, _ in parts), math.fsum(part**2 / df for part, df in parts)
-    df = variance**2 / below if below > 0 else float(counts["n_prompts"] - n)
-    return Paired(delta, math.sqrt(variance), df, **counts)
+    return Paired(delta, *added(parts, float(counts["n_prompts"] - n)), **counts)
 
 
 def is_still(found: Paired, width: float) -> bool:

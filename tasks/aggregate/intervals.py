@@ -96,10 +96,14 @@ def mean_of_means(strata: Sequence[ClusteredMean]) -> ClusteredMean:
     parts = [(stratum.se**2 / n_strata**2, stratum.df) for stratum in strata if stratum.se is not None and stratum.df is not None]
     if len(parts) < n_strata:
         return ClusteredMean(mean, None, None, n_prompts, independent)
+    return ClusteredMean(mean, *added(parts, float(n_prompts - n_strata)), n_prompts, independent)
+
+
+def added(parts: Sequence[tuple[float, float]], df_where_still: float) -> tuple[float, float]:
+    """Standard error and degrees of freedom of a sum, from its independent parts' (variance, df), after Satterthwaite (1946)."""
     variance = math.fsum(part for part, _ in parts)
     below = math.fsum(part**2 / df for part, df in parts)
-    df = variance**2 / below if below > 0 else float(n_prompts - n_strata)
-    return ClusteredMean(mean, math.sqrt(variance), df, n_prompts, independent)
+    return math.sqrt(variance), variance**2 / below if below > 0 else df_where_still
 
 
 def interval(estimate: ClusteredMean, low: float, high: float, level: float = LEVEL) -> Interval | CellReason:

@@ -100,6 +100,16 @@ def store_error(doing: str) -> Iterator[None]:
 
 
 @contextmanager
+def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
+    """A folder of this kind among what is unfinished, not made yet; what is left of it when the block ends is removed."""
+    folder = lake_root / "staging" / f"{kind}-{uuid.uuid4().hex}"
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def _placed(target: Path, staging: Path) -> Iterator[Path]:
     """A path to write to; what the block wrote there has its place when it ends."""
     with store_error(f"writing {target}"):

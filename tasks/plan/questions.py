@@ -170,7 +170,8 @@ def response_format(rubric: Rubric, variant: Variant) -> dict[str, object] | Non
     """The `response_format` of a request under this variant, a JSON schema; None where the rubric's reply is no JSON object.
 
     As OpenAI's strict mode wants it (platform documentation, Structured Outputs, supported schemas): every property required,
-    nothing additional. Properties stand in the prompt's order, which is the order they are written in.
+    nothing additional, and of the bounds `minimum`, `maximum` and `multipleOf`. Properties stand in the prompt's order, which
+    is the order they are written in.
     """
     if rubric.reply_format is not ReplyFormat.JSON or any(dimension.at for dimension in variant.dimensions):
         return None
@@ -194,9 +195,16 @@ def _number_or_object(dimension: Dimension) -> dict[str, object]:
 
 
 def _number(dimension: Dimension) -> dict[str, object]:
-    """A number on the dimension's scale, whole where its step is 1."""
-    kind = "integer" if dimension.step == 1 and float(dimension.minimum).is_integer() else "number"
-    return {"type": kind, "minimum": _plain(dimension.minimum), "maximum": _plain(dimension.maximum)}
+    """The number on its scale and step. multipleOf counts from 0: where the scale does not, the reader alone sees to the step."""
+    low, high, step = dimension.minimum, dimension.maximum, dimension.step
+    bounds: dict[str, object] = {"minimum": _plain(low), "maximum": _plain(high)}
+    if step == 1 and float(low).is_integer():
+        return {"type": "integer", **bounds}
+    if step is not None and float(step).is_integer() and float(low).is_integer():
+        return {"type": "integer", "enum": list(range(int(low), int(high) + 1, int(step)))}
+    if step is not None and (low / step).is_integer():
+        bounds["multipleOf"] = step
+    return {"type": "number", **bounds}
 
 
 def _object(properties: dict[str, object]) -> dict[str, object]:

@@ -6,8 +6,6 @@ provenance.json and the manifest.
 
 import hashlib
 import json
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -18,7 +16,7 @@ from schemas.identities import RunIds
 from schemas.statuses import AgreementMetric, Total
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
 from tasks.context import StageContext
-from tasks.lake.atomic_files import write_bytes, write_parquet
+from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.publish.exports import escape_markdown, to_csv, to_markdown
 from tasks.publish.folders import (
@@ -127,7 +125,7 @@ def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame
     said = provenance(context, ratings_sha256=ratings_digest(tables[RATINGS]))
     home = lake_root / "publish" / LAYOUT / name.benchmark / FOLDER
     folder, staging = home / name.publication_id, lake_root / "staging"
-    is_new = False if is_there else _written(folder, staging, Draft(name, tables, said))
+    is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said))
     if not is_new:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
     pointer = name.said | {"manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()}
@@ -136,10 +134,10 @@ def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame
     return Published(folder, name.publication_id, is_new, is_current=True)
 
 
-def _written(folder: Path, staging: Path, made: Draft) -> bool:
+def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
     """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
-    staged = staging / f"agreement-{uuid.uuid4().hex}"
-    try:
+    staging = lake_root / "staging"
+    with scratch(lake_root, "agreement") as staged:
         for table, frame in made.tables.items():
             _write(table, frame, staged, staging)
         page = agreement_page(made.tables[AGREEMENT], made.tables[CORRECTED], made.name)
@@ -147,8 +145,6 @@ def _written(folder: Path, staging: Path, made: Draft) -> bool:
         write_bytes(as_json(dict(made.provenance) | made.name.said), staged / PROVENANCE, staging)
         write_bytes(manifest_of(staged, made.name.said), staged / MANIFEST, staging)
         return take_place(staged, folder)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _write(table: Table, frame: pl.DataFrame, staged: Path, staging: Path) -> None:

@@ -3,13 +3,11 @@
 It stands beside the publications, not in one: the bytes of a DuckDB file are not the same twice.
 """
 
-import shutil
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
-from tasks.lake.atomic_files import store_error, write_bytes
+from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER, LARGE, partition_folder, tables_folder
@@ -82,22 +80,18 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     import duckdb
 
     refused = (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)  # a write, a commit, a sync
-    folder = lake_root / "staging" / f"duckdb-{uuid.uuid4().hex}"
     target = lake_root / "publish" / LAYOUT / benchmark / NAME
-    try:
-        with store_error(f"writing {target}"):
-            folder.mkdir(parents=True)
-            try:
-                with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
-                    database.begin()  # one commit: each table's own would sync the disk by itself
-                    _fill(database, lake_root, benchmark, small)
-                    database.commit()
-            except refused as error:
-                raise OSError(str(error)) from error
-            write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
-            push(lake_root, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with scratch(lake_root, "duckdb") as folder, store_error(f"writing {target}"):
+        folder.mkdir(parents=True)
+        try:
+            with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
+                database.begin()  # one commit: each table's own would sync the disk by itself
+                _fill(database, lake_root, benchmark, small)
+                database.commit()
+        except refused as error:
+            raise OSError(str(error)) from error
+        write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
+        push(lake_root, target)
     return target
 
 

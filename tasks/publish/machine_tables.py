@@ -9,8 +9,6 @@ a column given twice can read them.
 
 import json
 import secrets
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +18,7 @@ import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
-from tasks.lake.atomic_files import locked, place_folder, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.atomic_files import locked, place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake, part_name, read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
@@ -71,15 +69,12 @@ def place_tables(
     for table in sorted([*small, *large], key=lambda table: table.name):
         check_not_stopped()
         target = partition_folder(lake.root, table, name.benchmark, name.publication_id)
-        staged = lake.root / "staging" / f"table-{uuid.uuid4().hex}"
-        try:
+        with scratch(lake.root, "table") as staged:
             if table in small:
                 write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
             elif not _link_large(lake, table, (large[table], identities.get("code_version")), name.benchmark, staged):
                 _copy_large(lake, table, large[table], staged)
             _settle(staged, target)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
         placed += [_describe(lake.root, table, path) for path in sorted(target.glob("*.parquet"))]
     return placed
 

@@ -1,8 +1,6 @@
 """Publishing: one immutable folder per publication, then the pointer (pointer.py). Finding and reading them is reading.py."""
 
 import json
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ import polars as pl
 
 from schemas.metrics import CELL_ORDER
 from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
-from tasks.lake.atomic_files import locked, write_bytes, write_parquet
+from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import views_sql
@@ -66,9 +64,8 @@ def publish(lake_root: Path, made: Draft) -> Published:
 def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
     """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
     staging, named = lake_root / "staging", made.name.said
-    staged = staging / f"publication-{uuid.uuid4().hex}"
     texts = _texts(made) | {PROVENANCE: as_json(dict(made.provenance) | named)}
-    try:
+    with scratch(lake_root, "publication") as staged:
         written = _write_tables(staged, lake_root, made.tables)
         placed = place_tables(Lake(lake_root), made.name, written, made.provenance.get("identities") or {})
         texts[LISTING] = as_json(named | {"files": [asdict(file) for file in placed]})
@@ -76,8 +73,6 @@ def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
             write_bytes(content, staged / name, staging)
         write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
         return take_place(staged, folder, _tables_of(staged, folder.parent))
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _tables_of(staged: Path, home: Path) -> Iterator[Path]:

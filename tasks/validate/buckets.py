@@ -5,8 +5,6 @@ sample. The rows are dealt once, some parts at a time, into files beside the lak
 ones; small tables are not dealt.
 """
 
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.lake.atomic_files import store_error
+from tasks.lake.atomic_files import scratch, store_error
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.stopping import check_not_stopped
 
@@ -84,8 +82,7 @@ def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) 
         _check_types(lake, table, ids[key], n_parts=1)
     n_rows = {table: lake.n_rows(table, ids[key]) for table, key in PARTITIONS.items()}
     n = max(1, -(-max(n_rows.values()) // rows_at_once))
-    folder = lake.root / "staging" / f"checked-{uuid.uuid4().hex}"
-    try:
+    with scratch(lake.root, "checked") as folder:
         if n > 1:
             for table, key in PARTITIONS.items():
                 by = "sample_id" if table in {SAMPLES, JUDGEMENTS} else "request_key"
@@ -93,8 +90,6 @@ def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) 
             links = ("request_key", _LINK)
             _deal((lake, JUDGEMENTS, ids["plan_id"]), links, folder / "links", n, rows_at_once)
         yield Buckets(lake, ids, n, folder, n_rows)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], folder: Path, n: int, rows_at_once: int) -> None:

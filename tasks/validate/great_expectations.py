@@ -3,7 +3,6 @@
 import filecmp
 import logging
 import os
-import shutil
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ import orjson
 import polars as pl
 
 from schemas.statuses import CheckSeverity
-from tasks.lake.atomic_files import locked, place_folder, store_error
+from tasks.lake.atomic_files import locked, place_folder, scratch, store_error
 from tasks.stopping import check_not_stopped, import_heeding
 from tasks.validate.buckets import ROW
 from tasks.validate.expectations import Check
@@ -215,14 +214,10 @@ def put_in_place(folder: Path, lake_root: Path) -> Iterator[Path]:
     The library empties a folder before it writes there, and runs of the same replies may write the same one at once.
     Raises StoreError.
     """
-    written = lake_root / "staging" / f"data_docs-{uuid.uuid4().hex}"
-    try:
-        with store_error(f"writing {folder}"):
-            yield written
-            with locked(lake_root, f"data_docs-{folder.name}"):
-                place_folder(written, folder)
-    finally:
-        shutil.rmtree(written, ignore_errors=True)
+    with scratch(lake_root, "data_docs") as written, store_error(f"writing {folder}"):
+        yield written
+        with locked(lake_root, f"data_docs-{folder.name}"):
+            place_folder(written, folder)
 
 
 def share_static(folder: Path, shared: Path) -> None:

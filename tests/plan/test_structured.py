@@ -19,7 +19,7 @@ SHAPED = ["caption", "composition", "image_aspects"]
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in [*SHAPED, "alignment", "interleaved"]}
 VARIANTS = [(name, category) for name in SHAPED for category in RUBRICS[name].variants]
 # What strict mode knows, by OpenAI's documentation of structured outputs.
-KNOWN = {"type", "properties", "required", "additionalProperties", "anyOf", "minimum", "maximum"}
+KNOWN = {"type", "properties", "required", "additionalProperties", "anyOf", "enum", "minimum", "maximum", "multipleOf"}
 
 
 def schema_of(rubric: Rubric, category: str | None) -> dict[str, Any]:
@@ -73,6 +73,10 @@ def test_a_form_that_is_no_json_has_none(name: str) -> None:
 
 STEPS = {
     "any": (0, 10, None, {"type": "number", "minimum": 0, "maximum": 10}),
+    "halves": (0, 5, 0.5, {"type": "number", "minimum": 0, "maximum": 5, "multipleOf": 0.5}),
+    "halves-from-one": (1, 5, 0.5, {"type": "number", "minimum": 1, "maximum": 5, "multipleOf": 0.5}),
+    "halves-from-a-quarter": (0.25, 2.25, 0.5, {"type": "number", "minimum": 0.25, "maximum": 2.25}),
+    "twos": (1, 7, 2, {"type": "integer", "enum": [1, 3, 5, 7]}),
     "whole": (1, 5, 1, {"type": "integer", "minimum": 1, "maximum": 5}),
     "whole-on-a-fractional-scale": (0.5, 2, 1, {"type": "number", "minimum": 0.5, "maximum": 2}),
     "fractional-scale": (0.5, 2, None, {"type": "number", "minimum": 0.5, "maximum": 2}),

@@ -101,10 +101,8 @@ def intraclass(values: Floats) -> dict[JuryMetric, float | None]:
 
 
 def _drawn(prompts: list[str]) -> tuple[Counts, Counts | None]:
-    names = sorted(set(prompts))
-    place = {name: index for index, name in enumerate(names)}
-    clusters = np.array([place[prompt] for prompt in prompts], dtype=np.int64)
-    return clusters, draws(tuple(names)) if len(names) >= MIN_PROMPTS else None
+    names, clusters = np.unique(prompts, return_inverse=True)
+    return clusters.astype(np.int64), draws(tuple(names.tolist())) if len(names) >= MIN_PROMPTS else None
 
 
 def _shown(figure: float | None, found: tuple[float, float] | None, reason: ReliabilityReason) -> dict[str, object]:
