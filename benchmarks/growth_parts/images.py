@@ -30,9 +30,10 @@ from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.images.open import decode
 from tasks.ingest.rows import UndecodedSample
-from tasks.ingest.samples import OpenShard, SampleList, ingest, open_and_write_shard
+from tasks.ingest.samples import OpenShard, SampleList, open_and_write_shard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
+from tests.support.ingesting import ingest
 
 N_BYTES, SIDE_PX, N_FILES, N_ROUNDS = 150_000, 768, 400, 5
 

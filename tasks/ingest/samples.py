@@ -1,13 +1,13 @@
 """Ingest as a whole: sources -> shards -> parts of the samples table -> one committed dataset. No Prefect: flows wrap these.
 
 A flow runs find_shards() in order, open_and_write_shard() for each (in threads, in any order, again after a failure),
-and finish() at the end; ingest() is the three in a row.
+and finish() at the end.
 """
 
 import itertools
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,13 +20,12 @@ from schemas.benchmark import Benchmark, source_name
 from schemas.errors import SourceError, StoreError
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
 from tasks.ingest.identity import ID_BYTES, Ids, dataset_id, in_order, packed, unpacked
 from tasks.ingest.readers import read
 from tasks.ingest.shards import as_duplicate, open_shard, shards
 from tasks.ingest.sources import expand
-from tasks.lake.reading import Lake, part_name
-from tasks.lake.writing import Staging, stage
+from tasks.lake.reading import part_name
+from tasks.lake.writing import Staging
 
 
 class SampleList:
@@ -143,30 +142,6 @@ class IngestResult:
     n_ok: int
     n_by_status: dict[str, int]
     n_parts: int
-
-
-def ingest(
-    benchmark: Benchmark,
-    lake: Lake,
-    *,
-    checkpoints: Collection[str] | None = None,
-    on_shard: Callable[[ShardResult], None] | None = None,
-) -> IngestResult:
-    """Read every source of the benchmark into one dataset of the lake, one shard in memory at a time.
-
-    Raises SourceError where a source cannot be read, lacks a column or has no rows. The same data gives the same id.
-    """
-    staging = stage(lake, SAMPLES)
-    try:
-        results: list[ShardResult] = []
-        for shard in find_shards(benchmark, staging, checkpoints):
-            results.append(open_and_write_shard(shard))
-            if on_shard:
-                on_shard(results[-1])
-        return finish(staging, results)
-    except BaseException:
-        staging.discard()
-        raise
 
 
 def find_shards(benchmark: Benchmark, staging: Staging, checkpoints: Collection[str] | None = None) -> Iterator[OpenShard]:

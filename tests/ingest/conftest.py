@@ -13,9 +13,10 @@ from schemas.benchmark import Benchmark, Judge, Limits, RubricChoice, Source
 from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.readers import read
-from tasks.ingest.samples import IngestResult, ingest
+from tasks.ingest.samples import IngestResult
 from tasks.ingest.sources import expand
 from tasks.lake.reading import Lake
+from tests.support.ingesting import ingest
 
 # Read once, when `datasets` is imported: no test may look for a hub.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -11,7 +11,7 @@ import pytest
 
 from schemas.benchmark import load_benchmark
 from schemas.statuses import SampleStatus
-from tasks.ingest.samples import ingest
+from tests.support.ingesting import ingest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
 SNIPPETS = {re.search(r'name = "(\w+)"', text)[1]: text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)}

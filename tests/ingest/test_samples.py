@@ -19,10 +19,11 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import sample_id
 from tasks.ingest.rows import UndecodedSample
-from tasks.ingest.samples import OpenShard, SampleList, find_shards, finish, ingest, open_and_write_shard
+from tasks.ingest.samples import OpenShard, SampleList, find_shards, finish, open_and_write_shard
 from tasks.ingest.shards import open_shard, shards
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
+from tests.support.ingesting import ingest
 
 OK = SampleStatus.OK
 SAMPLE = Sample("s", "m.jsonl#1", "sdxl", "base", dict.fromkeys(SAMPLE_TEXTS) | {"prompt": "a cow"})
@@ -232,11 +233,10 @@ def test_a_part_that_is_not_there_is_noticed(tmp_path, benchmark_of, lake):
         finish(staging, results)  # a part is missing
 
 
-def test_on_shard_hears_of_every_shard(tmp_path, benchmark_of, lake):
+def test_a_shard_is_numbered_and_counted(tmp_path, benchmark_of, lake):
     source = write_manifest(tmp_path, [{"image": None, "prompt": str(index)} for index in range(5)])
-    heard = []
-    ingest(benchmark_of(source, shard_size=2), lake, on_shard=heard.append)
-    assert [(one.index, one.n_rows, one.n_ok) for one in heard] == [(0, 2, 2), (1, 2, 2), (2, 1, 1)]
+    made = [open_and_write_shard(shard) for shard in find_shards(benchmark_of(source, shard_size=2), stage(lake, SAMPLES))]
+    assert [(one.index, one.n_rows, one.n_ok) for one in made] == [(0, 2, 2), (1, 2, 2), (2, 1, 1)]
 
 
 EMPTY = {

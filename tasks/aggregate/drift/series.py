@@ -48,16 +48,14 @@ def anchor_cells(
     return pl.concat(found)
 
 
-def night_series(
-    nights: Sequence[pl.DataFrame], anchors: Sequence[pl.DataFrame] = (), category: str = Total.MACRO.value
-) -> pl.DataFrame:
+def night_series(nights: Sequence[pl.DataFrame], anchors: Sequence[pl.DataFrame] = ()) -> pl.DataFrame:
     """The NIGHTS table from the cells of each night and the anchors' cells of each night (both benchmark_long).
 
     One row per night × rubric × judge × model × dimension. Of two frames of one night, the later in the list counts. A night with
     several checkpoints of a model is a row without estimate (`several_checkpoints`): hand over the night's own checkpoint alone.
-    Dimensions that have no total are in no series; give a `category` for theirs.
+    Dimensions that have no total are in no series.
     """
-    own = _latest(nights, category).filter(pl.col("model") != ANCHORS)
+    own = _latest(nights).filter(pl.col("model") != ANCHORS)
     rows = own.sort("checkpoint").group_by([*_JUDGED, "model"], maintain_order=True).agg(
         pl.len().alias("n"),
         pl.col("checkpoint").first(),
@@ -76,30 +74,30 @@ def night_series(
         bridge_se=0.0,
         anchor_bridge_se=0.0,
     )
-    asked = _latest(anchors, category).filter(pl.col("estimate").is_not_null())
+    asked = _latest(anchors).filter(pl.col("estimate").is_not_null())
     frozen = asked.select(*_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se")
     joined = known.join(frozen, on=_JUDGED, how="left").sort(NIGHTS.key)
     return pl.DataFrame(conform(joined, NIGHTS))
 
 
-def series_cells(cells: pl.DataFrame, category: str = Total.MACRO.value) -> pl.DataFrame:
-    """Of a night's cells (benchmark_long) the rows and columns that series of `category` are made of."""
+def series_cells(cells: pl.DataFrame) -> pl.DataFrame:
+    """Of a night's cells (benchmark_long) the rows and columns that series are made of: the means over categories."""
     return cells.select(_NEEDED).filter(  # publications of an older schema lack columns that were added since
-        pl.col("category") == category,
+        pl.col("category") == Total.MACRO.value,
         pl.col("metric") == MEAN,
         pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value,
         ~pl.col("reason").is_in(NO_TOTAL).fill_null(value=False),
     )
 
 
-def _latest(frames: Sequence[pl.DataFrame], category: str) -> pl.DataFrame:
-    """The means of `category` of every night, one frame for a night and benchmark: the last in the list."""
+def _latest(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The means over categories of every night, one frame for a night and benchmark: the last in the list."""
     empty = BENCHMARK_LONG.empty().select(_NEEDED)
     placed = pl.concat(
         frame.select(_NEEDED).with_columns(place=pl.lit(place, pl.Int64)) for place, frame in enumerate([empty, *frames])
     )
     newest = placed.filter(pl.col("place") == pl.col("place").max().over("benchmark", "run_date"))
-    return series_cells(newest.drop("place"), category)
+    return series_cells(newest.drop("place"))
 
 
 def _set_id(asked: pl.DataFrame) -> str:
