@@ -23,8 +23,8 @@ from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
-from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.machine_tables import record_run
+from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
