@@ -29,7 +29,7 @@ from tasks.judge.retries import RETRIES, Retry
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
 from tasks.ledger.tables import ALLOWANCES
-from tasks.plan.rows import plan_part
+from tests.support.planning import plan_part
 
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
 

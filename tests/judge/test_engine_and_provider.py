@@ -21,7 +21,7 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.provider.base import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.ledger.ledger import Ledger
-from tasks.plan.rows import plan_part
+from tests.support.planning import plan_part
 
 CANNED = 'seed = 7\n[answer]\nmode = "canned"\ntext = \'{"score": 3}\'\n'
 PRICED = '[[models]]\nid = "gpt-4o"\n'

@@ -14,7 +14,7 @@ import polars as pl
 from schemas.benchmark import Judge
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tasks.plan.rows import plan_part
+from tests.support.planning import plan_part
 
 N_REQUESTS, N_IN_FLIGHT = 1000, 100
 
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
 from schemas.benchmark import Judge, Limits
-from tasks.plan.rows import plan_part
+from tests.support.planning import plan_part
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
 from schemas.tables import SAMPLES

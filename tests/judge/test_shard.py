@@ -25,9 +25,9 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest, snapshot_id
-from tasks.plan.rows import plan_part
 from tests.support.asking import ask_shard
 from tests.support.ledgers import snapshot_part
+from tests.support.planning import plan_part
 
 
 @dataclass

@@ -26,8 +26,8 @@ from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest
-from tasks.plan.rows import plan_part
 from tests.support.ledgers import snapshot_part
+from tests.support.planning import plan_part
 
 
 @dataclass

@@ -39,8 +39,8 @@ from tasks.ledger.pipelining import ONE_WRITER
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.ledger.shared_counter import ProcessShare
 from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS, insert_where_absent
-from tasks.plan.rows import plan_part
 from tests.support.asking import ask_shard
+from tests.support.planning import plan_part
 from tests.support.postgres import PostgresServer, at_once
 
 KEYS = [f"{index:064x}" for index in range(40)]

@@ -34,9 +34,9 @@ from tasks.ledger.snapshot import (
     still_holds,
     take_parts,
 )
-from tasks.plan.rows import plan_part
 from tests.support.asking import context_of
 from tests.support.ledgers import snapshot_part
+from tests.support.planning import plan_part
 
 PLAN = "9" * 64
 JUDGE = Judge(model="m")
