@@ -56,19 +56,15 @@ def main() -> int:
 
 
 def measure(arguments: argparse.Namespace) -> int:
-    """One run, with the CPU of each stage; children's CPU (a Prefect server) is counted apart."""
-    from prefect import flow
-    from prefect.task_runners import ThreadPoolTaskRunner
-
-    from flows.executors.base import PrefectExecutor
+    """One run, with the CPU of each stage."""
+    from flows.executors.choose import opened_executor
     from flows.run import judging, pipeline, stages
     from flows.run.context import RunContext
 
-    clock, run = Clock(), RunContext.of(opened(arguments), PrefectExecutor(4)).having(dataset_id=DATASET, run_id="cached")
+    clock, opened_run = Clock(), opened(arguments).having(dataset_id=DATASET, run_id="cached")
     clock.say("start up")
 
-    def stage_by_stage(run: RunContext = run) -> Any:
-        clock.say("prefect")
+    def stage_by_stage(run: RunContext) -> Any:
         planned = stages.plan(run)
         run = run.having(plan_id=planned.plan_id)
         clock.say("plan")
@@ -86,8 +82,8 @@ def measure(arguments: argparse.Namespace) -> int:
         clock.say("finish")
         return found
 
-    runner: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
-    published, cells = flow(name="cached re-run", task_runner=runner)(stage_by_stage)()
+    with opened_executor(opened_run) as executor:
+        published, cells = stage_by_stage(RunContext.of(opened_run, executor))
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"{arguments.run}: CPU {clock.total_s:.1f} s, wall {clock.wall_s:.1f} s, peak {peak_gb:.2f} GB on {os.cpu_count()} cores"

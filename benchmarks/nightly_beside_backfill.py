@@ -111,14 +111,14 @@ def write_benchmark(folder: Path, name: str, url: str, ledger: str) -> Path:
 
 
 class Threads(Executor):
-    """What flows.executors.base.PrefectExecutor does, without a Prefect server to share the processors with."""
+    """As many shards at a time as there are checkpoints asked."""
 
     def __init__(self, n_at_once: int) -> None:
         self.n_at_once = n_at_once
 
     def run(self, calls: Iterable[ShardCall[Any, Any]]) -> Iterator[Any]:
         with ThreadPoolExecutor(self.n_at_once) as pool:
-            yield from pool.map(lambda call: call.task.fn(call.context, call.shard), calls)
+            yield from pool.map(lambda call: call.task.work(call.context, call.shard), calls)
 
 
 def ask_night(file: Path, start: Any, results: Any) -> None:

@@ -179,12 +179,10 @@ def be_idle(runner: str, n: int) -> None:
     """In a process of its own: a flow of `n` shards that do nothing, given what a shard that asks is given."""
     from datetime import date
 
-    from prefect import flow, task
-    from prefect.task_runners import ThreadPoolTaskRunner
+    from prefect import flow
 
-    from flows.executors.base import ShardCall
+    from flows.executors.base import ShardCall, stage_task
     from flows.executors.choose import opened_executor
-    from flows.executors.prefect_options import OPTIONS
     from rubrics.loading import SHIPPED, load_rubric
     from schemas.benchmark import Benchmark, Limits
     from schemas.records import PlannedPart
@@ -192,9 +190,7 @@ def be_idle(runner: str, n: int) -> None:
     from tasks.judge.shard import JudgeShard
     from tasks.lake.reading import Lake
 
-    idle = task(
-        name="idle", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS
-    )(do_nothing)
+    idle = stage_task("idle", "ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}")(do_nothing)
     rubric = load_rubric(SHIPPED / "alignment")
     settings = {"name": "idle", "sources": [{"reader": "manifest", "path": "m"}], "rubrics": [{"id": "alignment"}]}
     file = Benchmark.model_validate(settings | {"judges": [{"model": JUDGE}], "runner": runner, "workers": {"n": 2}})
@@ -206,8 +202,7 @@ def be_idle(runner: str, n: int) -> None:
             shards = (JudgeShard(PlannedPart(index, index, rubric.id, JUDGE, 500), Limits()) for index in range(n))
             return sum(executor.run(ShardCall(idle, run, shard) for shard in shards))
 
-    flow_runner: Any = ThreadPoolTaskRunner(max_workers=2)
-    assert flow(name="idle", task_runner=flow_runner)(idle_flow)() == n
+    assert flow(name="idle")(idle_flow)() == n
     own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     print(json.dumps([own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime]))
 

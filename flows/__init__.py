@@ -1,7 +1,7 @@
 """The flows Prefect runs, and the command line that starts them.
 
-What is set here must be set before Prefect or Great Expectations are imported: neither reports home, and the embedded server
-gets the time to start that a busy machine needs. The environment's own values win.
+What is set here must be set before Prefect or Great Expectations are imported: neither reports home, and Prefect keeps no result.
+The environment's own values win.
 """
 
 import os
@@ -9,7 +9,6 @@ import os
 _DEFAULTS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
     "GX_ANALYTICS_ENABLED": "false",

@@ -8,27 +8,22 @@ from datetime import date
 from pathlib import Path
 
 import polars as pl
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
 
-from flows.executors.base import PrefectExecutor
+from flows.executors.base import stage_task
+from flows.executors.choose import opened_executor
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
-from schemas.benchmark import Ratings
 from schemas.tables import AGREEMENT, CORRECTED, RATINGS, Table
 from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import read_ratings
-from tasks.lake.reading import Lake
 from tasks.ledger.import_replies.importing import ImportResult
 from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
-
-N_WAITING = 4  # shards submitted ahead of the one whose result is awaited
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,6 @@ class AgreementSummary:
     imported: ImportResult | None = None
 
 
-@flow(name="agreement", flow_run_name="{file.parent.name}/{file.stem}")
 def hold_against_people(
     file: Path, ratings: Sequence[Path], run_date: date | None = None, replies: Path | None = None
 ) -> AgreementSummary:
@@ -52,14 +46,15 @@ def hold_against_people(
     replies: take in these recorded replies first.
     """
     with heeding_sigterm(), redacted_errors():
-        return _run(file, ratings, run_date, replies)
+        run = open_run(file, run_date)
+        with opened_executor(run, "local") as executor:
+            return _run(RunContext.of(run, executor, current()), ratings, replies)
 
 
-def _run(file: Path, ratings: Sequence[Path], run_date: date | None, replies: Path | None) -> AgreementSummary:
-    run = RunContext.of(open_run(file, run_date), PrefectExecutor(N_WAITING), current())
+def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> AgreementSummary:
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
-    rated = take_ratings(run.lake, dataset.dataset_id, list(ratings), run.benchmark.ratings)
+    rated = run.executor.once(take_ratings, run.stage, ratings)
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
     imported = stages.import_recorded(run, replies) if replies else None
@@ -71,24 +66,26 @@ def _run(file: Path, ratings: Sequence[Path], run_date: date | None, replies: Pa
     if found:
         tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in (AGREEMENT, CORRECTED)}
     else:
-        tables = compare(context, rated)
-    published = publish(context, tables | {RATINGS: rated.select(RATINGS.columns)}, is_there=found is not None)
+        tables = run.executor.once(compare, context, rated)
+    tables_and_ratings = tables | {RATINGS: rated.select(RATINGS.columns)}
+    published = run.executor.once(publish, context, tables_and_ratings, found is not None)
     return AgreementSummary(tables[AGREEMENT], tables[CORRECTED], rated, published, imported)
 
 
-@task(name="take ratings", cache_policy=NO_CACHE)
-def take_ratings(lake: Lake, dataset_id: str, paths: list[Path], how: Ratings) -> pl.DataFrame:
+@stage_task("take ratings")
+def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
-    return match_ratings(read_ratings(paths, how), rated_samples(lake, dataset_id))
+    rated = rated_samples(context.lake, context.ids.dataset_id)
+    return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated)
 
 
-@task(name="compare with people", cache_policy=NO_CACHE)
+@stage_task("compare with people")
 def compare(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
     """The tables `agreement` and `corrected`."""
     return agreement_tables(context, rated)
 
 
-@task(name="publish agreement", cache_policy=NO_CACHE)
-def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], *, is_there: bool) -> Published:
+@stage_task("publish agreement")
+def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], is_there: bool) -> Published:
     """Write the publication's folder, then its pointer."""
     return publish_agreement(context, tables, is_there=is_there)

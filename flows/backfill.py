@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from prefect import flow, task
-from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
-from flows.executors.base import InProcessExecutor, PrefectExecutor, ShardCall
+from flows.executors.base import ShardCall, stage_task
 from flows.executors.choose import opened_executor
-from flows.executors.prefect_options import OPTIONS
-from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.executors.local import InProcessExecutor, LocalExecutor
+from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
@@ -40,8 +38,6 @@ AT_ONCE = 4
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
 MOST_AT_ONCE = 64
 BACKFILL = "backfill"
-
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=MOST_AT_ONCE)  # how many it is given at a time is the executor's business
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,6 @@ class BackfillSummary:
         return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
 
 
-@flow(name="backfill", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
 def backfill(
     file: Path,
     checkpoints: Sequence[str] | None = None,
@@ -89,7 +84,7 @@ def backfill(
         run = open_backfill(file, run_date, judge_url, max_usd)
         check_keys(run)
         reporter = current()
-        reporter.on_share = ProgressArtifact(run.benchmark.name)
+        reporter.on_share = progress_in_prefect(run.benchmark.name)
         planned = plan_backfill(run, checkpoints, since, reporter)
         if reporter.console is not None:
             print_preview(reporter.console, run.benchmark.name, planned)
@@ -152,10 +147,10 @@ def check_failures(summary: BackfillSummary) -> None:
         )
 
 
-@task(name="backfill checkpoint", task_run_name="backfill {shard.name}", **(OPTIONS | {"retries": 0}))
+@stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0)
 def ask_checkpoint(context: StageContext, shard: PlannedCheckpoint) -> Backfilled:
     """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
-    run = RunContext.of(context, InProcessExecutor(PrefectExecutor.n_at_once))
+    run = RunContext.of(context, InProcessExecutor(LocalExecutor.n_at_once))
     run = run.having(dataset_id=shard.dataset.dataset_id, plan_id=shard.plan.plan_id)
     write_partitions(run, shard.partitions, BACKFILL, state=PartitionState.RUNNING)
     outcome, failure, may_pass = Outcome(), None, True

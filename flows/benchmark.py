@@ -1,16 +1,11 @@
-"""The main job as a Prefect flow: its parameters, its runner, what it shows on its page. What it does is run/pipeline.py."""
+"""The main job as a flow: its parameters, what it shows and sends. The work is run/pipeline.py; Prefect's flow is prefect_flows.py."""
 
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
-
-from flows.executors.base import PrefectExecutor
 from flows.executors.choose import opened_executor
-from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
@@ -20,10 +15,7 @@ from schemas.benchmark import Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
 
-
-@flow(name="benchmark", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
 def benchmark(
     file: Path,
     run_date: date | None = None,
@@ -44,7 +36,7 @@ def benchmark(
         if replies is None:
             check_keys(run)
         reporter = current()
-        reporter.on_share = ProgressArtifact(run.benchmark.name)
+        reporter.on_share = progress_in_prefect(run.benchmark.name)
         try:
             with opened_executor(run, runner) as executor:
                 summary = run_pipeline(RunContext.of(run, executor, reporter), checkpoints, replies)

@@ -4,19 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
-from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.executors.base import PrefectExecutor
 from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
 from flows.nights.record import Night, note_night, notes
-from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
@@ -31,8 +27,6 @@ from tasks.ledger.mutex import mutex
 from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 
-_RUNNER: Any = ThreadPoolTaskRunner(max_workers=PrefectExecutor.n_at_once)
-
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
@@ -45,7 +39,6 @@ class NightSummary:
     run: RunSummary | None
 
 
-@flow(name="nightly", flow_run_name="{file.parent.name}/{file.stem}", task_runner=_RUNNER)
 def nightly(
     file: Path,
     run_date: date | None = None,
@@ -62,7 +55,7 @@ def nightly(
     with heeding_sigterm(), redacted_errors():
         run = open_night(file, run_date, judge_url, max_usd)
         reporter = current()
-        reporter.on_share = ProgressArtifact(run.benchmark.name)
+        reporter.on_share = progress_in_prefect(run.benchmark.name)
         try:
             with opened_executor(run, runner) as executor:
                 summary = run_night(RunContext.of(run, executor, reporter))

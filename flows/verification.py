@@ -18,7 +18,7 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.pipeline import tables_of
-from flows.run.prefect_tasks import RunTables, publish_tables
+from flows.run.tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, SalonError
@@ -225,7 +225,7 @@ def make_tables(published: Reopened) -> Path:
     context = published.run
     checked = validate(context)
     tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
-    return publish_tables.fn(context, RunTables(tables)).folder
+    return publish_tables.work(context, RunTables(tables)).folder
 
 
 def _make_agreement(published: Reopened) -> Path:

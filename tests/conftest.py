@@ -1,13 +1,12 @@
-"""Fixtures every room shares: those of tests/support, and a Prefect server. A room's own stand in its folder."""
+"""Fixtures every room shares: those of tests/support. A room's own stand in its folder."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-pytest_plugins = [f"tests.support.{name}" for name in ("judging", "ledgers", "provider", "small_lake")]
+pytest_plugins = [f"tests.support.{name}" for name in ("judging", "ledgers", "prefect_server", "provider", "small_lake")]
 
 # A clock never fails a test (machines are busy), and what fails in CI fails there again.
 hypothesis.settings.register_profile("salon", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -43,15 +42,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def needs_salon_data() -> Path:
     """The folder of real data; asking for it leaves the test out where SALON_DATA is not set."""
     return Path(os.environ["SALON_DATA"])
-
-
-@pytest.fixture(scope="session")
-def prefect_api() -> Iterator[str]:
-    """A Prefect server of the tests' own, one a process of tests; its address, for other processes."""
-    from prefect.settings import PREFECT_API_URL
-    from prefect.testing.utilities import prefect_test_harness
-
-    import flows  # noqa: F401 - its settings come before Prefect's
-
-    with prefect_test_harness(server_startup_timeout=600):
-        yield str(PREFECT_API_URL.value())

@@ -74,7 +74,7 @@ def test_the_search_finds_what_it_is_for(text: str) -> None:
 
 
 def prefect_objects() -> Iterator[Task | Flow]:
-    for path in sorted([*ROOT.glob("flows/*/prefect_tasks.py"), *ROOT.glob("flows/*.py")]):
+    for path in sorted(ROOT.glob("flows/*.py")):
         if path.stem == "__main__":
             continue
         module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

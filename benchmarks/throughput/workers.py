@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flows.executors.base import PrefectExecutor
+from flows.executors.local import LocalExecutor
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.identities import RunIds
@@ -49,7 +49,7 @@ def work(benchmark: Path, n_processes: int, n_at_once: int) -> list[Worked]:
 
 def _worker(benchmark: Path, ids: RunIds, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
     """Two shards at a time, as a run does."""
-    n_threads = PrefectExecutor.n_at_once
+    n_threads = LocalExecutor.n_at_once
     run = replace(open_run(benchmark), ids=ids)
     limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // n_threads)})
     idle_bytes = _reset_peak()

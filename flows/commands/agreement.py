@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.running import BenchmarkFile, RunDate
+from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, result_console
 from flows.run.context import open_run
@@ -35,12 +35,12 @@ def agreement(
 ) -> int:
     """Hold the scores at hand against people's ratings and publish the agreement; nobody is asked."""
     day = run_date.date() if run_date else None
-    open_run(file, day)  # before Prefect starts: what is wrong with the file is said at once
+    open_run(file, day)  # what is wrong with the file is said at once
     from flows.agreement import hold_against_people
 
     tables = [path.absolute() for path in ratings]
-    with shown_progress(is_flow=True):
-        summary = hold_against_people(file.absolute(), tables, day, replies.absolute() if replies else None)
+    with shown_progress():
+        summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, replies.absolute() if replies else None)
     _print(result_console(), summary)
     return 0
 

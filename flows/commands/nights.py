@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, words_in
+from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, shown_by_prefect, words_in
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
@@ -30,16 +30,15 @@ def nightly(
     from flows.nightly import is_fresh, nightly, open_night
 
     night = run_date.date() if run_date else None
-    opened = open_night(file, night, max_usd=max_usd, is_asking=not check)  # what is wrong is said before Prefect starts
+    opened = open_night(file, night, max_usd=max_usd, is_asking=not check)
     if check:
         is_there = is_fresh(opened)
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
     check_runner(opened, runner)
-
-    with shown_progress(is_flow=True):
-        summary = nightly(file.absolute(), opened.run_date, None, max_usd, runner)
+    with shown_progress():
+        summary = shown_by_prefect(nightly)(file.absolute(), opened.run_date, None, max_usd, runner)
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
@@ -95,13 +94,13 @@ def backfill(
         print_preview(out, run.benchmark.name, planned)
         out.print("nothing was sent")
         return 0
-    chosen(find_checkpoints(run.benchmark), names, earliest)  # before Prefect starts: what is wrong is said at once
+    chosen(find_checkpoints(run.benchmark), names, earliest)  # what is wrong is said at once
     check_keys(run)
     check_runner(run, runner)
     from flows.backfill import backfill
 
-    with shown_progress(is_flow=True):
-        summary = backfill(file.absolute(), names, earliest, day, None, max_usd, at_once, runner)
+    with shown_progress():
+        summary = shown_by_prefect(backfill)(file.absolute(), names, earliest, day, None, max_usd, at_once, runner)
     if summary.run is None:
         is_spent = any(one.outcome.is_spent for one in summary.backfilled)
         out.print("max_usd is reached; the same command goes on" if is_spent else "nothing to do: what is done is published")

@@ -1,9 +1,10 @@
 """`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
 import shutil
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
@@ -11,7 +12,8 @@ from flows.commands.plan_table import print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, keep_prefect_quiet, result_console
+from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
 from schemas.benchmark import Runner
 
@@ -23,6 +25,8 @@ RunnerOption = Annotated[
 ]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
+P = ParamSpec("P")
+Out = TypeVar("Out")
 DEMO_DATE = date(2026, 1, 1)  # the demo's logical date never changes, so that a second run publishes nothing new
 
 
@@ -84,21 +88,31 @@ def _run(
     runner: Runner | None = None,
     is_demo: bool = False,
 ) -> int:
-    opened = open_run(file, run_date, judge_url, max_usd)  # before Prefect starts: what is wrong with the file is said at once
+    opened = open_run(file, run_date, judge_url, max_usd)  # what is wrong with the file is said at once
     if replies is None:
         check_keys(opened)
     check_runner(opened, runner)
     from flows.benchmark import benchmark
 
-    with shown_progress(is_flow=True):
+    with shown_progress():
         recorded = replies.absolute() if replies else None
-        summary = benchmark(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner)
+        summary = shown_by_prefect(benchmark)(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner)
     out = result_console()
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:
         print_expected(out, summary.published.folder)
     print_summary(out, summary)
     return 1 if summary.n_blocked else 0
+
+
+def shown_by_prefect(flow: Callable[P, Out]) -> Callable[P, Out]:
+    """The flow as Prefect runs and shows it where a server is configured; without one it runs as it is, and waits for none."""
+    if server_url() is None:
+        return flow
+    from flows.prefect_flows import flow_of
+
+    keep_prefect_quiet()
+    return flow_of(flow)
 
 
 def words_in(words: str | None) -> list[str] | None:

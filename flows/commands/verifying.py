@@ -34,7 +34,7 @@ def verify(
     from flows.verification import verify as verify_folder
     from tasks.verify.publication import find_folder
 
-    with _read_anew(open_lake(lake)) as named, shown_progress(is_flow=True) as reporter:
+    with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
         folder = find_folder(named.root, publication)
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:

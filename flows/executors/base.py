@@ -1,23 +1,38 @@
-"""A shard as a typed call, and the executors of this process: Prefect tasks in its threads, or plainly one after the other.
-
-Other processes are remote.py, the choice among all of them is choose.py.
-"""
+"""A stage's work as a task, a shard as a typed call, and what an executor is. The executors are local.py and remote.py."""
 
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from tasks.context import StageContext
-from tasks.stopping import check_not_stopped
-
-if TYPE_CHECKING:
-    from prefect import Task
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Out_co = TypeVar("Out_co", covariant=True)
 P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask(Generic[P, Out]):
+    """What a stage does with a shard, or with the whole run, under the names by which it is shown.
+
+    `run_name` may name parameters of `work` in braces. Work that failed of what may pass is tried `n_retries` times more.
+    """
+
+    work: Callable[P, Out]
+    name: str
+    run_name: str
+    n_retries: int = 2
+
+
+def stage_task(name: str, run_name: str = "", n_retries: int = 2) -> Callable[[Callable[P, Out]], StageTask[P, Out]]:
+    """Make a function a stage's task."""
+
+    def made(work: Callable[P, Out]) -> StageTask[P, Out]:
+        return StageTask(work, name, run_name or name, n_retries)
+
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +43,34 @@ class ShardCall(Generic[In, Out]):
     `carries_pictures`: the shard holds pictures' bytes, too much to send, and stays in the flow's process.
     """
 
-    task: "Task[[StageContext, In], Out]"
+    task: StageTask[[StageContext, In], Out]
     context: StageContext
     shard: In
     spends_money: bool = False
     carries_pictures: bool = False
+
+
+class Submitted(Protocol[Out_co]):
+    """A task's run that was submitted to threads."""
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+
+    def result(self) -> Out_co:
+        """Wait for it; its result, or its error."""
+
+
+class Threads(Protocol):
+    """Threads of the flow's process, open while their block lasts."""
+
+    def __enter__(self) -> Self:
+        """Begin to take tasks."""
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for what was submitted."""
+
+    def submit(self, task: StageTask[..., Out], *inputs: Any) -> Submitted[Out]:
+        """Run a task as soon as a thread is free."""
 
 
 class Executor(ABC):
@@ -45,47 +83,6 @@ class Executor(ABC):
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
         """Run the calls of one stage and yield their results in order. Raises what a shard raises, StoppedError."""
 
-    def once(self, task: "Task[P, Out]", *inputs: P.args, **named: P.kwargs) -> Out:
+    @abstractmethod
+    def once(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
         """The result of a stage that is one call, made in the flow's own process: its tables are large."""
-        return task.submit(*inputs, **named).result()
-
-
-class PrefectExecutor(Executor):
-    """Submits shards to the flow's task runner, never more than `n_submitted` waiting: memory does not grow with them."""
-
-    n_at_once = 2  # one prepares or stores while the other waits for the judge
-
-    def __init__(self, n_submitted: int) -> None:
-        self._n_submitted = n_submitted
-
-    def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
-        """Run the calls and yield their results in order."""
-        waiting: deque[Any] = deque()
-        for call in calls:
-            check_not_stopped()
-            if len(waiting) == self._n_submitted:
-                yield waiting.popleft().result()
-            waiting.append(call.task.submit(call.context, call.shard))
-        while waiting:
-            yield waiting.popleft().result()
-        check_not_stopped()
-
-
-class InProcessExecutor(Executor):
-    """Runs shards one after the other, without Prefect: for `salon plan`, which needs no server and no history.
-
-    `n_at_once`: more than one where others like it work beside it, and share the limits of one process.
-    """
-
-    def __init__(self, n_at_once: int = 1) -> None:
-        self.n_at_once = n_at_once
-
-    def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
-        """Run the calls and yield their results in order."""
-        for call in calls:
-            check_not_stopped()
-            yield call.task.fn(call.context, call.shard)
-
-    def once(self, task: "Task[P, Out]", *inputs: P.args, **named: P.kwargs) -> Out:
-        """The result of a stage that is one call."""
-        return task.fn(*inputs, **named)

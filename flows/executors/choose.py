@@ -5,22 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from flows.executors.base import Executor, Threads
+from flows.executors.local import LocalExecutor, PlainThreads
+from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Runner
 from schemas.errors import InputError
 from tasks.context import StageContext
-
-if TYPE_CHECKING:
-    from flows.executors.base import Executor
 
 N_SUBMITTED = 4  # shards of this process's threads: those at work, and as many ahead
 DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies and end
 
 
 @contextmanager
-def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted: int | None = None) -> "Iterator[Executor]":
+def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted: int | None = None) -> Iterator[Executor]:
     """What runs the shards of a flow, for as long as the block lasts; `runner` stands in place of the file's own.
 
     `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
@@ -32,15 +31,15 @@ def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted
         yield from _executors(run, runner, n_submitted)
 
 
-def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None) -> "Iterator[Executor]":
-    from flows.executors.base import PrefectExecutor
-    from flows.executors.pools import process_pool
-    from flows.executors.remote import RemoteExecutor  # Prefect: who only checks a runner waits for none of it
-
+def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None) -> Iterator[Executor]:
     chosen, said = runner or run.benchmark.runner, run.benchmark.workers
     if chosen == "local":
-        yield PrefectExecutor(n_submitted or N_SUBMITTED)
+        with _threads(n_submitted or LocalExecutor.n_at_once) as threads:
+            yield LocalExecutor(threads, n_submitted or N_SUBMITTED)
         return
+    from flows.executors.pools import process_pool
+    from flows.executors.remote import RemoteExecutor
+
     names = tuple(sorted({judge.api_key_env for judge in run.benchmark.judges if not judge.recorded}))
     n = said.n or len(os.sched_getaffinity(0))
     if chosen == "processes":
@@ -50,8 +49,19 @@ def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None
 
         workers = dask_pool(said.n if said.address else n, said.address, names)
     with workers as pool:
-        drain_s = run.benchmark.limits.deadline_s + DRAIN_S
-        yield RemoteExecutor(pool, n_submitted or 2 * pool.n + 2, run.ledger_url, names, drain_s)
+        n_submitted = n_submitted or 2 * pool.n + 2
+        with _threads(LocalExecutor.n_at_once) as here, _threads(n_submitted) as waiting:
+            drain_s = run.benchmark.limits.deadline_s + DRAIN_S
+            yield RemoteExecutor(here, waiting, n_submitted, pool, names, drain_s)
+
+
+def _threads(n: int) -> Threads:
+    """Threads that Prefect shows where this is a flow run of a server's; else plain ones."""
+    if not is_in_flow_run():
+        return PlainThreads(n)
+    from flows.executors.prefect_threads import PrefectThreads
+
+    return PrefectThreads(n)
 
 
 def check_runner(run: StageContext, runner: Runner | None = None) -> None:

@@ -12,7 +12,7 @@ from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from prefect_dask.task_runners import DaskTaskRunner
 
-from flows.executors.pools import GivenUpError, Pool, Submitted, WorkerLostError
+from flows.executors.pools import GivenUpError, Pool, Shipped, WorkerLostError
 from flows.executors.worker import WorkerCall, keep_clean
 from schemas.errors import InputError
 from tasks.context import StageContext
@@ -50,11 +50,11 @@ class DaskPool:
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
 
-    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Shipped:
         """Have a worker make the call."""
         self.check()
         key = f"{function.name}-{uuid4().hex}"  # never that of a call before, which Dask would answer with its result
-        submitted: Submitted = self._client.submit(function, context, shard, key=key, pure=False)
+        submitted: Shipped = self._client.submit(function, context, shard, key=key, pure=False)
         return submitted
 
     def result(self, submitted: Any) -> Any:

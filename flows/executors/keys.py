@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from flows.observability.terminal import keep_prefect_quiet
+from flows.prefect_server import server_url
 from tasks.api_keys import hold, key_named
 
 _looked_up: set[str] = set()
@@ -18,12 +20,13 @@ def fetch_keys(names: Iterable[str], api_url: str | None = None) -> None:
     missing = [name for name in names if not key_named(name) and name not in _looked_up]
     if not missing:
         return
+    server = server_url() or api_url
+    if not server:
+        return
     from prefect.blocks.system import Secret
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    server = PREFECT_API_URL.value() or api_url
-    if not server:
-        return
+    keep_prefect_quiet()
     with temporary_settings({PREFECT_API_URL: server}):
         for name in missing:
             _looked_up.add(name)

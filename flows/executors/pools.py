@@ -26,7 +26,7 @@ class GivenUpError(StoreError):
     may_pass = False
 
 
-class Submitted(Protocol):
+class Shipped(Protocol):
     """What stands for a shard that was handed to a pool."""
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> Any:
@@ -48,10 +48,10 @@ class Pool(Protocol):
     def check(self) -> None:
         """Raise GivenUpError where nobody is left who could tell how a shard ended."""
 
-    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Shipped:
         """Have a worker make the call. Raises as `result` does."""
 
-    def result(self, submitted: Submitted) -> Any:
+    def result(self, submitted: Shipped) -> Any:
         """What a shard that has ended gave, or its error. Raises WorkerLostError, GivenUpError."""
 
 
@@ -69,7 +69,7 @@ class ProcessPool:
     def check(self) -> None:
         """Python itself tells of a process that died."""
 
-    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Submitted:
+    def submit(self, function: WorkerCall, context: StageContext, shard: Any) -> Shipped:
         """Have a worker make the call."""
         with self._renewing:
             try:

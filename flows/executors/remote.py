@@ -6,17 +6,14 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from prefect import Task
-from prefect.futures import PrefectFuture
-from prefect.settings import PREFECT_API_URL
-from prefect.task_runners import ThreadPoolTaskRunner
-
-from flows.executors.base import Executor, In, Out, ShardCall
-from flows.executors.pools import LOST_MOST, GivenUpError, Pool, Submitted, WorkerLostError
-from flows.executors.prefect_options import OPTIONS
+from flows.executors.base import In, Out, ShardCall, StageTask, Submitted, Threads
+from flows.executors.local import LocalExecutor
+from flows.executors.pools import LOST_MOST, GivenUpError, Pool, Shipped, WorkerLostError
 from flows.executors.worker import FlowLease, WorkerCall
+from flows.prefect_server import server_url
 from schemas.errors import StoppedError
 from tasks.context import StageContext
 from tasks.ledger.ledger import opened
@@ -29,42 +26,43 @@ CHECK_S = 5.0  # how often who waits for a shard looks whether there is still so
 log = logging.getLogger("salon.workers")
 
 
-class RemoteExecutor(Executor):
+class RemoteExecutor(LocalExecutor):
     """Shards in a pool's workers, at most `n_submitted` of them submitted and not yet told of.
 
-    Each is a Prefect task run in a thread of the flow's process, which waits for the worker: what Prefect does for a run in
-    another process (a TLS context, its settings anew) costs five times as much CPU as the rest of the run. A shard that spends
-    money is told when the flow ends, and is waited for until it has stored what was under way, `drain_s` at most.
+    Each is a task in one of the threads `waiting`, which waits for the worker: what Prefect does for a run in another process
+    (a TLS context, its settings anew) costs five times as much CPU as the rest of the run. A shard that spends money is told
+    when the flow ends, and is waited for until it has stored what was under way, `drain_s` at most. Shards that carry pictures
+    are worked on in the threads `here`.
     """
 
     is_remote = True
 
-    def __init__(self, pool: Pool, n_submitted: int, ledger_url: str, secret_names: tuple[str, ...], drain_s: float) -> None:
+    def __init__(
+        self, here: Threads, waiting: Threads, n_submitted: int, pool: Pool, secret_names: tuple[str, ...], drain_s: float
+    ) -> None:
+        super().__init__(here, n_submitted)
         self.n_at_once = pool.n
-        self._pool, self._n_submitted = pool, n_submitted
-        self._ledger_url, self._secret_names, self._drain_s = ledger_url, secret_names, drain_s
+        self._waiting, self._pool, self._secret_names, self._drain_s = waiting, pool, secret_names, drain_s
 
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
         """Run the calls and yield their results in order. Raises what a shard raises, StoreError, StoppedError."""
-        waiting: deque[PrefectFuture[Any]] = deque()
-        shipped = _Shipped(self._pool, self._ledger_url, self._secret_names)
-        threads: Any = ThreadPoolTaskRunner(max_workers=self._n_submitted)
+        waiting: deque[Submitted[Any]] = deque()
+        shipped = _Shipments(self._pool, self._secret_names)
         is_followed = False
-        with threads, ExitStack() as leases:
+        with ExitStack() as leases:
             try:
                 for call in calls:
                     check_not_stopped()
                     if call.spends_money and not is_followed:
                         is_followed = True
-                        ledger = leases.enter_context(opened(self._ledger_url))
+                        ledger = leases.enter_context(opened(call.context.ledger_url))
                         leases.enter_context(heartbeat(ledger, call.context.ids.run_id))
                     if len(waiting) == self._n_submitted:
                         yield _result(waiting)
-                    waiting.append(
-                        call.task.submit(call.context, call.shard)
-                        if call.carries_pictures
-                        else threads.submit(shipped.task_of(call), {"context": call.context, "shard": call.shard})
-                    )
+                    if call.carries_pictures:
+                        waiting.append(self._threads.submit(call.task, call.context, call.shard))
+                    else:
+                        waiting.append(self._waiting.submit(shipped.task_of(call), call.context, call.shard))
                 while waiting:
                     yield _result(waiting)
                 check_not_stopped()
@@ -72,39 +70,39 @@ class RemoteExecutor(Executor):
                 leases.close()  # from now on shards that spend money store what is under way, and end
                 self._drain(waiting, shipped)
 
-    def _drain(self, waiting: Iterable[PrefectFuture[Any]], shipped: "_Shipped") -> None:
+    def _drain(self, waiting: Iterable[Submitted[Any]], shipped: "_Shipments") -> None:
         """Take back what has not begun, and let the rest end by itself."""
         shipped.take_back()
         until_s = time.monotonic() + self._drain_s
-        while any(not _is_done(future) for future in waiting) and time.monotonic() < until_s:
+        while any(not future.done() for future in waiting) and time.monotonic() < until_s:
             time.sleep(POLL_S)
         shipped.leave()
 
 
-class _Shipped:
+class _Shipments:
     """The shards of one stage, worked on in workers while threads here wait for them."""
 
-    def __init__(self, pool: Pool, ledger_url: str, secret_names: tuple[str, ...]) -> None:
-        self._pool, self._ledger_url, self._secret_names = pool, ledger_url, secret_names
+    def __init__(self, pool: Pool, secret_names: tuple[str, ...]) -> None:
+        self._pool, self._secret_names = pool, secret_names
         self._code = code_version() if pool.has_other_code else None
-        self._tasks: dict[tuple[str, bool], Task[..., Any]] = {}
+        self._tasks: dict[tuple[str, bool], StageTask[..., Any]] = {}
         self._is_over = False
         self._lock = threading.Lock()
-        self._under_way: dict[threading.Event, Submitted | None] = {}  # what a thread waits for, and what can be taken back
+        self._under_way: dict[threading.Event, Shipped | None] = {}  # what a thread waits for, and what can be taken back
 
-    def task_of(self, call: ShardCall[Any, Any]) -> Task[..., Any]:
+    def task_of(self, call: ShardCall[Any, Any]) -> StageTask[..., Any]:
         """A task with the name and parameters of the call's own, whose work is done in a worker."""
         task = call.task
         known = task.name, call.spends_money
         if known not in self._tasks:
-            lease = FlowLease(self._ledger_url, call.context.ids.run_id) if call.spends_money else None
-            where = (task.fn.__module__, task.fn.__qualname__)
-            function = WorkerCall(*where, self._secret_names, lease, self._code, PREFECT_API_URL.value())
+            lease = FlowLease(call.context.ledger_url, call.context.ids.run_id) if call.spends_money else None
+            where = (task.work.__module__, task.work.__name__)
+            function = WorkerCall(*where, self._secret_names, lease, self._code, server_url())
 
             def ship(context: StageContext, shard: Any) -> Any:
                 return self._run(task.name, function, context, shard)
 
-            self._tasks[known] = Task(ship, name=task.name, task_run_name=task.task_run_name, **OPTIONS)
+            self._tasks[known] = replace(task, work=ship)
         return self._tasks[known]
 
     def take_back(self) -> None:
@@ -154,13 +152,9 @@ class _Shipped:
             raise StoppedError(f"{name!r} was told to stop; the same command goes on from here")
 
 
-def _is_done(future: PrefectFuture[Any]) -> bool:
-    return bool(future.wrapped_future.done())  # type: ignore[attr-defined]  # Prefect's future is one around a thread's
-
-
-def _result(waiting: deque[PrefectFuture[Any]]) -> Any:
+def _result(waiting: deque[Submitted[Any]]) -> Any:
     """The result of the shard that was submitted first."""
-    while not _is_done(waiting[0]):
+    while not waiting[0].done():
         check_not_stopped()
         time.sleep(POLL_S)
     return waiting.popleft().result()

@@ -10,11 +10,9 @@ from importlib import import_module
 from multiprocessing import parent_process
 from typing import Any
 
-from prefect import Task
-
+from flows.executors.base import StageTask
 from flows.executors.keys import fetch_keys
 from flows.observability import redaction
-from flows.observability.terminal import keep_prefect_quiet
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger, opened
@@ -57,7 +55,6 @@ class WorkerCall:
         """Do the shard's work."""
         with _busy:
             keep_clean(self.secret_names)
-            keep_prefect_quiet()
             fetch_keys(self.secret_names, self.api_url)
             if self.code not in (None, code_version()):
                 raise InputError(
@@ -69,7 +66,7 @@ class WorkerCall:
 
     def _function(self) -> Callable[..., Any]:
         found = getattr(import_module(self.module), self.name)
-        function: Callable[..., Any] = found.fn if isinstance(found, Task) else found
+        function: Callable[..., Any] = found.work if isinstance(found, StageTask) else found
         return function
 
 

@@ -3,24 +3,18 @@
 import logging
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ParamSpec, cast
 from urllib.parse import quote
 from uuid import UUID
 
-import httpx
 import polars as pl
-from prefect.artifacts import (
-    create_link_artifact,
-    create_markdown_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-    update_progress_artifact,
-)
 
 from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
+from flows.prefect_server import is_in_flow_run
 from schemas.tables import DRIFT
 from tasks.context import StageContext
 from tasks.publish.exports import escape_markdown
@@ -31,6 +25,7 @@ if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
 
 log = logging.getLogger("salon.artifacts")
+P = ParamSpec("P")
 
 _OPENS = re.compile(r"\]\(|\]:|[<`]|://|\S@\S|\bwww\.", re.IGNORECASE)
 """What begins a link, a picture or a tag in Markdown; the names that models have go without."""
@@ -46,15 +41,12 @@ class ProgressArtifact:
 
     def __call__(self, stage: str, share: float) -> None:
         """Create the artifact, or move it on. A server that cannot be reached costs one wait, and the run nothing else."""
-        if self._is_away:
-            return
-        try:
-            self._move(stage, share)
-        except httpx.TransportError as error:
-            self._is_away = True
-            log.warning("the Prefect server does not answer (%s): the run goes on, unseen there", error)
+        if not self._is_away:
+            self._is_away = not _told(self._move, stage, share)
 
     def _move(self, stage: str, share: float) -> None:
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
         if self._id is None:
             created = create_progress_artifact(progress=100 * share, key=self._key, description=f"{stage}: share done")
             self._id = cast("UUID", created)
@@ -62,12 +54,35 @@ class ProgressArtifact:
             update_progress_artifact(artifact_id=self._id, progress=100 * share)
 
 
+def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:
+    """What shows a run's progress on its page; None where no Prefect server shows the run."""
+    return ProgressArtifact(benchmark) if is_in_flow_run() else None
+
+
 def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
-    """Create the run's artifacts, each under a key of the benchmark's own, and send its events.
+    """Create the run's artifacts, each under a key of the benchmark's own, and send its events; best effort, in a flow run alone.
 
     `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
     publication only, since a drawing takes 0.1 s).
     """
+    if is_in_flow_run():
+        _told(_create_artifacts, run, summary, cells)
+        _told(emit_after_run, run, summary, cells, is_backfill=is_backfill)
+
+
+def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:
+    """Tell Prefect something; whether it took it. What it does not take is said, and never ends a run that has paid."""
+    try:
+        tell(*inputs, **named)
+    except Exception as error:  # noqa: BLE001 - its client passes on whatever the server, its proxy or the network made of it
+        log.warning("the Prefect server does not answer as it should (%s): the run goes on, unseen there", error)
+        return False
+    return True
+
+
+def _create_artifacts(run: StageContext, summary: "RunSummary", cells: pl.DataFrame) -> None:
+    from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+
     name = _dashed(run.benchmark.name)
     title = f"{run.benchmark.name}, {run.run_date}"
     rows = [_shown(row) for row in leaderboard_rows(cells)]
@@ -81,7 +96,6 @@ def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFram
         images = trend_markdown(cells, _drift(summary.published.folder.parent))
         if images:
             create_markdown_artifact(images, key=f"salon-trend-{name}", description=f"Trend of {title}")
-    emit_after_run(run, summary, cells, is_backfill=is_backfill)
 
 
 def page_address(folder: Path) -> str | None:

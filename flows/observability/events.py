@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from prefect.events import emit_event
 
 from flows.nights.drift import nightly_publications
 from flows.observability import alerting
 from flows.observability.alerting import Alert
+from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Benchmark
 from schemas.tables import COMPARISONS, DRIFT
 from tasks.publish.folders import LAYOUT
@@ -78,7 +78,11 @@ def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list
 
 
 def send(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> list[str]:
-    """Emit each alert about the resource `salon.benchmark.<name>`; Prefect adds the flow run itself. The names sent."""
+    """Emit each alert about the resource `salon.benchmark.<name>`, if this is a flow run, which Prefect adds. The names sent."""
+    if not is_in_flow_run():
+        return []
+    from prefect.events import emit_event
+
     resource = {
         "prefect.resource.id": f"salon.benchmark.{benchmark}", "prefect.resource.name": benchmark,
         "salon.run-date": run_date.isoformat(),

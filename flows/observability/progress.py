@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from flows.observability.terminal import Console, keep_prefect_quiet
+from flows.observability.terminal import Console
 from schemas.statuses import CellStatus
 
 if TYPE_CHECKING:
@@ -121,11 +121,9 @@ def attach(console: Console) -> Reporter:
 
 
 @contextmanager
-def shown_progress(*, is_flow: bool = False) -> Iterator[Reporter]:
-    """A reporter whose bars are drawn on standard error while the block runs; with `is_flow` Prefect's own lines are silenced."""
+def shown_progress() -> Iterator[Reporter]:
+    """A reporter whose bars are drawn on standard error while the block runs."""
     reporter = attach(Console(stderr=True))
-    if is_flow:
-        keep_prefect_quiet()
     with reporter.shown():
         yield reporter
 

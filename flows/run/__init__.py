@@ -1,1 +1,1 @@
-"""The main job: from a benchmark file to a published table, stage by stage. The Prefect flow around it is flows/benchmark.py."""
+"""The main job: from a benchmark file to a published table, stage by stage. The flow around it is flows/benchmark.py."""

@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NoReturn, Self
 
-from flows.executors.base import Executor, InProcessExecutor
+from flows.executors.base import Executor
 from flows.executors.keys import fetch_keys
+from flows.executors.local import InProcessExecutor
 from flows.observability import redaction
 from flows.observability.progress import Reporter
 from rubrics.linting import lint

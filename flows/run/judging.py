@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
-from flows.run.prefect_tasks import ask_by_batch, ask_judge
+from flows.run.tasks import ask_by_batch, ask_judge
 from schemas.records import PlannedPart
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run

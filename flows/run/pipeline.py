@@ -13,7 +13,7 @@ from flows.observability.progress import RunSummary
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.prefect_tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
+from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table

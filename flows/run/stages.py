@@ -5,7 +5,7 @@ from pathlib import Path
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
-from flows.run.prefect_tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
+from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.records import Plan, PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part

@@ -22,7 +22,7 @@ from tasks.publish.reading import current, load_cells
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, prefect_api: str) -> Iterator[Path]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder in which `salon demo` has run once; what it printed is in said.txt."""
     folder = tmp_path_factory.mktemp("newcomer")
     before = Path.cwd()

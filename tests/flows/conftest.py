@@ -1,4 +1,4 @@
-"""What the tests of whole runs share: a Prefect server, the demo judge as a server, and `salon` as a user calls it."""
+"""What the tests of whole runs share: the demo judge as a server, and `salon` as a user calls it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,11 +9,6 @@ import pytest
 from demo.running import running_judge
 from flows.cli import run
 from tests.flows.flow_support import Said
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _with_prefect(prefect_api: str) -> None:
-    """Every test here runs flows."""
 
 
 @pytest.fixture(scope="session")

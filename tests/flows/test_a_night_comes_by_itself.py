@@ -32,10 +32,12 @@ def due_soon(file: Path) -> datetime:
 
 
 @pytest.mark.slow
-def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(tmp_path: Path, judge_url: str) -> None:
+def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
+    tmp_path: Path, judge_url: str, prefect_tables: Path
+) -> None:
     World(tmp_path).make(1)
     file = write_benchmark(tmp_path, judge_url)
-    with running_prefect(tmp_path) as server, (tmp_path / "worker.log").open("wb") as log:
+    with running_prefect(tmp_path, prefect_tables) as server, (tmp_path / "worker.log").open("wb") as log:
         due = due_soon(file)
         _salon(server, "deploy", file)
         command = [sys.executable, "-m", "flows", "worker"]

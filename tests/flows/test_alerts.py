@@ -19,6 +19,8 @@ from flows.observability.events import send
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
 from tasks.aggregate.drift.drift import drift
 
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
 ROOT = Path(__file__).parents[2]
 NIGHT = date(2026, 11, 5)
 

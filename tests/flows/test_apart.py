@@ -36,7 +36,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_flow_and_its_workers_meet_in_the_bucket_alone(
-    url: str, judge_url: str, prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, judge_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     World(tmp_path).make(1)
     caches = {name: tmp_path / name for name in ("flow", "worker-0", "worker-1", "reader")}
@@ -45,7 +45,7 @@ def test_a_flow_and_its_workers_meet_in_the_bucket_alone(
         file = write_benchmark(tmp_path, judge_url, limits=f"shard_size = {PART}")
         places = f'lake = "{url}"\nledger = "sqlite:///{tmp_path}/ledger.db"\nrunner = "dask"\n'
         file.write_text(places + f'workers = {{ address = "{cluster.address}" }}\n' + file.read_text())
-        own = {"SALON_CACHE": str(caches["flow"]), "PYTHONPATH": str(ROOT), "PREFECT_API_URL": prefect_api}
+        own = {"SALON_CACHE": str(caches["flow"]), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "flows", "run", str(file)]
         said = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert said.returncode == 0, said.stderr

@@ -24,6 +24,8 @@ from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.folders import Published
 
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
 DAY = date(2026, 11, 3)
 
 

@@ -214,8 +214,8 @@ def deploy(server: RunningPrefect, file: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_with_and_without_a_worker_and_stopped(file: Path, tmp_path: Path) -> None:
-    with running_prefect(tmp_path) as server, (tmp_path / "worker.log").open("wb") as log:
+def test_a_server_with_and_without_a_worker_and_stopped(file: Path, tmp_path: Path, prefect_tables: Path) -> None:
+    with running_prefect(tmp_path, prefect_tables) as server, (tmp_path / "worker.log").open("wb") as log:
         deploy(server, file)
         code, found = ask(server, file)
         assert code == 3
@@ -238,9 +238,9 @@ def test_a_server_with_and_without_a_worker_and_stopped(file: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_does_not_tick(file: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_tick(file: Path, tmp_path: Path, prefect_tables: Path) -> None:
     """Everything but the scheduler's traces is as it should be: the deployment is ready, its schedule active."""
-    with running_prefect(tmp_path, PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED="false") as server:
+    with running_prefect(tmp_path, prefect_tables, PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED="false") as server:
         deploy(server, file)
         code, found = ask(server, file)
     assert code == 3

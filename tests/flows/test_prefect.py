@@ -22,6 +22,8 @@ from prefect.client.schemas.objects import FlowRun, TaskRun
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
 BENCHMARK = """\
 name = "seen"
 [[sources]]

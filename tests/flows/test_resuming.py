@@ -39,12 +39,11 @@ shard_size = 60
 """
 
 
-def _start(folder: Path, name: str, api: str) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"PREFECT_API_URL": api}
+def _start(folder: Path, name: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "flows", "run", f"{name}.toml", "--run-date", "2026-03-04"]
     root = str(Path(__file__).parents[2])
     return subprocess.Popen(
-        command, cwd=folder, env=environment | {"PYTHONPATH": root}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command, cwd=folder, env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 
@@ -53,9 +52,9 @@ def _n_billed(url: str) -> int:
         return int(json.load(answer)["n_requests"])
 
 
-def _stop_after(folder: Path, api: str, url: str, n_billed: int, how: signal.Signals) -> tuple[int, str]:
+def _stop_after(folder: Path, url: str, n_billed: int, how: signal.Signals) -> tuple[int, str]:
     """Start the run, and send the signal once the judge was asked so often. The exit code, and what it said."""
-    stopped = _start(folder, "stopped", api)
+    stopped = _start(folder, "stopped")
     while _n_billed(url) < n_billed:
         assert stopped.poll() is None, "the run ended before it could be stopped"
         time.sleep(0.01)
@@ -64,19 +63,17 @@ def _stop_after(folder: Path, api: str, url: str, n_billed: int, how: signal.Sig
     return stopped.returncode, said.decode()
 
 
-def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(
-    tmp_path: Path, prefect_api: str, salon: Callable[..., Said]
-) -> None:
+def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(tmp_path: Path, salon: Callable[..., Said]) -> None:
     paint(tmp_path)
     with running_judge() as url:
         for name in ("whole", "stopped"):
             (tmp_path / f"{name}.toml").write_text(BENCHMARK.format(lake=name, url=url))
         assert salon("run", str(tmp_path / "whole.toml"), "--run-date", "2026-03-04").code == 0
         n_whole = _n_billed(url)
-        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 100, signal.SIGKILL)
+        code, said = _stop_after(tmp_path, url, n_whole + 100, signal.SIGKILL)
         assert code == -signal.SIGKILL, said
         n_at_kill = _n_billed(url)
-        code, said = _stop_after(tmp_path, prefect_api, url, n_whole + 250, signal.SIGTERM)
+        code, said = _stop_after(tmp_path, url, n_whole + 250, signal.SIGTERM)
         assert code == 143, said
         n_at_stop = _n_billed(url)
         again = salon("run", "stopped.toml", "--run-date", "2026-03-04")
@@ -96,12 +93,12 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(
 @pytest.mark.skipif(
     not os.environ.get("SALON_TORTURE"), reason="three whole processes, 40 s of processor time: in `make torture`"
 )
-def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path, prefect_api: str) -> None:
+def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path) -> None:
     """Processes of one benchmark over one lake: all end clean and say what they did; each night is published once."""
     world = World(tmp_path)
     for number in range(2):
         world.make(number)
-    environment = os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     said: dict[str, str] = {}
     with running_judge() as url:
         write_benchmark(tmp_path, url)

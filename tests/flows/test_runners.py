@@ -7,30 +7,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import pytest
-from prefect import flow, task
+from prefect import flow
 from prefect.blocks.system import Secret
 
 from benchmarks import runners
 from flows.executors import keys
-from flows.executors.base import ShardCall
+from flows.executors.base import ShardCall, Threads, stage_task
 from flows.executors.choose import check_runner
+from flows.executors.local import PlainThreads
 from flows.executors.pools import LOST_MOST, WorkerLostError
-from flows.executors.prefect_options import OPTIONS
+from flows.executors.prefect_threads import PrefectThreads
 from flows.executors.remote import RemoteExecutor
 from flows.executors.worker import FlowLease, WorkerCall
 from flows.observability import redaction
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Benchmark, Runner
-from schemas.errors import InputError, StoppedError, StoreError
+from schemas.errors import InputError, SalonError, StoppedError, StoreError
 from schemas.records import Sample
 from tasks.api_keys import key_named
 from tasks.context import StageContext
@@ -198,7 +199,7 @@ class Doubled:
         future.set_result("stored")
 
 
-@task(name="numbered", **OPTIONS)
+@stage_task("numbered")
 def numbered(context: StageContext, shard: int | None) -> str:
     return f"{shard} {context.ids.run_id}"
 
@@ -208,37 +209,60 @@ def call_of(folder: Path, number: int | None = None, *, spends_money: bool = Fal
     return ShardCall(numbered, context, number, spends_money=spends_money)
 
 
-def among(pool: Doubled, folder: Path) -> RemoteExecutor:
-    return RemoteExecutor(pool, 2, f"sqlite:///{folder}/ledger.db", (), 60.0)
+@contextmanager
+def among(pool: Doubled) -> Iterator[RemoteExecutor]:
+    with PlainThreads(2) as here, PlainThreads(2) as waiting:
+        yield RemoteExecutor(here, waiting, 2, pool, (), 60.0)
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_lost_shard_is_handed_on_until_it_has_cost_too_many_workers(tmp_path: Path) -> None:
     pool = Doubled(n_deaths=3)
-    assert flow(name="few")(lambda: list(among(pool, tmp_path).run([call_of(tmp_path, 7)])))() == [7]
+    with among(pool) as executor:
+        assert list(executor.run([call_of(tmp_path, 7)])) == [7]
     assert len(pool.submitted) == 4
     pool = Doubled(n_deaths=1000)
-    with pytest.raises(StoreError, match=rf"'numbered' lost its worker {LOST_MOST} times"):
-        flow(name="many")(lambda: list(among(pool, tmp_path).run([call_of(tmp_path, 7)])))()
-    assert len(pool.submitted) == LOST_MOST, "Prefect's own tries would cost as many workers again"
+    with among(pool) as executor, pytest.raises(StoreError, match=rf"'numbered' lost its worker {LOST_MOST} times"):
+        list(executor.run([call_of(tmp_path, 7)]))
+    assert len(pool.submitted) == LOST_MOST, "tries of the task itself would cost as many workers again"
 
 
-@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.parametrize("threads", [PlainThreads, PrefectThreads])
+def test_a_shard_that_fails_of_what_may_pass_is_tried_again(threads: type[Threads], prefect_api: str) -> None:
+    tries: list[str] = []
+
+    @stage_task("fails")
+    def fails(context: str, error: SalonError) -> str:
+        tries.append(context)
+        if len(tries) < 2:
+            raise error
+        return context
+
+    def twice(error: SalonError) -> str:
+        tries.clear()
+        with threads(1) as open_threads:
+            return open_threads.submit(fails, "done", error).result()
+
+    run = flow(name="twice")(twice) if threads is PrefectThreads else twice
+    assert run(StoreError("away")) == "done"
+    assert len(tries) == 2
+    with pytest.raises(InputError, match="wrong"):
+        run(InputError("wrong"))
+    assert len(tries) == 1
+
+
 def test_at_the_end_what_spends_is_waited_for_and_the_rest_is_taken_back(tmp_path: Path) -> None:
     def ended_after_one(pool: Doubled, *calls: ShardCall[int | None, str]) -> Future[Any]:
-        results: Any = among(pool, tmp_path).run([call_of(tmp_path, 1), *calls])
-        assert next(results) == 1
-        while not pool.at_work:
-            time.sleep(0.01)
-        results.close()
+        with among(pool) as executor:
+            results: Any = executor.run([call_of(tmp_path, 1), *calls])
+            assert next(results) == 1
+            while not pool.at_work:
+                time.sleep(0.01)
+            results.close()
         return pool.at_work[0]
 
-    spending = flow(name="spending")(
-        lambda: ended_after_one(Doubled(), call_of(tmp_path, spends_money=True), call_of(tmp_path))
-    )()
+    spending = ended_after_one(Doubled(), call_of(tmp_path, spends_money=True), call_of(tmp_path))
     assert spending.result(0) == "stored"
-    other = flow(name="other")(lambda: ended_after_one(Doubled(), call_of(tmp_path), call_of(tmp_path)))()
-    assert other.cancelled()
+    assert ended_after_one(Doubled(), call_of(tmp_path), call_of(tmp_path)).cancelled()
 
 
 # --- what travels -------------------------------------------------------------------------------------------------

@@ -23,10 +23,11 @@ import pytest
 from aiohttp import web
 from PIL import Image
 from prefect import flow, get_run_logger, task
-from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, PREFECT_SERVER_DATABASE_CONNECTION_URL
+from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 
 from flows.cli import run
 from flows.observability import redaction
+from tests.support.prefect_server import RunningPrefect, shown_by
 
 ROOT = Path(__file__).parents[2]
 STARTED_S = time.time()
@@ -183,12 +184,14 @@ class Echo:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, prefect_api: str) -> Iterator[dict[str, Found]]:
+def found(tmp_path_factory: pytest.TempPathFactory, prefect_server: RunningPrefect) -> Iterator[dict[str, Found]]:
     """Every case run once, and what it left. Prefect's database is read once, after the last of them."""
     echo = Echo()
     before = Path.cwd()
     try:
-        yield {name: _run_case(case, canary_of(name), echo, tmp_path_factory.mktemp("secrets")) for name, case in CASES.items()}
+        with shown_by(prefect_server):
+            cases = CASES.items()
+            yield {name: _run_case(case, canary_of(name), echo, tmp_path_factory.mktemp("secrets")) for name, case in cases}
     finally:
         os.chdir(before)
         echo.close()
@@ -265,9 +268,9 @@ def prefect_storage(found: dict[str, Found]) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def prefect_database(found: dict[str, Found]) -> bytes:
+def prefect_database(found: dict[str, Found], prefect_server: RunningPrefect) -> bytes:
     """Prefect's whole database, once what the runs told it has arrived."""
-    path = Path(re.sub(r"^sqlite\+aiosqlite:///", "", str(PREFECT_SERVER_DATABASE_CONNECTION_URL.value())))
+    path = prefect_server.home / "prefect.db"
     _log_and_raise("marks the end of the runs")
     dumped, deadline_s = b"", time.monotonic() + 20
     while b"marks the end of the runs, said by a task" not in dumped and time.monotonic() < deadline_s:

@@ -1,6 +1,8 @@
-"""A real Prefect server for as long as a block lasts, with settings of its own, that can be stopped. No tests here."""
+"""Real Prefect servers: one that the tests of a process share, and one for a block, that can be stopped. No tests here."""
 
+import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 START_LIMIT_S = 240.0
 """A machine that does much else at the same time takes its time."""
@@ -29,6 +32,7 @@ class RunningPrefect:
     """A running server: its API, its log, and the environment of programs that use it."""
 
     api: str
+    home: Path
     log: Path
     environment: dict[str, str]
     process: subprocess.Popen[bytes]
@@ -38,25 +42,68 @@ class RunningPrefect:
         end(self.process)
 
 
+@pytest.fixture(scope="session")
+def prefect_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A server's empty database: ten seconds of CPU, once for all processes of tests."""
+    home = tmp_path_factory.getbasetemp().parent / "prefect-tables"
+    home.mkdir(exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "is-whole").exists():
+            command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "-y"]
+            subprocess.run(command, env=_environment(home), check=True, capture_output=True)
+            (home / "is-whole").touch()
+    return home / "prefect.db"
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Path) -> Iterator[RunningPrefect]:
+    """A server. No flow is shown by it that does not ask for `prefect_api`, or is told the address."""
+    with running_prefect(tmp_path_factory.mktemp("prefect"), prefect_tables) as server:
+        yield server
+
+
+@pytest.fixture
+def prefect_api(prefect_server: RunningPrefect) -> Iterator[str]:
+    """The address of the server that shows the flows of this test."""
+    with shown_by(prefect_server):
+        yield prefect_server.api
+
+
 @contextmanager
-def running_prefect(folder: Path, **settings: str) -> Iterator[RunningPrefect]:
-    """Start a server on a free port over a database in `folder`; `settings` are variables of its environment beside `QUICK`."""
+def shown_by(server: RunningPrefect) -> Iterator[None]:
+    """Let this process's flows be the server's."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with temporary_settings({PREFECT_API_URL: server.api}):
+        yield
+
+
+@contextmanager
+def running_prefect(folder: Path, tables: Path, **settings: str) -> Iterator[RunningPrefect]:
+    """Start a server on a free port over a copy of `tables`; `settings` are variables of its environment beside `QUICK`."""
     home = folder / "prefect-home"
     home.mkdir()
+    shutil.copyfile(tables, home / "prefect.db")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     api = f"http://127.0.0.1:{port}/api"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | QUICK | settings
-    environment |= {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    environment = _environment(home) | QUICK | settings
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
         _wait_until_up(api, process, home / "server.log")
-        yield RunningPrefect(api, home / "server.log", environment | {"PREFECT_API_URL": api}, process)
+        yield RunningPrefect(api, home, home / "server.log", environment | {"PREFECT_API_URL": api}, process)
     finally:
         end(process)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Nothing of the settings of who runs the tests."""
+    own = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    return {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | own
 
 
 def end(process: subprocess.Popen[bytes], patience_s: float = 10.0) -> None:

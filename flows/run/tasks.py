@@ -1,12 +1,11 @@
-"""Every stage of a run as a Prefect task, its unit a shard or a whole run. The work is in tasks/, the order in stages.py."""
+"""What each stage of a run does with a shard, or once. The work is in tasks/, the order in stages.py and finishing.py."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from prefect import task
 
-from flows.executors.prefect_options import OPTIONS
+from flows.executors.base import stage_task
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import StageContext
@@ -27,31 +26,29 @@ from tasks.validate.check_cache import checked
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
 
 
-@task(name="open samples", task_run_name="open samples, shard {shard.index}", **OPTIONS)
+@stage_task("open samples", "open samples, shard {shard.index}")
 def open_samples(context: StageContext, shard: OpenShard) -> ShardResult:  # noqa: ARG001  # every stage is given both
     """Open a shard's pictures and write it."""
     return open_and_write_shard(shard)
 
 
-plan_questions = task(
-    name="plan questions", task_run_name="plan questions, {shard.rubric_id} for {shard.judge_model}", **OPTIONS
-)(plan_shard)
+plan_questions = stage_task("plan questions", "plan questions, {shard.rubric_id} for {shard.judge_model}")(plan_shard)
 """Write down what every sample is asked under a rubric."""
 
 
-@task(name="ask judge", task_run_name="ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}", **OPTIONS)
+@stage_task("ask judge", "ask {shard.part.judge_model}, {shard.part.rubric_id}, shard {shard.part.index}")
 def ask_judge(context: StageContext, shard: JudgeShard) -> Outcome:
     """Ask what the ledger lacks of a shard's requests."""
     return judge_shard(context, shard, stop=STOP)
 
 
-@task(name="ask judge by batch", task_run_name="ask {shard.judge_model} by batch", **OPTIONS)
+@stage_task("ask judge by batch", "ask {shard.judge_model} by batch")
 def ask_by_batch(context: StageContext, shard: JudgeByBatch) -> Outcome:
     """Ask what the ledger lacks of all of a judge's requests through its provider's Batch API."""
     return judge_by_batch(context, shard, stop=STOP)
 
 
-take_replies = task(name="take replies", task_run_name="take replies, from shard {shard.indices[0]} on", **OPTIONS)(take_parts)
+take_replies = stage_task("take replies", "take replies, from shard {shard.indices[0]} on")(take_parts)
 """Write some shards' replies as the ledger holds them now; return their digests."""
 
 
@@ -63,7 +60,7 @@ class ReadShard:
     staging: Staging
 
 
-@task(name="read replies", task_run_name="read replies, from shard {shard.indices[0]} on", **OPTIONS)
+@stage_task("read replies", "read replies, from shard {shard.indices[0]} on")
 def read_replies(context: StageContext, shard: ReadShard) -> int:
     """Write some shards' scores; return how many rows."""
     n_rows = 0
@@ -75,7 +72,7 @@ def read_replies(context: StageContext, shard: ReadShard) -> int:
     return n_rows
 
 
-check_data = task(name="check data", task_run_name="check data", **OPTIONS)(checked)
+check_data = stage_task("check data")(checked)
 """Run the data checks over the stored tables of a run, unless they passed over the same bytes before."""
 
 
@@ -84,14 +81,14 @@ def _judged(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     return context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
 
 
-@task(name="compute tables", task_run_name="compute tables", **OPTIONS)
+@stage_task("compute tables")
 def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     """Every table a run publishes, from its judgements, scores and replies."""
     replies = context.lake.scan(REPLIES, context.ids.snapshot_id)
     return aggregated(*_judged(context), replies, context.rubrics, Settings.of(context))
 
 
-@task(name="weigh judges", task_run_name="weigh judges", **OPTIONS)
+@stage_task("weigh judges")
 def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
     """The judges' own noise and agreement, from repeats and from several judges."""
     from tasks.aggregate.reliability.reliability import (
@@ -101,7 +98,7 @@ def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
     return judge_tables(*_judged(context))
 
 
-@task(name="pool judges", task_run_name="pool judges", **OPTIONS)
+@stage_task("pool judges")
 def pool_judges(context: StageContext) -> pl.DataFrame:
     """Several judges' scores of the same samples as one figure."""
     from tasks.aggregate.pooled import pooled
@@ -117,7 +114,7 @@ class RunTables:
     is_there: bool = False
 
 
-@task(name="publish tables", task_run_name="publish tables", **OPTIONS)
+@stage_task("publish tables")
 def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)

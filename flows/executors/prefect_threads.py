@@ -1,0 +1,66 @@
+"""Threads whose tasks are Prefect's: each has a task run that its server shows. Without a server the threads are local.py's."""
+
+from inspect import signature
+from typing import Any, Generic, Self
+
+from prefect import Task
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectConcurrentFuture
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.executors.base import Out, StageTask, Submitted, Threads
+from flows.executors.local import RETRY_DELAYS_S
+from schemas.errors import SalonError
+
+
+class PrefectThreads(Threads):
+    """At most `n` threads, within a flow run."""
+
+    def __init__(self, n: int) -> None:
+        self._runner: Any = ThreadPoolTaskRunner(max_workers=n)
+        self._tasks: dict[StageTask[..., Any], Task[..., Any]] = {}
+
+    def __enter__(self) -> Self:
+        """Begin to take tasks."""
+        self._runner.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Wait for what was submitted."""
+        self._runner.__exit__(*error)
+
+    def submit(self, task: StageTask[..., Out], *inputs: Any) -> Submitted[Out]:
+        """Run a task as soon as a thread is free."""
+        if task not in self._tasks:
+            self._tasks[task] = prefect_task(task)
+        return _Submitted(self._runner.submit(self._tasks[task], dict(signature(task.work).bind(*inputs).arguments)))
+
+
+class _Submitted(Generic[Out]):
+    """Prefect's future, which does not say whether it has ended."""
+
+    def __init__(self, future: PrefectConcurrentFuture[Out]) -> None:
+        self._future = future
+
+    def done(self) -> bool:
+        return self._future.wrapped_future.done()
+
+    def result(self) -> Out:
+        return self._future.result()
+
+
+def prefect_task(task: StageTask[..., Out]) -> Task[..., Out]:
+    """A stage's task as Prefect's.
+
+    Replies live in the ledger and tables in the lake: Prefect's own cache would keep a third copy, written in place and unsynced.
+    """
+    return Task(
+        task.work, name=task.name, task_run_name=task.run_name, cache_policy=NO_CACHE, persist_result=False,
+        retries=task.n_retries, retry_delay_seconds=list(RETRY_DELAYS_S), retry_condition_fn=may_pass,
+    )  # fmt: skip
+
+
+def may_pass(_task: Any, _run: Any, state: Any) -> bool:
+    """Whether it failed of something that may pass: a store or a provider that was away, as the error's type says."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, SalonError) and error.may_pass

@@ -1,0 +1,41 @@
+"""Whether a Prefect server has a part in this process. Asked without importing Prefect, a second of CPU, where none can have."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def server_url() -> str | None:
+    """The server that Prefect's settings name (environment, profile, files), if any: none is started for a run."""
+    if "prefect" not in sys.modules and not _may_be_configured():
+        return None
+    from prefect.settings import PREFECT_API_URL
+
+    return PREFECT_API_URL.value() or None
+
+
+def is_in_flow_run() -> bool:
+    """Whether this thread works for a flow run of a Prefect server, which shows tasks, artifacts and events."""
+    if "prefect" not in sys.modules:
+        return False
+    from prefect.context import FlowRunContext
+
+    return FlowRunContext.get() is not None
+
+
+def _may_be_configured() -> bool:
+    """Whether there is anything from which Prefect would take an address; what it says is for Prefect to read."""
+    if os.environ.get("PREFECT_API_URL") or os.environ.get("PREFECT_PROFILE"):
+        return True
+    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
+    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
+    return any("prefect" in _text(path).lower() for path in (profiles, *map(Path, (".env", "prefect.toml")))) or (
+        "[tool.prefect" in _text(Path("pyproject.toml"))
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.expanduser().read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
