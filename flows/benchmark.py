@@ -1,4 +1,4 @@
-"""The main job as a flow: its parameters, what it shows and sends. The work is run/pipeline.py; Prefect's flow is prefect_flows.py."""
+"""The main job as a flow: what it is given, shows and sends. The work is run/pipeline.py, Prefect's side prefect_flows.py."""
 
 from collections.abc import Sequence
 from datetime import date
