@@ -6,11 +6,16 @@ import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from prefect import Flow, Task
+from prefect import Flow
 from prefect.cache_policies import NO_CACHE
 
+from flows.executors.base import StageTask
+from flows.executors.prefect_threads import prefect_task
+
+Found = TypeVar("Found")
 ROOT = Path(__file__).parents[1]
 OURS = ("schemas", "rubrics", "tasks", "flows", "demo", "benchmarks", "infra", "docs")
 LOCKS = ("run", "dev", "tool")
@@ -73,22 +78,18 @@ def test_the_search_finds_what_it_is_for(text: str) -> None:
     assert list(findings(ast.parse(text)))
 
 
-def prefect_objects() -> Iterator[Task | Flow]:
-    for path in sorted(ROOT.glob("flows/*.py")):
-        if path.stem == "__main__":
-            continue
-        module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-        yield from (thing for thing in vars(module).values() if isinstance(thing, Task | Flow))
+def ours(kind: type[Found], *names: str) -> list[Found]:
+    """What of a kind stands in these modules."""
+    return [thing for name in names for thing in vars(import_module(name)).values() if isinstance(thing, kind)]
 
 
 def test_prefect_keeps_no_result_of_ours() -> None:
     """A result that Prefect kept would be pickled, into a place and for a time of its own."""
-    found = list(prefect_objects())
-    tasks = [thing for thing in found if isinstance(thing, Task)]
-    assert len(tasks) >= 6
+    tasks = [prefect_task(task) for task in ours(StageTask, "flows.run.tasks", "flows.backfill", "flows.agreement")]
+    assert len(tasks) >= 13
     assert [task.name for task in tasks if task.persist_result or task.cache_policy != NO_CACHE] == []
-    flows = [thing for thing in found if isinstance(thing, Flow)]
-    assert flows
+    flows = ours(Flow, "flows.prefect_flows")
+    assert len(flows) == 4
     assert [flow.name for flow in flows if flow.persist_result or flow.result_serializer == "pickle"] == []
 
 

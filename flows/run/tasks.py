@@ -1,4 +1,7 @@
-"""What each stage of a run does with a shard, or once. The work is in tasks/, the order in stages.py and finishing.py."""
+"""What each stage of a run does with a shard, or once. The work is in tasks/, the order in stages.py and pipeline.py.
+
+What only a run's end needs is imported there: shards in other processes import this file too.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +10,6 @@ import polars as pl
 
 from flows.executors.base import stage_task
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
-from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import StageContext
 from tasks.ingest.samples import OpenShard, ShardResult, open_and_write_shard
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
@@ -18,9 +20,6 @@ from tasks.ledger.snapshot import take_parts
 from tasks.plan.dataset import plan_shard
 from tasks.publish.folders import REPORT, PublicationName, Published
 from tasks.publish.identity import provenance
-from tasks.publish.publication import Draft, publish
-from tasks.publish.report.gallery import gallery_of
-from tasks.publish.report.page import report_page
 from tasks.stopping import STOP, check_not_stopped
 from tasks.validate.check_cache import checked
 from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
@@ -84,6 +83,8 @@ def _judged(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
 @stage_task("compute tables")
 def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     """Every table a run publishes, from its judgements, scores and replies."""
+    from tasks.aggregate.tables import Settings, aggregated
+
     replies = context.lake.scan(REPLIES, context.ids.snapshot_id)
     return aggregated(*_judged(context), replies, context.rubrics, Settings.of(context))
 
@@ -91,9 +92,7 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
 @stage_task("weigh judges")
 def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
     """The judges' own noise and agreement, from repeats and from several judges."""
-    from tasks.aggregate.reliability.reliability import (
-        judge_tables,
-    )  # scipy.stats: a second to import, and for several judges alone
+    from tasks.aggregate.reliability.reliability import judge_tables  # with scipy.stats, a second to import
 
     return judge_tables(*_judged(context))
 
@@ -102,6 +101,7 @@ def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
 def pool_judges(context: StageContext) -> pl.DataFrame:
     """Several judges' scores of the same samples as one figure."""
     from tasks.aggregate.pooled import pooled
+    from tasks.aggregate.tables import Settings
 
     return pooled(*_judged(context), context.rubrics, Settings.of(context))
 
@@ -117,6 +117,10 @@ class RunTables:
 @stage_task("publish tables")
 def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
+    from tasks.publish.publication import Draft, publish
+    from tasks.publish.report.gallery import gallery_of
+    from tasks.publish.report.page import report_page
+
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
     said, pages = provenance(context), {}
     if not tables.is_there:

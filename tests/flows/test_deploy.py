@@ -26,6 +26,8 @@ from flows.serving.deploying import DeployOptions, deploy
 from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
 
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
 BENCHMARK = """\
 name = "{name}"
 [[sources]]

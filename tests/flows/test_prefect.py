@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def test_a_failed_shard_is_retried_alone(world: Path, salon: Callable[..., Said]
     (world / "b.toml").write_text(BENCHMARK.format(url=f"http://127.0.0.1:{port}/v1"))
     started = datetime.now(UTC)
     server = Server(port)
-    control = threading.Thread(target=_die_and_come_back, args=(server, started))
+    control = threading.Thread(target=copy_context().run, args=(_die_and_come_back, server, started))
     control.start()
     try:
         said = salon("run", "b.toml", "--run-date", "2026-01-02")

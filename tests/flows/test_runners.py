@@ -149,6 +149,7 @@ def test_other_code_is_not_run() -> None:
         WorkerCall(__name__, "is_stopping", (), None, "0" * 64)(None, None)
 
 
+@pytest.mark.usefixtures("prefect_api")
 def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("A_RUNNERS_KEY", "B_RUNNERS_KEY", "C_RUNNERS_KEY"):
         monkeypatch.setenv(name, "")
