@@ -237,7 +237,7 @@ def test_a_batch_is_declared_once_and_held_by_one(address: str) -> None:
 
 def _n_deadlocks(address: str) -> int:
     """Of this database, once all who used it are gone: they count when they leave."""
-    engine = create_engine(address)
+    engine = create_engine(address, isolation_level="AUTOCOMMIT")  # within a transaction the statistics stay as first seen
     others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
     with engine.connect() as connection:
         while connection.execute(text(f"select count(*) {others}")).scalar_one():
@@ -419,7 +419,7 @@ def _kill_one(address: str, _: PostgresServer) -> None:
 
 
 def _cut_all(address: str, _: PostgresServer) -> None:
-    engine = create_engine(address)
+    engine = create_engine(address, isolation_level="AUTOCOMMIT")  # within a transaction the statistics stay as first seen
     others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
     with engine.connect() as connection:
         connection.execute(text(f"select pg_terminate_backend(pid) {others}"))

@@ -38,7 +38,7 @@ MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
 HEADER = struct.Struct("<QQ")  # bytes of JSON, bytes of a picture
 _MAX_SAID_BYTES = 64 * 1024
 _MAX_SHOWN_BYTES = 5 * MAX_PIXELS  # a PNG of noise is a little larger than its three bytes a pixel
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 
 class _DeadError(Exception):
