@@ -62,7 +62,7 @@ class AdmissionControl:
     def estimate(self, request: QueuedRequest, picture: RequestPicture | None) -> Estimate:
         """Tokens and USD one attempt of this request may take."""
         width_px, height_px = (picture.width_px, picture.height_px) if picture else (None, None)
-        return self.costs.estimate(request.messages_json, request.image_sha256, width_px, height_px)
+        return self.costs.estimate(request.messages_json, request.parameters_json, request.image_sha256, width_px, height_px)
 
     async def enter(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         """Wait until one attempt may be sent. False where it may not: the run is stopped, its money or attempts are used up."""

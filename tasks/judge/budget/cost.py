@@ -103,7 +103,7 @@ class Estimate:
 
 
 class Costs:
-    """The costs of one rubric and judge. `added_text`: what each request holds beside its messages, such as a JSON schema.
+    """The costs of one rubric and judge.
 
     `observed` is what the ledger knew at the start; `seen` grows with the replies counted here, and with it the bound.
     """
@@ -114,7 +114,6 @@ class Costs:
         n_output_tokens_declared: int,
         observed: Observed | None = None,
         *,
-        added_text: str = "",
         is_batch: bool = False,
     ) -> None:
         self.price = price_of(judge)
@@ -127,20 +126,20 @@ class Costs:
         self._cached_share = known.cached_share
         expected = known.n_output_tokens(n_output_tokens_declared)
         self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
-        self._n_added = n_text_tokens(added_text)
-        self._n_added_most = n_text_tokens_most([added_text])
         self._picture_rule = provider_of(judge).picture_rule(self.price.image if self.price else None)
 
     def estimate(
-        self, messages_json: str, image_sha256: str | None = None, width_px: int | None = None, height_px: int | None = None
-    ) -> Estimate:
-        """The estimate of a planned request, from its canonical messages and the size of its picture."""
+        self, messages_json: str, parameters_json: str = "{}", image_sha256: str | None = None,
+        width_px: int | None = None, height_px: int | None = None,
+    ) -> Estimate:  # fmt: skip
+        """The estimate of a planned request, from its canonical messages and parameters and the size of its picture."""
         counted = messages_json if image_sha256 is None else messages_json.replace(image_sha256, "")
         n_tokens, n_most, n_images = _message_tokens(counted)
         if n_images:
             n_image, n_image_most = self._picture_rule.tokens(width_px or _SIZE_UNKNOWN_PX, height_px or _SIZE_UNKNOWN_PX)
             n_tokens, n_most = n_tokens + n_images * n_image, n_most + n_images * n_image_most
-        estimated, bound = round(n_tokens + self._n_added), n_most + self._n_added_most
+        n_beside, n_beside_most = _tokens_beside(parameters_json)
+        estimated, bound = round(n_tokens + n_beside), n_most + n_beside_most
         n_input, n_input_most = round(estimated * self._input_ratio), ceil(bound * self._bound_ratio)
         n_output, n_output_most = self.n_output_tokens, self.n_output_tokens_most
         expected_usd = worst_usd = None
@@ -201,6 +200,14 @@ def _message_tokens(messages_json: str) -> tuple[float, int, int]:
     n_messages = len(messages)
     n_tokens = sum(map(n_text_tokens, texts)) + TOKENS_PER_MESSAGE * (n_messages + 1)
     return n_tokens, n_text_tokens_most(texts) + TOKENS_PER_MESSAGE_MOST * (n_messages + 1), n_images
+
+
+@lru_cache(maxsize=64)
+def _tokens_beside(parameters_json: str) -> tuple[float, int]:
+    """(tokens, the most they can be) of what a request's parameters have the judge read: the schema of its reply, tools."""
+    read = (value for name, value in orjson.loads(parameters_json).items() if name in ("response_format", "tools"))
+    texts = [orjson.dumps(value).decode() for value in read]
+    return sum(map(n_text_tokens, texts)), n_text_tokens_most(texts)
 
 
 async def store_observed(ledger: Ledger, about: AboutKey, observed: Observed) -> None:

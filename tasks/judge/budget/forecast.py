@@ -9,7 +9,7 @@ from schemas.benchmark import Judge
 from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
 from tasks.judge.budget.prices import ModelPrice, price_of
 
-FORECAST_COLUMNS = ["request_key", "messages_json", "image_sha256"]
+FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "image_sha256"]
 """The columns of `requests` a forecast reads."""
 SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
 """The columns of `samples` it reads."""
@@ -33,12 +33,12 @@ class Tally:
         costs = Costs(self.judge, self.n_output_declared)
         sizes = {digest: (width, height) for digest, width, height in samples.select(SIZE_COLUMNS).iter_rows()}
         cached: dict[str, Estimate] = {}
-        for key, messages_json, digest in requests.select(FORECAST_COLUMNS).iter_rows():
+        for key, messages_json, parameters_json, digest in requests.select(FORECAST_COLUMNS).iter_rows():
             self.n_requests += 1
             self.n_cached += key in known
             if messages_json is None:
                 continue
-            estimate = costs.estimate(messages_json, digest, *sizes.get(digest, (None, None)))
+            estimate = costs.estimate(messages_json, parameters_json, digest, *sizes.get(digest, (None, None)))
             if key in known:
                 self.n_input_cached += estimate.n_input_estimated
                 cached[key] = estimate

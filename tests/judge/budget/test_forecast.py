@@ -28,6 +28,7 @@ def _part(first: int, n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         {
             "request_key": [f"k{index}" for index in listed],
             "messages_json": [json.dumps(asked).replace("?", _digest(index)) for index in listed],
+            "parameters_json": ["{}" for _ in listed],
             "image_sha256": [_digest(index) for index in listed],
         }
     )
@@ -54,7 +55,7 @@ def test_parts_add_up_to_what_the_requests_cost_one_by_one() -> None:
     made, costs = _made(), Costs(JUDGE, 45)
     requests, samples = _part(0, 2)
     each = [
-        costs.estimate(messages, digest, size, size)
+        costs.estimate(messages, "{}", digest, size, size)
         for messages, digest, size in zip(requests["messages_json"], requests["image_sha256"], samples["width_px"], strict=True)
     ]
     assert made.n_input_tokens == 50 * sum(one.n_input_tokens for one in each)
