@@ -12,12 +12,11 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from contextvars import copy_context
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterStartTime, LogFilter
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterName, LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
 
 from tests.flows.flow_support import Said
@@ -42,13 +41,13 @@ shard_size = 60
 CANARY = "sk-canary-5f2e9d"
 
 
-def _runs_since(moment: datetime) -> tuple[FlowRun, list[TaskRun], list[str]]:
-    """The flow run started after a moment, its task runs and its log lines."""
+def _shown(world: Path) -> tuple[FlowRun, list[TaskRun], list[str]]:
+    """The flow run of the world's benchmark file, its task runs and its log lines."""
 
     async def ask() -> tuple[FlowRun, list[TaskRun], list[str]]:
         async with get_client() as client:
-            started = FlowRunFilter(start_time=FlowRunFilterStartTime(after_=moment))
-            (run,) = await client.read_flow_runs(flow_run_filter=started)
+            named = FlowRunFilter(name=FlowRunFilterName(any_=[f"{world.name}/b"]))
+            (run,) = await client.read_flow_runs(flow_run_filter=named)
             mine = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
             tasks = await client.read_task_runs(flow_run_filter=mine, limit=200)
             logs = await client.read_logs(LogFilter(), limit=200)
@@ -74,13 +73,12 @@ def world(tmp_path: Path, judge_url: str) -> Path:
 
 
 def test_stages_are_tasks_with_names_and_parameters_hold_no_secret(world: Path, salon: Callable[..., Said]) -> None:
-    started = datetime.now(UTC)
     os.environ["CANARY_KEY"] = CANARY
     try:
         assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
     finally:
         del os.environ["CANARY_KEY"]
-    run, tasks, logs = _runs_since(started)
+    run, tasks, logs = _shown(world)
     assert run.state is not None
     assert run.state.is_completed()
     names = Counter(task.name.partition(",")[0] for task in tasks)
@@ -110,9 +108,8 @@ def test_a_failed_shard_is_retried_alone(world: Path, salon: Callable[..., Said]
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (world / "b.toml").write_text(BENCHMARK.format(url=f"http://127.0.0.1:{port}/v1"))
-    started = datetime.now(UTC)
     server = Server(port)
-    control = threading.Thread(target=copy_context().run, args=(_die_and_come_back, server, started))
+    control = threading.Thread(target=copy_context().run, args=(_die_and_come_back, server, world))
     control.start()
     try:
         said = salon("run", "b.toml", "--run-date", "2026-01-02")
@@ -120,7 +117,7 @@ def test_a_failed_shard_is_retried_alone(world: Path, salon: Callable[..., Said]
         control.join()
         server.stop()
     assert said.code == 0, said.err
-    run, tasks, _ = _runs_since(started)
+    run, tasks, _ = _shown(world)
     assert run.run_count == 1
     tries = sorted(task.run_count for task in tasks if task.name.startswith("ask "))
     assert tries[0] == 1
@@ -150,13 +147,13 @@ class Server:
             return int(json.load(answer)["n_requests"])
 
 
-def _die_and_come_back(server: Server, started: datetime) -> None:
+def _die_and_come_back(server: Server, world: Path) -> None:
     deadline = time.monotonic() + 60
     while server.n_requests() < 100 and time.monotonic() < deadline:
         time.sleep(0.01)
     server.stop()
     while time.monotonic() < deadline:
-        tasks = _runs_since(started)[1]
+        tasks = _shown(world)[1]
         if any(task.state_name == "AwaitingRetry" for task in tasks):
             break
         time.sleep(0.2)

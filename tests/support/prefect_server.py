@@ -59,8 +59,11 @@ def prefect_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Path) -> Iterator[RunningPrefect]:
     """A server. No flow is shown by it that does not ask for `prefect_api`, or is told the address."""
+    from prefect.logging.handlers import APILogHandler
+
     with running_prefect(tmp_path_factory.mktemp("prefect"), prefect_tables) as server:
         yield server
+        APILogHandler.flush()  # what is still to be told the server is told while it is there
 
 
 @pytest.fixture
