@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +20,12 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.runtime import flow_run
 
 from flows.observability import alerting
-from flows.observability.artifacts import page_address, show_in_prefect
+from flows.observability.artifacts import ProgressArtifact, page_address, show_in_prefect
 from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.folders import Published
+from tests.support.prefect_server import RunningPrefect
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -157,6 +160,27 @@ def test_the_report_is_found_as_a_file_or_where_it_is_served(folder: Path, monke
     assert page_address(folder) == f"https://pages.example.org/salon/Nightly_1/{'f' * 64}/report.html"
     (folder / "report.html").unlink()
     assert page_address(folder) is None
+
+
+def test_a_server_that_fails_is_spoken_of_and_ends_nothing(
+    tmp_path: Path, folder: Path, prefect_server: RunningPrefect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its database lacks the artifacts' table, so that it answers with 500: what was bought is published all the same."""
+    board = cells("step-1")
+
+    @flow(name="is refused")
+    def shows() -> str:
+        ProgressArtifact("board")("judge", 0.5)
+        show_in_prefect(run_of(tmp_path), summary_of(folder, board), board)
+        return "went on"
+
+    with closing(sqlite3.connect(prefect_server.home / "prefect.db", timeout=60)) as database:
+        database.execute("ALTER TABLE artifact RENAME TO artifact_gone")
+        try:
+            assert shows() == "went on"
+        finally:
+            database.execute("ALTER TABLE artifact_gone RENAME TO artifact")
+    assert caplog.text.count("the Prefect server does not answer as it should") == 2
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,19 @@ def prefect_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Path) -> Iterator[RunningPrefect]:
     """A server. No flow is shown by it that does not ask for `prefect_api`, or is told the address."""
-    from prefect.logging.handlers import APILogHandler
-
     with running_prefect(tmp_path_factory.mktemp("prefect"), prefect_tables) as server:
         yield server
-        APILogHandler.flush()  # what is still to be told the server is told while it is there
+        with shown_by(server):
+            _tell_what_is_left()
+
+
+def _tell_what_is_left() -> None:
+    """Send what Prefect's client still holds: at the process's end it would look for the server a minute long."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+
+    APILogWorker.drain_all(timeout=60)
+    EventsWorker.drain_all(timeout=60)
 
 
 @pytest.fixture
