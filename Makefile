@@ -19,7 +19,7 @@ install: $(VENV)/.dev  ## set up everything, development tools included
 demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no server
 	@$(BIN)/salon demo
 
-test: $(VENV)/.dev  ## run the tests, in three processes (about ten minutes on two cores)
+test: $(VENV)/.dev  ## run the tests, in three processes (on two cores ten to twenty-five minutes, as busy as they are)
 	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics
