@@ -31,6 +31,7 @@ from flows.nights.record import notes
 from flows.partitions.table import read_partitions
 from flows.run import pipeline
 from tasks.context import StageContext
+from tasks.publish import publication
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, find_publication
@@ -41,12 +42,12 @@ STAGES: Mapping[Any, Mapping[str, str]] = {
     pipeline: {
         "_check": "check",
         "tables_of": "aggregate",
-        "publish": "publish",
         "record_run": "runs",
         "note_night": "note",
         "write_drift": "drift and duckdb",
         "write_index": "index",
     },
+    publication: {"publish": "publish"},
 }
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from flows.executors.base import ShardCall, stage_task
 from flows.executors.choose import opened_executor
-from flows.executors.local import InProcessExecutor, LocalExecutor
+from flows.executors.local import LocalExecutor, PlainThreads, n_asking
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current
@@ -30,6 +30,8 @@ from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import giving_way
+from tasks.ledger.ledger import opened
+from tasks.ledger.mutex import mutex
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications
 from tasks.stopping import check_not_stopped, heeding_sigterm
@@ -73,7 +75,7 @@ def backfill(
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
     runner: Runner | None = None,
 ) -> BackfillSummary:
-    """Ask past checkpoints what they lack, and publish all that is done in one table.
+    """Ask past checkpoints what they lack, and publish all that is done in one table. One backfill of a benchmark at a time.
 
     file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
@@ -85,11 +87,12 @@ def backfill(
         check_keys(run)
         reporter = current()
         reporter.on_share = progress_in_prefect(run.benchmark.name)
-        planned = plan_backfill(run, checkpoints, since, reporter)
-        if reporter.console is not None:
-            print_preview(reporter.console, run.benchmark.name, planned)
-        with opened_executor(run, runner, at_once) as executor:
-            summary = run_backfill(RunContext.of(run, executor, reporter), planned)
+        with opened(run.ledger_url) as ledger, mutex(ledger, f"{BACKFILL} {run.benchmark.name}", reporter.say_who_is_waited_for):
+            planned = plan_backfill(run, checkpoints, since, reporter)  # once the one before is done
+            if reporter.console is not None:
+                print_preview(reporter.console, run.benchmark.name, planned)
+            with opened_executor(run, runner, at_once) as executor:
+                summary = run_backfill(RunContext.of(run, executor, reporter), planned)
         if summary.run is not None:
             show_in_prefect(run, summary.run, summary.run.cells, is_backfill=True)
         _tell_of_money(run, summary)
@@ -150,7 +153,11 @@ def check_failures(summary: BackfillSummary) -> None:
 @stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0)
 def ask_checkpoint(context: StageContext, shard: PlannedCheckpoint) -> Backfilled:
     """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
-    run = RunContext.of(context, InProcessExecutor(LocalExecutor.n_at_once))
+    with PlainThreads(n_asking(context.benchmark.limits), is_retrying=False) as threads:
+        return _ask_checkpoint(RunContext.of(context, LocalExecutor(threads, threads)), shard)
+
+
+def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint) -> Backfilled:
     run = run.having(dataset_id=shard.dataset.dataset_id, plan_id=shard.plan.plan_id)
     write_partitions(run, shard.partitions, BACKFILL, state=PartitionState.RUNNING)
     outcome, failure, may_pass = Outcome(), None, True

@@ -11,7 +11,7 @@ from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Runner
+from schemas.benchmark import Retry, Runner
 from schemas.errors import GateBlockedError
 from tasks.stopping import heeding_sigterm
 
@@ -24,12 +24,14 @@ def benchmark(
     replies: Path | None = None,
     max_usd: float | None = None,
     runner: Runner | None = None,
+    retry: Retry | None = None,
 ) -> RunSummary:
     """Run one benchmark file to a published table.
 
     file: the benchmark file. run_date: its logical date (default: today, UTC). checkpoints: only these.
     judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies and ask nobody.
     max_usd: spend at most this, in place of the file's own limit. runner: local, processes or dask, in place of the file's own.
+    retry: "rejected" asks again what the provider rejected.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_run(file, run_date, judge_url, max_usd)
@@ -39,7 +41,9 @@ def benchmark(
         reporter.on_share = progress_in_prefect(run.benchmark.name)
         try:
             with opened_executor(run, runner) as executor:
-                summary = run_pipeline(RunContext.of(run, executor, reporter), checkpoints, replies)
+                summary = run_pipeline(
+                    RunContext.of(run, executor, reporter), checkpoints, replies, is_retrying=retry is not None
+                )
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise

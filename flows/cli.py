@@ -1,121 +1,20 @@
-"""The command line: its commands' names, and how an error becomes a line and an exit code. What they do is in commands/."""
+"""The way into the command line and out of it: signals, what nobody foresaw, exit codes. The commands are in commands/app.py.
 
-import functools
+Next to nothing is imported before `run` begins: an installation that is broken gets its sentence too.
+"""
+
+import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from typing import Annotated, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
-import typer
-
-from flows.commands import agreement, anchors, doctor, instruments, nights, probing, reading, running, serving, verifying
-from flows.observability import redaction
-from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
-from schemas.errors import SalonError, StoppedError, StoreError
-from tasks.publish.identity import code_version
+from schemas.errors import StoppedError, StoreError
 
 EXIT_INTERRUPTED = 130
-PREFECT_AWAY = (
-    "the Prefect server does not answer ({}); start it, or unset PREFECT_API_URL to run without one. "
-    "What was bought is stored; the same command goes on from there"
-)
-
-app = typer.Typer(
-    name="salon",
-    help="The nightly jury for generated images: no number in a published table was invented.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-COMMANDS: dict[str, Callable[..., int]] = {
-    "demo": running.demo,
-    "run": running.run,
-    "plan": running.plan,
-    "nightly": nights.nightly,
-    "backfill": nights.backfill,
-    "import": running.import_,
-    "table": reading.table,
-    "open": reading.open_page,
-    "explain": reading.explain,
-    "verify": verifying.verify,
-    "probe-injection": probing.probe_injection,
-    "agreement": agreement.agreement,
-    "parse": instruments.parse,
-    "doctor": doctor.doctor,
-    "deploy": serving.deploy,
-    "serve": serving.serve,
-    "worker": serving.worker,
-    "serve-judge": serving.serve_judge,
-}
-
-
-def _tell_version(is_asked: bool) -> None:
-    if is_asked:
-        print(f"salon {version('salon')}, code {code_version()[:12]}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_tell_version,
-            is_eager=True,
-            help="Print the release, and the digest of the code as publications name it.",
-        ),
-    ] = False,
-) -> None:
-    pass
-
-
-def _exiting(command: Callable[..., int]) -> Callable[..., None]:
-    """The command, ending with its exit code; what went wrong becomes one line and a code."""
-
-    @functools.wraps(command)
-    def called(*arguments: object, **options: object) -> None:
-        try:
-            code = command(*arguments, **options)
-        except SalonError as error:
-            print(f"salon: {printable(redaction.redacted(str(error)))}", file=sys.stderr)
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt as error:
-            print("salon: interrupted; run the same command again to go on", file=sys.stderr)
-            raise typer.Exit(EXIT_INTERRUPTED) from error
-        except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from error
-        except Exception as error:
-            if is_prefect_away(error):
-                PREFECT_IS_AWAY.set()
-                print(f"salon: {printable(redaction.redacted(PREFECT_AWAY.format(error)))}", file=sys.stderr)
-                raise typer.Exit(StoreError.exit_code) from error
-            raise
-        raise typer.Exit(code)
-
-    return called
-
-
-for _name, _function in COMMANDS.items():
-    app.command(_name)(_exiting(_function))
-rubrics = typer.Typer(help="List, show and check rubrics.", no_args_is_help=True, rich_markup_mode=None)
-RUBRIC_COMMANDS: dict[str, Callable[..., int]] = {"list": instruments.list_, "show": instruments.show, "lint": instruments.lint}
-for _name, _function in RUBRIC_COMMANDS.items():
-    rubrics.command(_name)(_exiting(_function))
-app.add_typer(rubrics, name="rubrics")
-anchor_sets = typer.Typer(
-    help="Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-ANCHOR_COMMANDS: dict[str, Callable[..., int]] = {"freeze": anchors.freeze, "list": anchors.list_, "bridge": anchors.bridge}
-for _name, _function in ANCHOR_COMMANDS.items():
-    anchor_sets.command(_name)(_exiting(_function))
-app.add_typer(anchor_sets, name="anchors")
+EXIT_FAULT = 70
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main() -> NoReturn:
@@ -125,18 +24,63 @@ def main() -> NoReturn:
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(StoppedError.exit_code))
     code = run(sys.argv[1:])
-    if PREFECT_IS_AWAY.is_set():  # its client would wait minutes at the process's end, to tell a server that is not there
-        sys.stdout.flush()
+    if _has_lost_prefect():  # its client would wait minutes at the process's end, to tell a server that is not there
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; 0, or 1 (blocked by a gate), 2 (the input), 3 (provider or store down), 143 (told to stop)."""
+    """Run one command; its exit code.
+
+    0, or 1 (blocked by a gate, and nothing else), 2 (the input), 3 (a provider, a store or Prefect is down), 70 (a fault of
+    Salon's own), 130 (interrupted), 143 (told to stop).
+    """
+    try:
+        return _command(arguments)
+    except KeyboardInterrupt:
+        print("salon: interrupted; run the same command again to go on", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except SystemExit as stop:  # a signal's, before there was a run to stop
+        return stop.code if isinstance(stop.code, int) else EXIT_FAULT if stop.code else 0
+    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except BaseException as error:  # noqa: BLE001 - also what is no Exception: a library in Rust that panics
+        return _unforeseen(error)
+
+
+def _command(arguments: Sequence[str]) -> int:
+    from flows.commands.app import app
+    from flows.observability import redaction
+
     redaction.install()
     try:
         app(args=list(arguments), prog_name="salon")
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # its reader left while the help was printed
+            raise stop.__context__ from None
+        sys.stdout.flush()  # here, where a full disk still gets its sentence
         return stop.code if isinstance(stop.code, int) else 0
     return 0
+
+
+def _unforeseen(error: BaseException) -> int:
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        print(f"salon: {error.strerror}: free space, then run the same command again; what was stored is kept", file=sys.stderr)
+        _forget_output()
+        return StoreError.exit_code
+    from flows.observability.faults import fault
+
+    print(f"salon: {fault(error)}", file=sys.stderr)
+    return EXIT_FAULT
+
+
+def _forget_output() -> None:
+    """What stands in the buffer of a standard output that cannot be written: the interpreter would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _has_lost_prefect() -> bool:
+    terminal = sys.modules.get("flows.observability.terminal")
+    return terminal is not None and terminal.PREFECT_IS_AWAY.is_set()

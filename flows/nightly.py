@@ -1,27 +1,28 @@
 """A night: which one is due, the newest checkpoints judged and the anchors asked anew, published and noted. Schedules: infra/."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from cronsim import CronSim, CronSimError
 
 from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
-from flows.nights.checkpoints import Checkpoint, find_checkpoints, newest
+from flows.nights.checkpoints import Checkpoint, find_checkpoints, made_until, newest
+from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.record import Night, note_night, notes
+from flows.observability.alerting import judge_changed, night_failed, no_fresh_checkpoint
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
-from flows.observability.events import emit_blocked, emit_budget_reached
+from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current
-from flows.observability.redaction import redacted_errors
+from flows.observability.redaction import redacted, redacted_errors
 from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Benchmark, Runner, load_benchmark
-from schemas.errors import GateBlockedError, InputError
+from schemas.benchmark import Retry, Runner, load_benchmark
+from schemas.errors import GateBlockedError, InputError, StoppedError
 from tasks.context import StageContext
+from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
 from tasks.publish.reading import find_publication
@@ -30,13 +31,19 @@ from tasks.stopping import heeding_sigterm
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked."""
+    """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked.
+
+    `same_as`: the night before, where no model has had a newer checkpoint since. `changes`: judges under whose name another model
+    answered than on the night before.
+    """
 
     run_date: date
     checkpoints: Mapping[str, str]
     anchor_set: str | None
     publication_id: str
     run: RunSummary | None
+    same_as: date | None = None
+    changes: tuple[ModelChange, ...] = ()
 
 
 def nightly(
@@ -45,30 +52,65 @@ def nightly(
     judge_url: str | None = None,
     max_usd: float | None = None,
     runner: Runner | None = None,
+    retry: Retry | None = None,
+    after_crash: bool = False,
 ) -> NightSummary:
-    """The newest checkpoint of each model, and the anchors, as the night that is due.
+    """The newest checkpoint of each model, and the anchors, as the night that is due; tried until [nightly] finish_by.
 
     file: the benchmark file. run_date: the night (default: the latest that is due by [nightly] schedule, so that of several
-    missed nights one is caught up, once). judge_url: ask here in place of the judges' own addresses. max_usd: spend at most this.
-    runner: local, processes or dask, in place of the file's own.
+    missed nights one is caught up, once); of one before that, the checkpoints made until its date count. judge_url: ask here in
+    place of the judges' own addresses. max_usd: spend at most this. runner: local, processes or dask, in place of the file's own.
+    retry: "rejected" asks again what the provider rejected. after_crash: started because the night's process died; not after
+    finish_by.
     """
     with heeding_sigterm(), redacted_errors():
-        run = open_night(file, run_date, judge_url, max_usd)
-        reporter = current()
-        reporter.on_share = progress_in_prefect(run.benchmark.name)
+        benchmark = load_benchmark(file)
+        due = benchmark.nightly.newest_due(datetime.now(UTC)).date()
+        night, gives_up_at = run_date or due, benchmark.nightly.gives_up_at(run_date or due)
+        if after_crash:
+            check_in_time(gives_up_at)
+        until = night if night < due else None
+        opening = partial(open_night, file, night, judge_url, max_usd)
+        attempt = partial(_attempt, opening, until, runner, is_retrying=retry is not None)
         try:
-            with opened_executor(run, runner) as executor:
-                summary = run_night(RunContext.of(run, executor, reporter))
-        except GateBlockedError as error:
-            emit_blocked(run, error)
+            return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)))
+        except (GateBlockedError, StoppedError):
             raise
-        if summary.run is not None:
-            asked = summary.run.asked
-            if asked.is_spent:
-                limit_usd = run.benchmark.limits.max_usd or 0.0
-                emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
-            show_in_prefect(run, summary.run, summary.run.cells)
-        return summary
+        except Exception as error:
+            send(benchmark.name, night, [night_failed(redacted(str(error)), gives_up_at)])
+            raise
+
+
+def _what_is_left(summary: NightSummary) -> str | None:
+    """What another try may get: replies that a blocked cell lacks, unless the budget is what withholds them."""
+    if summary.run is None or not summary.run.n_blocked or summary.run.asked.is_spent or not summary.run.asked.n_left:
+        return None
+    return f"{summary.run.asked.n_left:,} of {summary.run.n_requests:,} requests have no final reply"
+
+
+def _attempt(
+    opened_night: Callable[[], StageContext], until: date | None, runner: Runner | None, *, is_retrying: bool
+) -> NightSummary:
+    """One try at a night: opened, run, and told of."""
+    run = opened_night()
+    reporter = current()
+    reporter.on_share = progress_in_prefect(run.benchmark.name)
+    try:
+        with opened_executor(run, runner) as executor:
+            summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=is_retrying)
+    except GateBlockedError as error:
+        emit_blocked(run, error)
+        raise
+    if summary.run is not None:
+        asked = summary.run.asked
+        if asked.is_spent:
+            limit_usd = run.benchmark.limits.max_usd or 0.0
+            emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
+        send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
+        if summary.same_as is not None and summary.run.published.is_new:
+            send(run.benchmark.name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
+        show_in_prefect(run, summary.run, summary.run.cells)
+    return summary
 
 
 def open_night(
@@ -81,30 +123,38 @@ def open_night(
     is_asking: bool = True,
 ) -> StageContext:
     """The run of a night: `run_date`, else the latest that is due at `now`. Raises InputError, MissingKeyError."""
-    night = run_date or newest_due(load_benchmark(file), now or datetime.now(UTC)).date()
+    night = run_date or load_benchmark(file).nightly.newest_due(now or datetime.now(UTC)).date()
     run = open_run(file, night, judge_url, max_usd)
     if is_asking:
         check_keys(run)
     return run
 
 
-def run_night(run: RunContext) -> NightSummary:
+def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool = False) -> NightSummary:
     """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
-    Beside the newest checkpoint of each model stand the baseline and `nightly.n_earlier` earlier ones that are judged already.
+    `until`: only checkpoints made on that day or before are there. `is_retrying`: what was rejected is asked again, also of a
+    whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand beside the newest one.
     """
     name, root = run.benchmark.name, run.lake.root
-    with opened(run.ledger_url) as ledger, mutex(ledger, f"nightly {name}"):
-        noted = notes(root, name).get(run.run_date.isoformat())
-        if noted is not None and noted.is_whole:
-            return NightSummary(run.run_date, noted.checkpoints, noted.anchor_set, noted.publication_id, None)
+    with opened(run.ledger_url) as ledger, mutex(ledger, f"nightly {name}", run.reporter.say_who_is_waited_for):
+        noted = notes(root, name)
+        own = noted.get(run.run_date.isoformat())
+        if own is not None and own.is_whole and not is_retrying:
+            return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
         known = find_checkpoints(run.benchmark)
+        known = known if until is None else made_until(known, until)
         night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
-        summary = run_pipeline(run, shown_checkpoints(run, known), night=night)
-        _write_partitions(run, summary.published.publication_id)
+        before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
+        is_same = before is not None and dict(noted[before].checkpoints) == night.checkpoints
+        summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
+        plan_id = _write_partitions(run, summary.published.publication_id)
+        changes = tuple(adopt(ledger, name, plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
-        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, summary.published.publication_id, summary)
+        same_as = date.fromisoformat(before) if before is not None and is_same else None
+        publication = summary.published.publication_id
+        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
 
 
 def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
@@ -121,25 +171,14 @@ def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
     return shown if baseline is None or baseline in shown else [*shown, baseline]
 
 
-def newest_due(benchmark: Benchmark, now: datetime) -> datetime:
-    """The latest moment at or before `now` at which a nightly run is due, in the schedule's own time zone. Raises InputError."""
-    said = benchmark.nightly
-    try:
-        local = now.astimezone(ZoneInfo(said.timezone)).replace(second=1, microsecond=0)  # what is looked for lies before it
-        due = next(CronSim(said.schedule, local, reverse=True))
-    except CronSimError as error:
-        raise InputError(f"nightly.schedule = {said.schedule!r} is not a cron line ({error}); write it as '0 2 * * *'") from error
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise InputError(f"nightly.timezone = {said.timezone!r} is not known; write it as 'Europe/Berlin' or 'UTC'") from error
-    return due
-
-
 def is_fresh(run: StageContext) -> bool:
     """Whether the night of the run's date is published, with or without blocked cells."""
     return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)
 
 
-def _write_partitions(run: StageContext, publication_id: str) -> None:
+def _write_partitions(run: StageContext, publication_id: str) -> str:
+    """Write down where the partitions of the night stand; its plan's id."""
     ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
     found = find_partitions(run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"]))
     write_partitions(run, found, "nightly")
+    return str(ids["plan_id"])

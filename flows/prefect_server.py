@@ -14,6 +14,11 @@ def server_url() -> str | None:
     return PREFECT_API_URL.value() or None
 
 
+def how_to_do_without() -> str:
+    """What a user does to run without the server that is named: it depends on where it is named."""
+    return "unset PREFECT_API_URL" if os.environ.get("PREFECT_API_URL") else "`prefect config unset PREFECT_API_URL`"
+
+
 def is_in_flow_run() -> bool:
     """Whether this thread works for a flow run of a Prefect server, which shows tasks, artifacts and events."""
     if "prefect" not in sys.modules:

@@ -3,20 +3,29 @@
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
+from schemas.benchmark_lines import explain, line_of
 from schemas.errors import BenchmarkFileError
+from schemas.nightly import Nightly
 from schemas.statuses import Correction
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 Runner = Literal["local", "processes", "dask"]
+Retry = Literal["rejected"]
+"""Final replies that a run may be told to ask for again."""
 Host = Annotated[
     str, StringConstraints(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$")
 ]
+
+_SECRET = re.compile(
+    r"(x[-_])?(api[-_]?key|authorization|(access|auth|bearer|api)[-_]?token|(client[-_]?)?secret|passw(or)?d)", re.IGNORECASE
+)
 
 
 class _Section(BaseModel):
@@ -68,8 +77,36 @@ class Judge(_Section):
     mode: Literal["online", "batch", "auto"] = Field(
         default="online", description="How it is asked; auto: by the Batch API where the endpoint has one and enough is asked."
     )
+    on_model_change: Literal["alert", "stop"] = Field(
+        default="alert",
+        description="Where another model answers than on the night before; stop: nothing more is asked (exit code 3).",
+    )
     structured_output: bool = Field(default=False, description="Send the reply's JSON schema along; part of the request key.")
     price: Price | None = Field(default=None, description="Default: Salon's price data for the model.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, address: str | None) -> str | None:
+        try:
+            url = urlsplit(address or "http://localhost")
+            is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            raise ValueError("it is not an address; write https://host/v1 (or http://localhost:8000/v1)")
+        return address
+
+    @field_validator("parameters")
+    @classmethod
+    def _holds_no_key(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        inner = [name for value in parameters.values() if isinstance(value, dict) for name in value]
+        for name in (*parameters, *inner):
+            if _SECRET.fullmatch(name):
+                raise ValueError(
+                    f"{name} is no parameter: it would stand in the ledger, in tables and on pages; put the key into an "
+                    "environment variable and name that one with api_key_env"
+                )
+        return parameters
 
 
 class Limits(_Section):
@@ -103,20 +140,9 @@ class Workers(_Section):
 class Gate(_Section):
     """What must hold before a number is published."""
 
-    min_coverage: float = Field(default=0.99, ge=0, le=1)
-
-
-class Nightly(_Section):
-    """When the nightly flow runs, and what it is held against."""
-
-    schedule: str = "0 2 * * *"
-    timezone: str = "UTC"
-    baseline: str | None = None
-    checkpoints: str | None = Field(
-        default=None, description="A table (CSV, JSONL or Parquet) of model, checkpoint, date: which are ready, in which order."
-    )
-    n_earlier: int = Field(
-        default=1, ge=0, description="Judged checkpoints of each model that stand beside its newest one in the night's table."
+    min_coverage: float = Field(default=0.8, ge=0, le=1, description="A cell with fewer of its judgements scored is blocked.")
+    exit_1: Literal["headline", "any"] = Field(
+        default="headline", description="Which blocked cells end a run with 1: those of the headline rankings, or any."
     )
 
 
@@ -126,9 +152,14 @@ class Statistics(_Section):
     at_least: dict[str, float] = Field(
         default_factory=dict, description="dimension or rubric.dimension -> k: also publish the share of scores of k or more."
     )
-    correction: Correction = Correction.HOLM
-    family: Literal["table", "pair"] = Field(
-        default="table", description="What is corrected together: all of a rubric and judge, or each two checkpoints alone."
+    correction: Correction = Correction.BONFERRONI
+    family: Literal["benchmark", "table", "pair"] = Field(
+        default="benchmark",
+        description="Corrected together: all headline rankings, those of a rubric and judge, or each two checkpoints alone.",
+    )
+    failures: Literal["worst_case", "at_random"] = Field(
+        default="worst_case",
+        description="A difference counts where no failure could turn it, or as if failures were a random part of the judgements.",
     )
     min_paired_prompts: int = Field(default=5, ge=2, description="In each category; with fewer there is no comparison.")
     max_ranked: int = Field(
@@ -243,59 +274,20 @@ def load_benchmark(path: Path) -> Benchmark:
     except tomllib.TOMLDecodeError as error:
         raise BenchmarkFileError(f"{path}: not valid TOML: {error}") from error
     if "folder" in content:
-        raise BenchmarkFileError(
-            f"{path}, line {_line_of(text, ('folder',))}: folder is not a key of a benchmark file; remove it"
-        )
+        raise BenchmarkFileError(f"{path}, line {line_of(text, ('folder',))}: folder is not a key of a benchmark file; remove it")
     try:
         return Benchmark.model_validate(content | {"folder": path.resolve().parent})
     except ValidationError as error:
-        lines = [_explain(path, text, problem["loc"], problem["msg"], problem["type"]) for problem in error.errors()]
+        lines = [explain(path, text, Benchmark, problem["loc"], problem["msg"], problem["type"]) for problem in error.errors()]
         raise BenchmarkFileError("\n".join(lines)) from error
+
+
+def refused(path: Path, loc: tuple[int | str, ...], why: str) -> BenchmarkFileError:
+    """The error for a value that only what stands around the file shows to be wrong, with its key and its line."""
+    return BenchmarkFileError(explain(path, path.read_text(encoding="utf-8-sig"), Benchmark, loc, why))
 
 
 def _refuse_repeats(key: str, values: list[str], advice: str) -> None:
     for value in values:
         if values.count(value) > 1:
             raise ValueError(f"{key}: {value!r} stands {values.count(value)} times; {advice}")
-
-
-def _explain(path: Path, text: str, loc: tuple[int | str, ...], message: str, kind: str) -> str:
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
-    line = _line_of(text, loc)
-    where = f"{path}, line {line}" if line else str(path)
-    if kind == "extra_forbidden":
-        section = _section_model(loc[:-1])
-        allowed = ", ".join(sorted(name for name in section.model_fields if name != "folder"))
-        return f"{where}: {key} is not a key here; allowed: {allowed}"
-    if kind == "missing":
-        return f"{where}: {key} is missing; add it"
-    return f"{where}: {key + ': ' if key else ''}{message}"
-
-
-def _section_model(loc: tuple[int | str, ...]) -> type[BaseModel]:
-    sections: dict[str, type[BaseModel]] = {
-        "sources": Source, "rubrics": RubricChoice, "judges": Judge, "limits": Limits,
-        "gate": Gate, "nightly": Nightly, "recorded": Recorded, "ratings": Ratings, "statistics": Statistics, "workers": Workers,
-    }  # fmt: skip
-    return sections.get(str(loc[0]), Benchmark) if loc else Benchmark
-
-
-def _line_of(text: str, loc: tuple[int | str, ...]) -> int | None:
-    """The line (from 1) of a key in TOML text: the nth header of its section, then the key below it."""
-    lines = text.splitlines()
-    names = [part for part in loc if isinstance(part, str)]
-    index = next((part for part in loc if isinstance(part, int)), 0)
-    if not names:
-        return None
-    header = re.compile(rf"^\s*\[\[?\s*{re.escape(names[0])}\s*(\]|\.)")
-    headers = [number for number, line in enumerate(lines, 1) if header.match(line)]
-    start = headers[index] if index < len(headers) else 0
-    if len(names) == 1 and start:
-        return start
-    key = re.compile(rf"""^\s*["']?{re.escape(names[-1] if start else names[0])}["']?\s*[.=]""")
-    for number in range(start + 1, len(lines) + 1):
-        if key.match(lines[number - 1]):
-            return number
-        if start and number > start and lines[number - 1].lstrip().startswith("["):
-            break
-    return start or None

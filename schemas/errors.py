@@ -52,6 +52,18 @@ class AccountError(ProviderError):
     may_pass = False
 
 
+class ProviderDownError(ProviderError):
+    """The provider answers nothing, or with errors of its own alone: it was waited for, and each time-out may be billed."""
+
+    may_pass = False
+
+
+class RejectedError(ProviderError):
+    """The provider rejects request after request in the same words: what is sent has to change first."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -52,6 +52,11 @@ class Metric:
     def ends(self, ends: tuple[float, float]) -> tuple[float, float]:
         """The scale of the figure, from that of the scores."""
         return ends if self.at_least is None else (0.0, 1.0)
+
+
+def is_headline(dimension: str, dimensions: Iterable[str]) -> bool:
+    """Whether it is what its rubric's `dimensions` lead up to: `overall_score` where there is one, else every one."""
+    return dimension == HEADLINE or HEADLINE not in dimensions
 
 
 def is_mean_for_prompts_like_these(row: Mapping[str, object]) -> bool:

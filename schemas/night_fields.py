@@ -2,43 +2,34 @@
 
 import pyarrow as pa
 
-from schemas.fields import Field
+from schemas.fields import Field, count, number
 from schemas.statuses import DriftVerdict
-
-
-def _number(name: str, about: str, *, null: bool = True, low: float | None = None, high: float | None = None) -> Field:
-    return Field(name, pa.float64(), about, is_nullable=null, minimum=low, maximum=high)
-
-
-def _count(name: str, about: str, *, null: bool = False) -> Field:
-    return Field(name, pa.int64(), about, is_nullable=null, minimum=0)
-
 
 # --- the series of nights ---------------------------------------------------------------------------------------
 MEASURED_BY = Field("measured_by", pa.string(), "The judge that was asked; not judge_model where a bridge joins an old series.")
-BRIDGE_SE = _number("bridge_se", "What the bridge adds to se; 0 where judge_model was asked itself.", null=False, low=0)
+BRIDGE_SE = number("bridge_se", "What the bridge adds to se; 0 where judge_model was asked itself.", null=False, low=0)
 ANCHOR_SET = Field("anchor_set", pa.string(), "sha256 over the sorted sample ids of the frozen anchors.", is_nullable=True)
-ANCHOR_ESTIMATE = _number("anchor_estimate", "The mean of the frozen anchors, asked anew this night.")
-ANCHOR_SE = _number("anchor_se", "Its prompt-clustered standard error.", low=0)
-ANCHOR_BRIDGE_SE = _number("anchor_bridge_se", "What the bridge adds to anchor_se.", null=False, low=0)
-SCALE_WIDTH = _number("scale_width", "Highest less lowest possible score.", null=False, low=0)
+ANCHOR_ESTIMATE = number("anchor_estimate", "The mean of the frozen anchors, asked anew this night.")
+ANCHOR_SE = number("anchor_se", "Its prompt-clustered standard error.", low=0)
+ANCHOR_BRIDGE_SE = number("anchor_bridge_se", "What the bridge adds to anchor_se.", null=False, low=0)
+SCALE_WIDTH = number("scale_width", "Highest less lowest possible score.", null=False, low=0)
 
 # --- drift ------------------------------------------------------------------------------------------------------
-N_BASELINE = _count("n_baseline", "Nights of the baseline seen so far; the limits begin when it is whole.")
-BASELINE_MEAN = _number("baseline_mean", "Mean of the baseline's nights.")
-BASELINE_SD = _number(
+N_BASELINE = count("n_baseline", "Nights of the baseline seen so far; the limits begin when it is whole.")
+BASELINE_MEAN = number("baseline_mean", "Mean of the baseline's nights.")
+BASELINE_SD = number(
     "baseline_sd", "Standard deviation between the baseline's nights (at least the floor of docs/nights.md).", low=0
 )
-EWMA = _number("ewma", "Exponentially weighted mean of the nights since the baseline.")
-LIMIT_LOW = _number("limit_low", "Lower control limit of the night: an ewma below it is an alarm.")
-LIMIT_HIGH = _number("limit_high", "Upper control limit of the night.")
-ANCHOR_EWMA = _number("anchor_ewma", "The same average over the anchors.")
-ANCHOR_LIMIT_LOW = _number("anchor_limit_low", "Lower control limit of the anchors.")
-ANCHOR_LIMIT_HIGH = _number("anchor_limit_high", "Upper control limit of the anchors.")
-ALPHA = _number("alpha", "Probability of a false alarm of this series on this night.", low=0, high=1)
-N_FAMILY = _count("n_family", "Series under watch this night, anchors included: they share the false alarms allowed.")
-ANCHOR_P = _number("anchor_p", "p of no change on the anchors, for the verdict; not corrected.", low=0, high=1)
-DIFFERENCE_P = _number("difference_p", "p of no change in model less anchors, for the verdict; not corrected.", low=0, high=1)
+EWMA = number("ewma", "Exponentially weighted mean of the nights since the baseline.")
+LIMIT_LOW = number("limit_low", "Lower control limit of the night: an ewma below it is an alarm.")
+LIMIT_HIGH = number("limit_high", "Upper control limit of the night.")
+ANCHOR_EWMA = number("anchor_ewma", "The same average over the anchors.")
+ANCHOR_LIMIT_LOW = number("anchor_limit_low", "Lower control limit of the anchors.")
+ANCHOR_LIMIT_HIGH = number("anchor_limit_high", "Upper control limit of the anchors.")
+ALPHA = number("alpha", "Probability of a false alarm of this series on this night.", low=0, high=1)
+N_FAMILY = count("n_family", "Series under watch this night, anchors included: they share the false alarms allowed.")
+ANCHOR_P = number("anchor_p", "p of no change on the anchors, for the verdict; not corrected.", low=0, high=1)
+DIFFERENCE_P = number("difference_p", "p of no change in model less anchors, for the verdict; not corrected.", low=0, high=1)
 IS_ALARM = Field("is_alarm", pa.bool_(), "The series or its anchors are beyond their limits this night.")
 VERDICT = Field("verdict", pa.string(), "What changed.", values=DriftVerdict)
 CHANGED_ON = Field(
@@ -47,44 +38,44 @@ CHANGED_ON = Field(
     "Most likely first night of the change (of the anchors where the verdict is judge).",
     is_nullable=True,
 )
-SHIFT = _number("shift", "Mean since changed_on less the mean before it.")
-SHIFT_SE = _number("shift_se", "Its standard error from the spread between nights.", low=0)
+SHIFT = number("shift", "Mean since changed_on less the mean before it.")
+SHIFT_SE = number("shift_se", "Its standard error from the spread between nights.", low=0)
 
 # --- bridges ----------------------------------------------------------------------------------------------------
 JUDGE_OLD = Field("judge_old", pa.string(), "The judge that is replaced.")
 JUDGE_NEW = Field("judge_new", pa.string(), "The judge that replaces it.")
 BRIDGE_KIND = Field("bridge_kind", pa.string(), "'offset', or 'line' where a slope was declared.")
-CENTRE_OLD = _number("centre_old", "The old judge's mean over the common set.")
-OFFSET = _number("offset", "New judge's mean over the common set less the old one's.")
-OFFSET_SE = _number("offset_se", "Standard error of the offset at the centre.", low=0)
-SLOPE = _number("slope", "New judge's points for one point of the old; 1 for an offset.")
-SLOPE_SE = _number("slope_se", "Its standard error; 0 for an offset.", low=0)
-OFFSET_SLOPE_COV = _number("offset_slope_cov", "Covariance of offset and slope; 0 for an offset.")
+CENTRE_OLD = number("centre_old", "The old judge's mean over the common set.")
+OFFSET = number("offset", "New judge's mean over the common set less the old one's.")
+OFFSET_SE = number("offset_se", "Standard error of the offset at the centre.", low=0)
+SLOPE = number("slope", "New judge's points for one point of the old; 1 for an offset.")
+SLOPE_SE = number("slope_se", "Its standard error; 0 for an offset.", low=0)
+OFFSET_SLOPE_COV = number("offset_slope_cov", "Covariance of offset and slope; 0 for an offset.")
 
 # --- the judge itself -------------------------------------------------------------------------------------------
-N_SCORES = _count("n_scores", "Scores that count, repeats one by one.")
-VAR_PROMPT = _number("var_prompt", "Variance between prompts of a category; null where it cannot be told apart.", low=0)
-VAR_IMAGE = _number("var_image", "Variance between images of a prompt; null where it cannot be told apart.", low=0)
-VAR_JUDGE = _number("var_judge", "Variance between repeats of one image; null without repeats.", low=0)
-VAR_IMAGE_JUDGE = _number("var_image_judge", "var_image + var_judge: known also without repeats.", low=0)
-N_TRUNCATED = _count("n_truncated", "Components whose estimate was negative and is shown as 0.")
-ICC = _number("icc", "Share of the variance between images that a second asking would show again (one repeat).", low=0, high=1)
-ICC_LOW = _number("icc_low", "Lower end of its interval.", low=0, high=1)
-ICC_HIGH = _number("icc_high", "Upper end of its interval.", low=0, high=1)
-RELIABILITY = _number(
+N_SCORES = count("n_scores", "Scores that count, repeats one by one.")
+VAR_PROMPT = number("var_prompt", "Variance between prompts of a category; null where it cannot be told apart.", low=0)
+VAR_IMAGE = number("var_image", "Variance between images of a prompt; null where it cannot be told apart.", low=0)
+VAR_JUDGE = number("var_judge", "Variance between repeats of one image; null without repeats.", low=0)
+VAR_IMAGE_JUDGE = number("var_image_judge", "var_image + var_judge: known also without repeats.", low=0)
+N_TRUNCATED = count("n_truncated", "Components whose estimate was negative and is shown as 0.")
+ICC = number("icc", "Share of the variance between images that a second asking would show again (one repeat).", low=0, high=1)
+ICC_LOW = number("icc_low", "Lower end of its interval.", low=0, high=1)
+ICC_HIGH = number("icc_high", "Upper end of its interval.", low=0, high=1)
+RELIABILITY = number(
     "reliability", "The same for the mean of the repeats at hand: the generalisability coefficient.", low=0, high=1
 )
-N_REPEATS_MEAN = _number("n_repeats_mean", "Harmonic mean of the repeats of an image.", low=0)
+N_REPEATS_MEAN = number("n_repeats_mean", "Harmonic mean of the repeats of an image.", low=0)
 IS_AT_HAND = Field("is_at_hand", pa.bool_(), "The design the scores came from; the others are what could be bought instead.")
-N_PROMPTS_PLANNED = _count("n_prompts", "Prompts of the design.")
-N_IMAGES_PLANNED = _count("n_images_per_prompt", "Images of each prompt.")
-N_REPEATS_PLANNED = _count("n_repeats", "Times each image is judged.")
-COST_RATIO = _number("cost_ratio", "Judgements of the design over those at hand.", null=False, low=0)
-SE_CLAIMS = _number("se_prompts_like_these", "Predicted standard error of the macro mean for prompts like these.", low=0)
-SE_TRENDS = _number("se_these_prompts", "Predicted standard error for these prompts: what moves from night to night.", low=0)
+N_PROMPTS_PLANNED = count("n_prompts", "Prompts of the design.")
+N_IMAGES_PLANNED = count("n_images_per_prompt", "Images of each prompt.")
+N_REPEATS_PLANNED = count("n_repeats", "Times each image is judged.")
+COST_RATIO = number("cost_ratio", "Judgements of the design over those at hand.", null=False, low=0)
+SE_CLAIMS = number("se_prompts_like_these", "Predicted standard error of the macro mean for prompts like these.", low=0)
+SE_TRENDS = number("se_these_prompts", "Predicted standard error for these prompts: what moves from night to night.", low=0)
 JUDGE_A = Field("judge_a", pa.string(), "A judge, or `__jury__` for all of them together.")
 JUDGE_B = Field("judge_b", pa.string(), "The judge it is held against; `__jury__` for all of them together.")
 JURY_METRIC = Field("metric", pa.string(), "What is computed: docs/nights.md.")
-N_JUDGES = _count("n_judges", "Judges compared.")
-N_ITEMS = _count("n_items", "Samples that every one of them scored.")
+N_JUDGES = count("n_judges", "Judges compared.")
+N_ITEMS = count("n_items", "Samples that every one of them scored.")
 NIGHT_STATUS = Field("status", pa.string(), "'ok', or 'null' where the reason says why there is no figure.")

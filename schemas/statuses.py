@@ -57,6 +57,8 @@ class ReplyStatus(StrEnum):
 
 FINAL_REPLY_STATUSES = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
 """Asked once and kept for ever; every other status is asked again by the next run."""
+PROVIDER_FAILURES = frozenset({ReplyStatus.SERVER_ERROR, ReplyStatus.TIMED_OUT, ReplyStatus.BAD_RESPONSE})
+"""The provider's own failures, of one request or of all."""
 
 
 class ReplyOrigin(StrEnum):
@@ -161,23 +163,44 @@ class ComparisonTest(StrEnum):
 
 
 class Correction(StrEnum):
-    """How the p of a family are corrected for their number."""
+    """How the p and the intervals of a family are corrected for their number."""
 
-    HOLM = "holm"  # no false difference in the whole family, but in 5 % of families
+    BONFERRONI = "bonferroni"  # no false difference in the whole family, but in 5 % of families
     BENJAMINI_HOCHBERG = "benjamini_hochberg"  # at most 5 % of the differences found are false, on average
 
 
+class ComparisonVerdict(StrEnum):
+    """What a comparison says of a, after correction for all of its family."""
+
+    HIGHER = "higher"  # higher than b
+    LOWER = "lower"  # lower than b
+    OPEN = "open"  # these prompts cannot tell
+    FAILURES_COULD_TURN_IT = "failures_could_turn_it"  # a difference, and what has no score could make it none
+
+
+class StandingState(StrEnum):
+    """Whether a row of `standings` has a rank."""
+
+    RANKED = "ranked"  # compared with every other ranked one
+    NOT_COMPARED = "not_compared"  # an estimate, perhaps, and no rank; the reason says why
+    BLOCKED = "blocked"  # coverage under the floor; the reason is the commonest failure
+    TOO_FEW = "too_few"  # fewer prompts than a comparison needs
+
+
 class ComparisonReason(StrEnum):
-    """Why a comparison has no delta, or no p."""
+    """Why a comparison has no delta, or no p; why a row of `standings` has no rank."""
 
     RUBRIC_DIFFERS = "rubric_differs"  # the two were judged by different versions of the rubric
     JUDGE_DIFFERS = "judge_differs"  # only another judge judged the other one
+    ANSWERING_MODEL_DIFFERS = "answering_model_differs"  # under the judge's name one model answered for a and another for b
     DATASET_DIFFERS = "dataset_differs"  # they share no prompt in this category
     BASELINE_MISSING = "baseline_missing"  # no sample of this benchmark is the baseline's
     TOO_FEW_PAIRED_PROMPTS = "too_few_paired_prompts"  # fewer prompts scored for both than the benchmark file asks for
     NO_SUCH_TOTAL = "no_such_total"  # one of the two cells is null: benchmark_long says why
     BLOCKED = "blocked"  # one of the two cells is blocked: benchmark_long says why
     NO_VARIATION = "no_variation"  # the prompts' differences do not vary, and do not agree in sign over the categories
+    ALONE = "alone"  # there is no other with an estimate
+    TOO_MANY_TO_RANK = "too_many_to_rank"  # more checkpoints than statistics.max_ranked
 
 
 class HealthMeasure(StrEnum):
@@ -188,6 +211,7 @@ class HealthMeasure(StrEnum):
     N_REQUESTS = "n_requests"  # distinct requests behind them: fewer where samples share a question
     N_WITHOUT_SCORE = "n_without_score"  # judgements with a dimension without a score that counts; the word is the reason
     N_REPLIES = "n_replies"  # asks by how they ended; the word is the reply's status
+    N_SAID = "n_said"  # asks without a completion by what the provider said of it, the commonest ones; the word is its sentence
     N_REASKED = "n_reasked"  # requests that were asked a second time
     N_ATTEMPTS = "n_attempts"  # attempts, retries included
     N_ANSWERED_BY = "n_answered_by"  # replies by the model that says it answered; the word is its name

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
+from schemas import comparison_fields as c
 from schemas import fields as f
 from schemas import night_fields as n
 from schemas.fields import Field
 from schemas.records import REPLY_FIELDS
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 # The Hugging Face feature description that makes `datasets` show the column as pictures.
 _HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'
@@ -118,10 +119,10 @@ BENCHMARK_WIDE = Table(
     "benchmark_wide",
     (
         f.CELL_ID, f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
-        f.CHECKPOINT, f.DIMENSION, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CELL_STATUS, f.REASON, f.RANK_LOW, f.RANK_HIGH,
-        f.N_RANKED, f.MICRO_ESTIMATE, f.MICRO_CI_LOW, f.MICRO_CI_HIGH, f.CATEGORIES_JSON, f.DELTA_PREDECESSOR, f.P_PREDECESSOR,
-        f.DELTA_BASELINE, f.P_BASELINE, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.FAIL_RATE, f.COVERAGE,
-        f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.HAS_UNEQUAL_FAILURES,
+        f.CHECKPOINT, f.DIMENSION, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CELL_STATUS, f.REASON, c.RANK_LOW, c.RANK_HIGH,
+        c.N_RANKED, c.MICRO_ESTIMATE, c.MICRO_CI_LOW, c.MICRO_CI_HIGH, c.CATEGORIES_JSON, c.DELTA_PREDECESSOR, c.P_PREDECESSOR,
+        c.DELTA_BASELINE, c.P_BASELINE, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.FAIL_RATE, f.COVERAGE,
+        f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, c.FAILS_MORE,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "dimension"),
 )  # fmt: skip
@@ -129,16 +130,34 @@ BENCHMARK_WIDE = Table(
 COMPARISONS = Table(
     "comparisons",
     (
-        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.COMPARISON, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
-        f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.MODEL_A, f.CHECKPOINT_A, f.MODEL_B, f.CHECKPOINT_B, f.DELTA, f.SE, f.DELTA_LOW,
-        f.DELTA_HIGH, f.CI_LEVEL, f.DF, f.TEST, f.P, f.P_ADJUSTED, f.ADJUSTMENT, f.FAMILY, f.N_FAMILY, f.N_PROMPTS_PAIRED, f.WIN,
-        f.TIE, f.LOSS, f.MDE80, f.FAIL_RATE_A, f.FAIL_RATE_B, f.P_FAILURES, f.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
-        f.CELL_ID_A, f.CELL_ID_B,
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, c.COMPARISON, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
+        f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, c.MODEL_A, c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B, c.DELTA, f.SE, c.DELTA_LOW,
+        c.DELTA_HIGH, f.CI_LEVEL, c.DELTA_LOW_ADJUSTED, c.DELTA_HIGH_ADJUSTED, c.DELTA_BOUND_LOW, c.DELTA_BOUND_HIGH, f.DF,
+        c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
+        c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
+        c.CELL_ID_A, c.CELL_ID_B,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
     ),
 )  # fmt: skip
+
+STANDINGS = Table(
+    "standings",
+    (
+        f.RUN_ID, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
+        f.CELL_CATEGORY, c.IS_HEADLINE, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH, c.N_RANKED, f.ESTIMATE,
+        f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.N_PROMPTS,
+        c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED, c.SHARED_ESTIMATE, c.IS_REORDERED, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED,
+        f.FAILURES_JSON, f.COVERAGE, f.COVERAGE_FLOOR, c.FAILS_MORE,
+        c.PREDECESSOR, c.DELTA_PREDECESSOR, c.PREDECESSOR_LOW, c.PREDECESSOR_HIGH, c.P_PREDECESSOR, c.VERDICT_PREDECESSOR,
+        c.REASON_PREDECESSOR, c.N_PROMPTS_PREDECESSOR,
+        c.BASELINE, c.DELTA_BASELINE, c.BASELINE_LOW, c.BASELINE_HIGH, c.P_BASELINE, c.VERDICT_BASELINE, c.REASON_BASELINE,
+        c.N_PROMPTS_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
+    ),
+    key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
+)  # fmt: skip
+"""Who is better, and how sure that is: one row for each checkpoint in each ranking. What is shown of ranks is these rows."""
 
 DISTRIBUTIONS = Table(
     "distributions",
@@ -289,8 +308,9 @@ PARTITIONS = Table(
 TABLES = {
     t.name: t
     for t in (
-        SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS,
-        DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, POOLED, RUNS,
+        SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, STANDINGS, BENCHMARK_LONG, BENCHMARK_WIDE,
+        COMPARISONS, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
+        JURY, POOLED, RUNS,
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What all contenders are given: pictures of 150 KB, a list of items, the instructions, and Salon's benchmark file."""
+"""What all contenders are given: pictures of 150 KB or a few, a list of items, the instructions, and Salon's benchmark file."""
 
 import io
 import json
@@ -10,19 +10,25 @@ from PIL import Image
 from rubrics.loading import SHIPPED
 
 MODEL = "salon-demo-judge"
-PICTURE_BYTES = 150_000
+PICTURE_BYTES, SMALL_BYTES = 150_000, 3_000
 SIDE_PX = 512
 INSTRUCTIONS = SHIPPED / "alignment" / "prompt.txt"
 
 
-def make_pictures(folder: Path, n: int) -> None:
-    """n JPEGs of exactly PICTURE_BYTES: the same pixels under comments of their own, so that no two are the same bytes."""
-    plain = _jpeg()
+def make_pictures(folder: Path, n: int, *, is_small: bool = False) -> None:
+    """n JPEGs of exactly PICTURE_BYTES, or small ones: equal pixels, comments of their own: no two are the same bytes."""
+    plain, n_bytes = (_small_jpeg(), SMALL_BYTES) if is_small else (_jpeg(), PICTURE_BYTES)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for index in range(n):
-        comment = f"picture {index}".encode().ljust(PICTURE_BYTES - len(plain) - 4)
+        comment = f"picture {index}".encode().ljust(n_bytes - len(plain) - 4)
         segment = b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment
         (folder / "images" / f"{index:05}.jpg").write_bytes(plain[:2] + segment + plain[2:])
+
+
+def _small_jpeg() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (64, 64), "navy").save(buffer, "JPEG")
+    return buffer.getvalue()
 
 
 def _jpeg() -> bytes:

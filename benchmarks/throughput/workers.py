@@ -11,11 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flows.executors.local import LocalExecutor
+from flows.executors.local import n_asking
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
+from tasks.judge.runtime import LOOP
 from tasks.judge.shard import JudgeShard, judge_shard
 
 
@@ -48,10 +49,10 @@ def work(benchmark: Path, n_processes: int, n_at_once: int) -> list[Worked]:
 
 
 def _worker(benchmark: Path, ids: RunIds, parts: Sequence[PlannedPart], n_at_once: int) -> Worked:
-    """Two shards at a time, as a run does."""
-    n_threads = LocalExecutor.n_at_once
+    """As many shards at a time as a run has."""
     run = replace(open_run(benchmark), ids=ids)
-    limits = run.benchmark.limits.model_copy(update={"concurrency": -(-n_at_once // n_threads)})
+    limits = run.benchmark.limits.model_copy(update={"concurrency": n_at_once})
+    n_threads = n_asking(limits)
     idle_bytes = _reset_peak()
     cpu_s, started = time.process_time(), time.perf_counter()
     waiting, answered = list(reversed(parts)), [0]
@@ -67,10 +68,11 @@ def _worker(benchmark: Path, ids: RunIds, parts: Sequence[PlannedPart], n_at_onc
                     answered[0] += n
 
     threads = [threading.Thread(target=judge) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with LOOP.held():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     return Worked(answered[0], time.process_time() - cpu_s, time.perf_counter() - started, idle_bytes, _status_bytes("VmHWM"))
 
 

@@ -14,7 +14,7 @@ class Counts:
 
     def __init__(self, n_in_flight: int = 0) -> None:
         self.n_in_flight = self.peak_in_flight = n_in_flight
-        self.n_requests = self.n_abandoned = 0
+        self.n_requests = self.n_abandoned = self.n_connections = 0
         self.n_to_paused_key = self.n_on_the_way_to_paused_key = 0
         self.first_request_s = self.last_answer_s = 0.0
         self.by_status: Counter[int] = Counter()
@@ -71,6 +71,7 @@ class Counts:
         ]  # fmt: skip
         return {
             "n_requests": self.n_requests,
+            "n_connections": self.n_connections,
             "n_in_flight": self.n_in_flight,
             "peak_in_flight": self.peak_in_flight,
             "n_429": self.by_status[429],

@@ -38,7 +38,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
         self._head = self._need = 0  # bytes of the present request's head, and of all of it; 0: not known yet
         self._key = ""
         self._first_byte_s = 0.0
-        self._is_last = False
+        self._is_last = self._is_counted = False
         self._planned: PlannedResponse | None = None  # of the request being answered
         self._timer: asyncio.TimerHandle | None = None
 
@@ -134,6 +134,8 @@ class ChatProtocol(asyncio.BufferedProtocol):
         else:
             self._head = end + 4
             self._need = self._head + int(length)
+            self._provider.counts.n_connections += not self._is_counted
+            self._is_counted = True
             self._key = _header(head, lower, b"authorization").decode("latin-1")
             self._is_last = _header(lower, lower, b"connection") == b"close"
             if _header(lower, lower, b"expect") == b"100-continue":

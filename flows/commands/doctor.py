@@ -10,7 +10,7 @@ from rich.text import Text
 
 from flows.doctor.findings import Finding, State, guarded, skipped
 from flows.observability import redaction
-from flows.observability.terminal import Console
+from flows.observability.terminal import keep_prefect_quiet, result_console
 from flows.run.context import open_run
 from schemas.errors import StoreError
 from tasks.context import StageContext
@@ -29,8 +29,6 @@ def doctor(
 ) -> int:
     """Look at all that a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
     run = open_run(file) if file else None  # what is wrong with the file is the user's, and said before anything is looked at
-    from flows.observability.terminal import keep_prefect_quiet
-
     keep_prefect_quiet()
     return _tell(_examined(run, is_asking=ask))
 
@@ -56,7 +54,7 @@ def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]
 
 def _tell(findings: Iterable[Finding]) -> int:
     """Print each finding as it comes; the exit code."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = result_console()
     n_by_state: Counter[State] = Counter()
     for one in findings:
         n_by_state[one.state] += 1

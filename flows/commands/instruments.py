@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.observability.terminal import printable, result_console
 from rubrics.linting import lint as problems_of
-from rubrics.loading import SHIPPED, list_rubrics, load_rubric
+from rubrics.loading import DECLARATION, SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
 from rubrics.replies.read import parse_jsonl
 from schemas.errors import InputError, RubricError
@@ -106,7 +106,7 @@ def show(rubric: str, rubrics: Folders = None) -> int:
 
 def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folders; default: the shipped ones.")] = None) -> int:
     """Prove, before a cent is spent, that a rubric asks what it should. Exit code 2 where it does not."""
-    chosen = [load_rubric(folder) for folder in folders] if folders else list_rubrics([SHIPPED])
+    chosen = [rubric for folder in folders or [SHIPPED] for rubric in _rubrics_in(folder)]
     n_problems = 0
     for rubric in chosen:
         problems = problems_of(rubric)
@@ -117,6 +117,14 @@ def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folde
     if n_problems:
         raise RubricError(f"{n_problems} problems in {len(chosen)} rubrics; mend the files named above and lint again")
     return 0
+
+
+def _rubrics_in(folder: Path) -> list[Rubric]:
+    """The rubric that a folder is, or those that it holds."""
+    found = [load_rubric(folder)] if (folder / DECLARATION).is_file() else list_rubrics([folder])
+    if not found:
+        raise RubricError(f"{folder} holds no rubric: name a folder with a {DECLARATION}, or one that holds such folders")
+    return found
 
 
 def _need(rubric: Rubric, column: str) -> str:

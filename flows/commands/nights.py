@@ -2,53 +2,95 @@
 
 import sys
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.running import BenchmarkFile, Checkpoints, MaxUsd, RunDate, RunnerOption, shown_by_prefect, words_in
+from flows.commands.running import (
+    BenchmarkFile,
+    Checkpoints,
+    MaxUsd,
+    RetryOption,
+    RunDate,
+    RunnerOption,
+    shown_by_prefect,
+    words_in,
+)
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, result_console
-from schemas.errors import InputError
+from schemas.errors import InputError, SalonError, StoreError
+from tasks.context import StageContext
+
+if TYPE_CHECKING:
+    from flows.nightly import NightSummary
+    from flows.observability.progress import RunSummary
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
 
 
+NightDate = Annotated[
+    datetime | None,
+    typer.Option(
+        formats=["%Y-%m-%d"], help="The night; default: the latest that is due by [nightly] schedule, in its time zone."
+    ),
+]
+
+
 def nightly(
     file: BenchmarkFile,
-    run_date: RunDate = None,
+    run_date: NightDate = None,
     max_usd: MaxUsd = None,
     check: Check = False,
     runner: RunnerOption = None,
+    retry: RetryOption = None,
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
     from flows.nightly import is_fresh, nightly, open_night
 
     night = run_date.date() if run_date else None
-    opened = open_night(file, night, max_usd=max_usd, is_asking=not check)
     if check:
+        opened = open_night(file, night, is_asking=False)
         is_there = is_fresh(opened)
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
-    check_runner(opened, runner)
+    try:
+        check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
+    except SalonError as error:
+        if error.exit_code != StoreError.exit_code:  # what is down is waited for by the night itself, until its finish_by
+            raise
     with shown_progress():
-        summary = shown_by_prefect(nightly)(file.absolute(), opened.run_date, None, max_usd, runner)
+        summary = shown_by_prefect(nightly)(file.absolute(), night, None, max_usd, runner, retry)
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
         return 0
-    print_leaderboard(out, summary.run.published.folder, is_short=True)
+    return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
+
+
+def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opened: StageContext) -> int:
+    """The night's table, and what there is to know about it; the exit code."""
+    from flows.observability.alerting import judge_changed, missed
+    from flows.observability.events import missed_nights
+
+    print_leaderboard(out, ran.published.folder, is_short=True)
     named = ", ".join(f"{model}/{checkpoint}" for model, checkpoint in summary.checkpoints.items())
     anchors = f"anchors {summary.anchor_set[:12]}" if summary.anchor_set else "no anchors (salon anchors freeze FILE)"
     out.print(f"the night of {summary.run_date}: {named}; {anchors}", markup=False)
-    print_summary(out, summary.run)
-    return 1 if summary.run.n_blocked else 0
+    for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
+        out.print(f"{alert.payload['says']}; they are not made up for", markup=False)
+    for alert in judge_changed(summary.changes):
+        out.print(alert.payload["says"], markup=False)
+    if summary.same_as is not None:
+        out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
+    print_summary(out, ran)
+    is_stale = summary.same_as is not None and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
+    return 1 if ran.is_blocked or is_stale else 0
 
 
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
@@ -107,7 +149,7 @@ def backfill(
     else:
         print_leaderboard(out, summary.run.published.folder, is_short=True)
         print_summary(out, summary.run)
-    return 1 if summary.run is not None and summary.run.n_blocked else 0
+    return 1 if summary.run is not None and summary.run.is_blocked else 0
 
 
 def _print_partitions(console: Console, table: pl.DataFrame) -> None:

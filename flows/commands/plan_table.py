@@ -13,10 +13,13 @@ from tasks.judge.budget.prices import ModelPrice, why_no_price
 if TYPE_CHECKING:
     from flows.run.preview import PlannedRubric, Preview
 
+N_SAID_MOST = 5
+
 
 def print_plan(console: Console, preview: "Preview") -> None:
     """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
     console.print(f"{escape(preview.name)}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
+    _print_unusable(console, preview)
     console.print(
         "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
     )
@@ -33,9 +36,24 @@ def print_plan(console: Console, preview: "Preview") -> None:
     console.print(
         f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
     )
+    for said, n in sorted(preview.rejected.items(), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
+        console.print(Text(f"rejected    {n:,} requests; the provider said: {said}", style="yellow"))
+    if preview.rejected:
+        console.print("            they count as asked; once the cause is mended, --retry rejected asks them again")
     for sentence in plan_warnings(preview):
         console.print(f"[yellow]warning[/]     {escape(sentence)}")
     console.print("nothing was sent")
+
+
+def _print_unusable(console: Console, preview: "Preview") -> None:
+    """Rows that nobody is asked about, some of each status."""
+    for status in dict.fromkeys(row.status for row in preview.unusable):
+        rows = [row for row in preview.unusable if row.status == status]
+        n = preview.dataset.n_by_status[status]
+        which = f"; the first {len(rows)}:" if n > len(rows) else ":"
+        console.print(Text(f"{status:<11} {n:,} rows are not judged{which}", style="yellow"))
+        for row in rows:
+            console.print(Text(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
 
 
 def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric]") -> None:
@@ -49,10 +67,9 @@ def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric
     table.add_column("rubric", overflow="fold", min_width=8)
     for name in ("total", "stored", "to ask", "in", "out", "online", "batch", "most", "saved", "min"):
         table.add_column(name, justify="right", overflow="fold")
-    limits = preview.limits
     for row in rows:
         each = row.forecast
-        minutes = each.minutes(limits.requests_per_minute, limits.tokens_per_minute)
+        minutes = each.minutes(preview.limits)
         table.add_row(
             Text(row.rubric_id), _short(each.n_requests), f"{each.n_cached / max(1, each.n_requests):.0%}", _short(each.n_to_ask),
             _short(each.n_input_tokens), _short(each.n_output_tokens),
@@ -116,8 +133,11 @@ def _time(preview: "Preview") -> str:
     said = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
     listed = " and ".join(f"{value:,} {what}" for what, value in said.items() if value is not None)
     if minutes is None:
-        return "not known: no limits are stated (limits.requests_per_minute, limits.tokens_per_minute)"
-    return f"{minutes:,.1f} minutes at {listed} a minute"
+        return "not known: no limits are stated (limits.requests_per_minute, limits.tokens_per_minute) and no reply was timed yet"
+    latencies = sorted({f"{row.forecast.latency_s:.2g}" for row in preview.rubrics if row.n_to_ask and row.forecast.latency_s})
+    seen = f"{limits.concurrency:,} in flight, replies after {' and '.join(latencies)} s" if latencies else ""
+    known = ", ".join(part for part in (f"{listed} a minute" if listed else "", seen) if part)
+    return f"{minutes:,.1f} minutes at {known}" if known else "none: nothing is left to ask"
 
 
 def _short(n: int) -> str:

@@ -19,7 +19,7 @@ from tasks.lake.reading import open_lake
 from tasks.publish.explain import ExplainedJudgement, Explanation
 from tasks.publish.explain import explain as explain_cell
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
-from tasks.publish.leaderboard import format_estimate, leaderboard_rows
+from tasks.publish.leaderboard import answers_of, format_estimate, leaderboard_rows
 from tasks.publish.reading import chosen, find_cell, load_cells
 
 LakePlace = Annotated[
@@ -42,10 +42,10 @@ def table(
     checkpoint: Annotated[str | None, typer.Option(help="Only this checkpoint.")] = None,
     dimension: Annotated[str | None, typer.Option(help="Only this dimension.")] = None,
     category: Annotated[str, typer.Option(help="A category, __micro__, or __macro__: the mean over categories.")] = "__macro__",
-    sort: Annotated[Sort, typer.Option(help="Within each rubric, judge and dimension.")] = Sort.MEAN,
+    sort: Annotated[Sort, typer.Option(help="Within each rubric, judge and dimension.")] = Sort.RANK,
     form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
 ) -> int:
-    """Print the leaderboard: means with their intervals, best first, and what is missing."""
+    """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
     found = chosen(open_lake(lake).root, benchmark, publication)
     cells = load_cells(found)
     wanted = {
@@ -65,7 +65,7 @@ def table(
     console = Console(highlight=False)
     where = "current" if found.is_current else "not the current one"
     console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
-    print_rows(console, rows)
+    print_rows(console, rows, answers_of(cells))
     return 0
 
 

@@ -15,13 +15,16 @@ from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, keep_prefect_quiet, result_console
 from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
-from schemas.benchmark import Runner
+from schemas.benchmark import Retry, Runner
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
 Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
 RunnerOption = Annotated[
     Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")
+]
+RetryOption = Annotated[
+    Retry | None, typer.Option(help="rejected: ask again what the provider rejected, once the cause is mended.")
 ]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
@@ -36,9 +39,10 @@ def run(
     checkpoints: Checkpoints = None,
     max_usd: MaxUsd = None,
     runner: RunnerOption = None,
+    retry: RetryOption = None,
 ) -> int:
     """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
-    return _run(file, run_date.date() if run_date else None, words_in(checkpoints), max_usd=max_usd, runner=runner)
+    return _run(file, run_date.date() if run_date else None, words_in(checkpoints), max_usd=max_usd, runner=runner, retry=retry)
 
 
 def import_(
@@ -86,6 +90,7 @@ def _run(
     replies: Path | None = None,
     max_usd: float | None = None,
     runner: Runner | None = None,
+    retry: Retry | None = None,
     is_demo: bool = False,
 ) -> int:
     opened = open_run(file, run_date, judge_url, max_usd)  # what is wrong with the file is said at once
@@ -96,13 +101,14 @@ def _run(
 
     with shown_progress():
         recorded = replies.absolute() if replies else None
-        summary = shown_by_prefect(benchmark)(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner)
+        flow = shown_by_prefect(benchmark)
+        summary = flow(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner, retry)
     out = result_console()
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:
         print_expected(out, summary.published.folder)
     print_summary(out, summary)
-    return 1 if summary.n_blocked else 0
+    return 1 if summary.is_blocked else 0
 
 
 def shown_by_prefect(flow: Callable[P, Out]) -> Callable[P, Out]:

@@ -96,9 +96,9 @@ def worker(
     healthcheck: Annotated[bool, typer.Option("--healthcheck", help="Answer GET /health on port 8080.")] = False,
 ) -> int:
     """Run a Prefect worker that lets its runs drain when it is told to stop: finish and store what was sent, ask no more."""
-    from flows.serving.deploying import server_url
+    from flows.serving.deploying import named_server
 
-    server_url()
+    named_server()
     _heed_signals()
     command = [*_worker_command(pool), *(["--with-healthcheck"] if healthcheck else [])]
     started = Program("worker", subprocess.Popen(command, start_new_session=True), grace_s=grace_s)

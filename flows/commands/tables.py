@@ -1,7 +1,7 @@
 """How tables look in a terminal, and as text for other programs: leaderboard, expected values of the demo, a run's last lines."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,14 +14,22 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console
-from schemas.metrics import means_for_prompts_like_these
+from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import CellStatus
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables
-from tasks.publish.leaderboard import LeaderboardRow, format_estimate, leaderboard, leaderboard_rows, markdown_tables
+from tasks.publish.leaderboard import (
+    LeaderboardRow,
+    answers_of,
+    format_estimate,
+    leaderboard,
+    leaderboard_rows,
+    markdown_tables,
+)
 from tasks.publish.reading import Publication
+from tasks.publish.standings import placed
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
 _N_DRAWN = 22  # characters of a drawn interval
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
+_MARKS = {"higher": "green", "lower": "red"}
 
 
 class Format(StrEnum):
@@ -44,6 +53,7 @@ class Format(StrEnum):
 class Sort(StrEnum):
     """What `salon table` sorts by, within rubric, judge and dimension."""
 
+    RANK = "rank"
     MEAN = "mean"
     MODEL = "model"
     COVERAGE = "coverage"
@@ -51,6 +61,7 @@ class Sort(StrEnum):
 
 
 _ORDERS: dict[Sort, Callable[[LeaderboardRow], tuple[object, ...]]] = {
+    Sort.RANK: lambda row: (row.rank_low is None, row.rank_low, row.rank_high, row.estimate is None, -(row.estimate or 0.0)),
     Sort.MEAN: lambda row: (row.estimate is None, -(row.estimate or 0.0)),
     Sort.MODEL: lambda row: (row.model, row.checkpoint),
     Sort.COVERAGE: lambda row: (row.coverage is None, row.coverage),
@@ -59,7 +70,7 @@ _ORDERS: dict[Sort, Callable[[LeaderboardRow], tuple[object, ...]]] = {
 
 
 def sorted_rows(rows: Sequence[LeaderboardRow], by: Sort) -> list[LeaderboardRow]:
-    """Within rubric, judge and dimension by mean (best first), name, coverage (lowest first) or failures (most first)."""
+    """Within rubric, judge and dimension by rank or mean (best first), name, coverage (lowest first) or failures (most first)."""
     return sorted(rows, key=lambda row: (row.rubric_id, row.judge_model, row.dimension, *_ORDERS[by](row)))
 
 
@@ -73,43 +84,58 @@ def as_text(rows: Sequence[LeaderboardRow], form: Format, publication: Publicati
     return latex_tables(rows, title=title) if form is Format.LATEX else markdown_tables(rows)
 
 
-def print_rows(console: Console, rows: Sequence[LeaderboardRow]) -> None:
-    """Leaderboard rows, a small table for each rubric, judge and dimension, narrow enough for 80 columns."""
-    by_judge = dict.fromkeys((row.rubric_id, row.judge_model) for row in rows)
-    for rubric_id, judge_model in by_judge:
-        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge_model}"))
+def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[tuple[str, str], Sequence[str]]) -> None:
+    """What `said` answers for each rubric and judge, and its rows: a table for each dimension, fit for 80 columns."""
+    is_one_model = len({row.model for row in rows}) == 1
+    for rubric_id, judge_model in dict.fromkeys((row.rubric_id, row.judge_model) for row in rows):
+        made_by = f", {rows[0].model}" if is_one_model else ""
+        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge_model}{made_by}"))
+        for sentence in said.get((rubric_id, judge_model), ()):
+            console.print(Text(f" {sentence}"))
         mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
-        for dimension in dict.fromkeys(row.dimension for row in mine):
-            shown = [row for row in mine if row.dimension == dimension]
-            console.print(_dimension_table(dimension, shown, is_wide=console.width >= WIDE))
-            for row in (row for row in shown if row.failures):
-                console.print(Text(f"   {row.model} / {row.checkpoint}, without a score: {row.failures}", style="yellow"))
+        totals = [row for row in mine if row.reason not in NO_TOTAL] or mine
+        for dimension in dict.fromkeys(row.dimension for row in totals):
+            shown = [row for row in totals if row.dimension == dimension]
+            prompts = {row.n_prompts for row in shown}
+            of = f", {prompts.pop()} prompts" if len(prompts) == 1 else ""
+            console.print(Text.assemble(f" {dimension}", (of, "dim")))
+            console.print(_dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE))
+            for why in dict.fromkeys(row.why for row in shown if row.why):
+                whose = ", ".join(_name(row, is_one_model=is_one_model) for row in shown if row.why == why)
+                console.print(Text(f"   {whose}: {why}", style="yellow"))
+        if n_rest := len({row.dimension for row in mine} - {row.dimension for row in totals}):
+            console.print(
+                Text(f" {n_rest} more dimensions are asked in some categories alone: --category shows one", style="dim")
+            )
         console.print()
 
 
-def _dimension_table(dimension: str, rows: list[LeaderboardRow], *, is_wide: bool) -> Table:
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    table.add_column(Text(dimension, style="bold not dim"), overflow="fold", min_width=22)
-    table.add_column("mean [95 %]", min_width=18)
+def _name(row: LeaderboardRow, *, is_one_model: bool) -> str:
+    return row.checkpoint if is_one_model else f"{row.model} / {row.checkpoint}"
+
+
+def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide: bool) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("checkpoint", overflow="fold", min_width=10)
+    table.add_column("mean [95 %]", min_width=17)
     if is_wide:
         table.add_column(_scale(rows), no_wrap=True, width=_N_DRAWN)
-    for name in ("prompts", "images", "coverage"):
-        table.add_column(name, justify="right", no_wrap=True)
+    has_predecessor = any(row.predecessor for row in rows)
+    if has_predecessor:
+        table.add_column("to the one before", min_width=31)
+    is_ragged = len({row.n_prompts for row in rows}) > 1
+    if is_ragged:
+        table.add_column("prompts", justify="right", no_wrap=True)
     table.add_column("cell", no_wrap=True)
-    best = max((row.estimate for row in rows if row.estimate is not None), default=None)
     for row in rows:
-        style = "bold green" if row.estimate == best and row.status == CellStatus.OK else _STYLES[CellStatus(row.status)]
-        coverage = "-" if row.coverage is None else f"{row.coverage:.1%}"
+        style = "bold" if row.rank_high == 1 else _STYLES[CellStatus(row.status)]
         drawn = [Text(_interval(row, *_span(rows)), style=style)] if is_wide else []
-        counts = [str(row.n_prompts), str(row.n_images), coverage]
-        made_by = Text.assemble((row.model, "dim"), (" / ", "dim"), row.checkpoint)
-        table.add_row(
-            made_by,
-            Text(row.score, style=style),
-            *drawn,
-            *counts,
-            Text(row.cell_id[: 8 if is_wide else 6], style="dim"),
-        )
+        before = [Text(row.predecessor, style=_MARKS.get(row.verdict_predecessor or "", "dim"))] if has_predecessor else []
+        prompts = [str(row.n_prompts)] if is_ragged else []
+        made_by = Text(_name(row, is_one_model=is_one_model), style=style)
+        cell = Text(row.cell_id[: 8 if is_wide else 6], style="dim")
+        table.add_row(row.rank, made_by, Text(row.score, style=style), *drawn, *before, *prompts, cell)
     return table
 
 
@@ -139,13 +165,18 @@ def _interval(row: LeaderboardRow, low: float, high: float) -> str:
 
 
 def read_cells(folder: Path) -> pl.DataFrame:
-    """A publication's means for prompts like these."""
-    return means_for_prompts_like_these(pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet"))
+    """A publication's means for prompts like these, with their standings."""
+    standings = folder / f"{STANDINGS.name}.parquet"
+    cells = placed(
+        pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet"), pl.read_parquet(standings) if standings.is_file() else None
+    )
+    return means_for_prompts_like_these(cells)
 
 
 def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
-    """The leaderboard of a publication, a table for each rubric and judge."""
-    print_rows(console, leaderboard_rows(read_cells(folder), is_headline_only=is_short))
+    """The leaderboard of a publication: the answers, and a table for each rubric and judge."""
+    cells = read_cells(folder)
+    print_rows(console, leaderboard_rows(cells, is_headline_only=is_short), answers_of(cells))
 
 
 def print_expected(console: Console, folder: Path) -> None:
@@ -192,7 +223,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")
     )
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
-    current = "current" if published.is_current else "not made current"
+    current = "current" if published.is_current else f"not made current: {published.why_not_current}"
     console.print(f"publication {published.publication_id[:16]} ({word}; {current})")
     lake = Lake(published.folder.parents[3])
     console.print(f"files       {escape(f'{lake.place}/{published.folder.relative_to(lake.root)}')}/")

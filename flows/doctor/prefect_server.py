@@ -9,9 +9,10 @@ from typing import Any
 import prefect
 from httpx import HTTPStatusError
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
+from flows.prefect_server import server_url
 from tasks.ledger.connection import without_password
 
 SERVER, SCHEDULER, WORKER, CLOCK = "Prefect server", "scheduler", "worker", "clock"
@@ -26,8 +27,8 @@ REQUEST_LIMIT_S = 10.0
 
 def check_server(benchmark: str | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
     """The server that PREFECT_API_URL names, and whether the nights of this benchmark, or of all that are deployed, will come."""
-    url = PREFECT_API_URL.value()
-    if not url:
+    url = server_url()
+    if url is None:
         yield skipped(
             SERVER, f"PREFECT_API_URL is not set; {NO_SERVER}", "export PREFECT_API_URL=http://HOST:4200/api if you have one"
         )

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import Generic, ParamSpec, Protocol, Self, TypeVar
 
 from tasks.context import StageContext
 
@@ -69,15 +69,15 @@ class Threads(Protocol):
     def __exit__(self, *_: object) -> None:
         """Wait for what was submitted."""
 
-    def submit(self, task: StageTask[..., Out], *inputs: Any) -> Submitted[Out]:
+    def submit(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Submitted[Out]:
         """Run a task as soon as a thread is free."""
 
 
 class Executor(ABC):
-    """Runs shards. `n_at_once` of them work at the same time; `is_remote`: what they are given and give back travels."""
+    """Runs shards, in `n_processes` that share what a run may do; `is_remote`: what shards are given and give back travels."""
 
     is_remote = False
-    n_at_once: int
+    n_processes = 1
 
     @abstractmethod
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:

@@ -8,13 +8,12 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from flows.executors.base import Executor, Threads
-from flows.executors.local import LocalExecutor, PlainThreads
+from flows.executors.local import N_AHEAD, N_SUBMITTED, N_THREADS, LocalExecutor, PlainThreads, n_asking
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Runner
 from schemas.errors import InputError
 from tasks.context import StageContext
 
-N_SUBMITTED = 4  # shards of this process's threads: those at work, and as many ahead
 DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies and end
 
 
@@ -25,17 +24,19 @@ def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted
     `n_submitted`: shards submitted and not yet told of, at most. Raises InputError as check_runner does.
     """
     check_runner(run, runner)
+    from tasks.judge.runtime import LOOP
     from tasks.ledger.ledger import opened
 
-    with opened(run.ledger_url):  # once for all stages
+    with opened(run.ledger_url), LOOP.held():  # once for all stages
         yield from _executors(run, runner, n_submitted)
 
 
 def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None) -> Iterator[Executor]:
     chosen, said = runner or run.benchmark.runner, run.benchmark.workers
     if chosen == "local":
-        with _threads(n_submitted or LocalExecutor.n_at_once) as threads:
-            yield LocalExecutor(threads, n_submitted or N_SUBMITTED)
+        asking = _threads(n_submitted or n_asking(run.benchmark.limits))
+        with _threads(N_THREADS) as threads, asking:
+            yield LocalExecutor(threads, asking, N_SUBMITTED, n_submitted or N_AHEAD)
         return
     from flows.executors.pools import process_pool
     from flows.executors.remote import RemoteExecutor
@@ -50,7 +51,7 @@ def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None
         workers = dask_pool(said.n if said.address else n, said.address, names)
     with workers as pool:
         n_submitted = n_submitted or 2 * pool.n + 2
-        with _threads(LocalExecutor.n_at_once) as here, _threads(n_submitted) as waiting:
+        with _threads(N_THREADS) as here, _threads(n_submitted) as waiting:
             drain_s = run.benchmark.limits.deadline_s + DRAIN_S
             yield RemoteExecutor(here, waiting, n_submitted, pool, names, drain_s)
 

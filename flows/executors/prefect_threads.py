@@ -8,7 +8,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.executors.base import Out, StageTask, Submitted, Threads
+from flows.executors.base import Out, P, StageTask, Submitted, Threads
 from flows.executors.local import RETRY_DELAYS_S
 from schemas.errors import SalonError
 
@@ -29,11 +29,11 @@ class PrefectThreads(Threads):
         """Wait for what was submitted."""
         self._runner.__exit__(*error)
 
-    def submit(self, task: StageTask[..., Out], *inputs: Any) -> Submitted[Out]:
+    def submit(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Submitted[Out]:
         """Run a task as soon as a thread is free."""
         if task not in self._tasks:
             self._tasks[task] = prefect_task(task)
-        return _Submitted(self._runner.submit(self._tasks[task], dict(signature(task.work).bind(*inputs).arguments)))
+        return _Submitted(self._runner.submit(self._tasks[task], dict(signature(task.work).bind(*inputs, **named).arguments)))
 
 
 class _Submitted(Generic[Out]):

@@ -40,8 +40,8 @@ class RemoteExecutor(LocalExecutor):
     def __init__(
         self, here: Threads, waiting: Threads, n_submitted: int, pool: Pool, secret_names: tuple[str, ...], drain_s: float
     ) -> None:
-        super().__init__(here, n_submitted)
-        self.n_at_once = pool.n
+        super().__init__(here, waiting, n_submitted)
+        self.n_processes = pool.n
         self._waiting, self._pool, self._secret_names, self._drain_s = waiting, pool, secret_names, drain_s
 
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -51,6 +52,22 @@ def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:
     return {one.model: one for one in checkpoints}
 
 
+def made_until(checkpoints: Sequence[Checkpoint], day: date) -> list[Checkpoint]:
+    """Those made on `day` or before: what a past night is about. Raises InputError where none is, or one has no date."""
+    dateless = [one for one in checkpoints if one.made_on is None]
+    advice = "list the dates in a table with the columns model, checkpoint and date under [nightly] checkpoints"
+    if dateless:
+        raise InputError(f"which checkpoints there were on {day} is not known: no date for {_names(dateless)}; {advice}")
+    found = [one for one in checkpoints if one.made_on is not None and one.made_on <= day]
+    if checkpoints and not found:
+        first = min(checkpoints, key=lambda one: one.made_on or date.max)
+        raise InputError(
+            f"no checkpoint was made on {day} or before: the first, {first.name}, is of {first.made_on}. A folder's date is that "
+            f"of its last file; where they were copied later, {advice}"
+        )
+    return found
+
+
 def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, since: date | None) -> list[Checkpoint]:
     """Those of these names (`checkpoint` or `model/checkpoint`), or made on `since` or later; all where neither is given.
 
@@ -78,17 +95,18 @@ def _names(checkpoints: Sequence[Checkpoint]) -> str:
 
 def _in_sources(benchmark: Benchmark) -> dict[tuple[str, str], date | None]:
     found: dict[tuple[str, str], date | None] = {}
+    zone = ZoneInfo(benchmark.nightly.timezone)
     for source in expand(benchmark):
-        for key, made_on in _of_source(source):
+        for key, made_on in _of_source(source, zone):
             known = [day for day in (found.get(key), made_on) if day is not None]
             found[key] = max(known, default=None)
     return found
 
 
-def _of_source(source: ResolvedSource) -> Iterator[tuple[tuple[str, str], date | None]]:
+def _of_source(source: ResolvedSource, zone: ZoneInfo) -> Iterator[tuple[tuple[str, str], date | None]]:
     """Where the path names both, the folder is not read: its own date is that of the last file put into it."""
     if source.has_checkpoint_in_path and source.model is not None and source.checkpoint is not None:
-        changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, UTC)
+        changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, zone)
         yield (source.model, source.checkpoint), changed_at.date()
         return
     for key in dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source)):

@@ -1,7 +1,7 @@
 """What of a run's tables is worth an event: regressions, drift, blocked cells, missed nights. Pure; sending is events.py."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 from cronsim import CronSim
 
-from schemas.statuses import CellStatus, ComparisonKind, Total
+from schemas.statuses import CellStatus, ComparisonKind, ComparisonVerdict, Total
+from tasks.judge.model_pin import ModelChange
 
 # The names are a contract: docs/alerts.md describes them, automations wait for them.
 PUBLISHED = "salon.table.published"
@@ -18,15 +19,20 @@ REGRESSION = "salon.score.regression"
 SCORE_DRIFT = "salon.score.drift"
 JUDGE_DRIFT = "salon.judge.drift"
 BUDGET_REACHED = "salon.budget.reached"
+JUDGE_CHANGED = "salon.judge.changed"
 NIGHT_MISSED = "salon.night.missed"
-EVENTS = (PUBLISHED, BLOCKED, REGRESSION, SCORE_DRIFT, JUDGE_DRIFT, BUDGET_REACHED, NIGHT_MISSED)
+NIGHT_STALE = "salon.night.stale"
+NIGHT_FAILED = "salon.night.failed"
+EVENTS = (
+    PUBLISHED, BLOCKED, REGRESSION, SCORE_DRIFT, JUDGE_DRIFT, JUDGE_CHANGED, BUDGET_REACHED, NIGHT_MISSED, NIGHT_STALE,
+    NIGHT_FAILED,
+)  # fmt: skip
 
-SIGNIFICANCE = 0.05  # of the corrected p: the level of the comparisons' own intervals
 N_LISTED = 20  # rows in a payload; n_all says how many there are
 
 _COMPARED = [
     "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
-    "delta", "ci_low", "ci_high", "p_adjusted", "cell_id_a",
+    "delta", "ci_low_adjusted", "ci_high_adjusted", "p_adjusted", "cell_id_a",
 ]  # fmt: skip
 _DRIFTED = [
     "rubric_id", "judge_model", "model", "checkpoint", "dimension", "verdict", "reason", "estimate", "ewma", "limit_low",
@@ -45,7 +51,7 @@ class Alert:
 
 
 def regressions(comparisons: pl.DataFrame) -> list[Alert]:
-    """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, at the corrected p.
+    """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, by the comparison's verdict.
 
     An older checkpoint, one that is the predecessor of another, was newest once and was told of then.
     """
@@ -55,8 +61,7 @@ def regressions(comparisons: pl.DataFrame) -> list[Alert]:
     worse = comparisons.filter(
         pl.col("comparison").is_in(_SHOWN_OF_A_LINEAGE),
         pl.col("category") == Total.MACRO.value,
-        pl.col("p_adjusted") < SIGNIFICANCE,
-        pl.col("delta") < 0,
+        pl.col("verdict") == ComparisonVerdict.LOWER.value,
     ).join(predecessors, on=["model_a", "checkpoint_a"], how="anti")
     worse = worse.sort("delta", "rubric_id", "judge_model", "dimension", "model_a", "checkpoint_a", "comparison")
     return _listed(
@@ -84,8 +89,10 @@ def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
 
 
 def blocked_cells(cells: pl.DataFrame) -> list[Alert]:
-    """The published cells that coverage blocks."""
-    found = cells.filter(pl.col("status") == CellStatus.BLOCKED.value).sort("cell_id")
+    """The published cells that coverage blocks, those of the headline rankings first."""
+    found = cells.filter(pl.col("status") == CellStatus.BLOCKED.value).sort(
+        pl.col("is_headline").fill_null(value=False), "cell_id", descending=[True, False]
+    )
     return _listed(BLOCKED, found, _BLOCKED, "{n} cells are blocked: too few of their judgements have a score")
 
 
@@ -114,6 +121,31 @@ def missed(dates: list[date]) -> list[Alert]:
     text = [day.isoformat() for day in dates]
     says = f"{len(dates)} nights were due and have no publication: {', '.join(text[-N_LISTED:])}"
     return [Alert(NIGHT_MISSED, {"says": says, "n_all": len(dates), "dates": text[-N_LISTED:]})]
+
+
+def judge_changed(changes: Sequence[ModelChange]) -> list[Alert]:
+    """The event that under a judge's name another model answered than on the night before; none where none did."""
+    if not changes:
+        return []
+    each = [f"judge {one.judge_model} answered as {one.before} on the night before, and as {one.now} now" for one in changes]
+    says = f"{'; '.join(each)}. Checkpoints that the one judged are not compared with those of the other"
+    return [Alert(JUDGE_CHANGED, {"says": says, "n_all": len(changes), "rows": [asdict(one) for one in changes]})]
+
+
+def no_fresh_checkpoint(checkpoints: Mapping[str, str], same_as: date) -> Alert:
+    """The event that no model has had a newer checkpoint since the night before."""
+    named = [f"{model}/{checkpoint}" for model, checkpoint in checkpoints.items()]
+    says = f"no fresh checkpoint since the night of {same_as}: still {', '.join(named[:N_LISTED])}"
+    return Alert(
+        NIGHT_STALE, {"says": says, "n_all": len(named), "checkpoints": named[:N_LISTED], "same_as": same_as.isoformat()}
+    )
+
+
+def night_failed(error: str, gives_up_at: datetime | None) -> Alert:
+    """The event that a night is given up."""
+    until = gives_up_at.isoformat() if gives_up_at else None
+    says = f"the night is given up{f', finish_by was {gives_up_at:%H:%M %Z}' if gives_up_at else ''}: {error}"
+    return Alert(NIGHT_FAILED, {"says": says, "error": error, "finish_by": until})
 
 
 def _listed(name: str, rows: pl.DataFrame, columns: list[str], says: str) -> list[Alert]:

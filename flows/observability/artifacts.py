@@ -110,19 +110,14 @@ def page_address(folder: Path) -> str | None:
 def _shown(row: LeaderboardRow) -> dict[str, object]:
     """A leaderboard row as the UI's table shows it: what one reads first stands first."""
     first = (
-        "rubric_id",
-        "dimension",
-        "model",
-        "checkpoint",
-        "score",
-        "n_prompts",
-        "n_images",
-        "coverage",
-        "failures",
-        "judge_model",
-    )
+        "rubric_id", "dimension", "rank", "model", "checkpoint", "score", "predecessor", "n_prompts", "n_images", "coverage",
+        "why", "judge_model",
+    )  # fmt: skip
     values = {name: _inert(value) if isinstance(value, str) else value for name, value in asdict(row).items()}
-    return {name: values[name] for name in (*first, "estimate", "ci_low", "ci_high", "status", "reason", "n_failed", "cell_id")}
+    return {
+        name: values[name]
+        for name in (*first, "estimate", "ci_low", "ci_high", "state", "status", "reason", "n_failed", "cell_id")
+    }
 
 
 def _inert(text: str) -> str:

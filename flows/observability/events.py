@@ -32,7 +32,8 @@ def alerts_after_run(
 ) -> list[Alert]:
     """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
 
-    One that was there before, is not the current one, or is a backfill's, gives none but for blocked cells.
+    One that was there before, or is a backfill's, gives none but for blocked cells; nor does one that is not current, but for
+    missed nights: the next night would not tell of them any more.
     """
     lake_root, name = run.lake.root, run.benchmark.name
     alerts: list[Alert] = []
@@ -41,6 +42,7 @@ def alerts_after_run(
         drift = lake_root / "publish" / LAYOUT / name / f"{DRIFT.name}.parquet"
         alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
         alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift.is_file() else []
+    if published.is_new and not is_backfill:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
     if published.is_new:
         alerts += alerting.blocked_cells(cells)
@@ -52,7 +54,7 @@ def _said(summary: "RunSummary") -> Alert:
     payload = {
         "says": f"publication {published.publication_id[:16]}: {summary.outcome}", "publication": published.publication_id,
         "folder": str(published.folder), "outcome": summary.outcome, "is_current": published.is_current,
-        "n_cells": summary.n_cells, "n_blocked": summary.n_blocked,
+        "why_not_current": published.why_not_current, "n_cells": summary.n_cells, "n_blocked": summary.n_blocked,
     }  # fmt: skip
     return Alert(alerting.PUBLISHED, payload)
 

@@ -13,8 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from flows.observability.terminal import Console
 from schemas.statuses import CellStatus
+from tasks.ledger.process_identity import Process, this_process
 
 if TYPE_CHECKING:
+    from schemas.benchmark import Gate
     from tasks.ingest.samples import IngestResult
     from tasks.judge.outcome import Outcome
     from tasks.ledger.import_replies.importing import ImportResult
@@ -81,6 +83,11 @@ class Reporter:
         else:
             self.console.print(f"note: {sentence}", markup=False, highlight=False)
 
+    def say_who_is_waited_for(self, other: Process) -> None:
+        """Another process does the same; this one begins when that one ends."""
+        where = "this machine" if other.host == this_process().host else "another machine"
+        self.say(f"process {other.pid} on {where} is doing the same; this run waits until it has ended")
+
     def tell(self, stage: str) -> None:
         """Tell who listens how much of a stage is done, 0 to 1."""
         total = self._totals.get(stage, 0)
@@ -136,7 +143,8 @@ class RunSummary:
     n_requests: int
     asked: "Outcome"
     published: "Published"
-    cells: pl.DataFrame  # means for prompts like these
+    cells: pl.DataFrame  # means for prompts like these, with their standings
+    gate: "Gate"
     imported: "ImportResult | None" = None
 
     @property
@@ -148,6 +156,12 @@ class RunSummary:
     def n_blocked(self) -> int:
         """Cells without a figure because too much is missing."""
         return self.cells.filter(pl.col("status") == CellStatus.BLOCKED).height
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a cell is blocked that the benchmark file ends a run with 1 for."""
+        blocked = self.cells.filter(pl.col("status") == CellStatus.BLOCKED)
+        return not blocked.is_empty() if self.gate.exit_1 == "any" else bool(blocked["is_headline"].any())
 
     @property
     def outcome(self) -> str:

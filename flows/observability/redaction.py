@@ -27,7 +27,7 @@ N_CHARACTERS_MIN = 8
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH_STRING)\Z", re.IGNORECASE)
 # Between :// and @: a user, a password (which may hold anything but white space), or a token alone. A port is neither.
 _IN_ADDRESS = re.compile(
-    r"(://)(?!user:password@)(?:[^\s/@:?#\"'<>]{1,400}|[^\s/@:?#\"'<>]{0,200}:(?![0-9]{1,5}[/?#])[^\s\"'<>]{1,400})@"
+    r"(://)(?!user(?::password)?@)(?:[^\s/@:?#\"'<>]{1,400}|[^\s/@:?#\"'<>]{0,200}:(?![0-9]{1,5}[/?#])[^\s\"'<>]{1,400})@"
 )
 _QUERY_NAME = r"[\w.\-]{0,40}?(?:key|token|secret|passw(?:or)?d|sig(?:nature)?|auth)"
 _LOOKS_SECRET = (

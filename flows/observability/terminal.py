@@ -48,9 +48,14 @@ PREFECT_IS_AWAY = threading.Event()
 
 
 def is_prefect_away(error: BaseException) -> bool:
-    """Whether the error is that Prefect's server could not be reached: httpx is Prefect's client library, and not Salon's."""
-    of = type(error).__module__.partition(".")[0]
-    return of in ("httpx", "httpcore") or (isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API"))
+    """Whether the error is that Prefect's server, or what stands before it, does not do as it should.
+
+    httpx is Prefect's client library, and not Salon's; Prefect's own classes for what a server answered descend from its errors.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_prefect_away, error.exceptions))
+    of = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return bool(of & {"httpx", "httpcore"}) or (isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API"))
 
 
 def format_usd(usd: float | None) -> str:

@@ -81,9 +81,9 @@ class BackfillPlan:
 
     @property
     def minutes(self) -> float | None:
-        """Minutes the asking takes online at the stated limits; None where none is stated."""
+        """Minutes the asking takes online; None where neither limits nor latency are known."""
         rows = [row.forecast for one in self.open for row in one.rubrics]
-        return total_usd(row.minutes(self.limits.requests_per_minute, self.limits.tokens_per_minute) for row in rows)
+        return total_usd(row.minutes(self.limits) for row in rows if row.n_to_ask)
 
 
 def open_backfill(
@@ -130,7 +130,7 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     online = format_usd(total_usd(one.online_usd for one in planned.open))
     batch = format_usd(total_usd(one.batch_usd for one in planned.open))
     minutes = planned.minutes
-    said = "not known: no limits are stated" if minutes is None else f"{minutes:,.1f} minutes online at the stated limits"
+    said = "not known: no limits are stated, no reply was timed" if minutes is None else f"{minutes:,.1f} minutes online"
     console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")

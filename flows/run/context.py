@@ -1,5 +1,7 @@
 """From a benchmark file to the context of a run: rubrics linted, lake, executor, reporter. Nothing is asked here."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,7 +14,8 @@ from flows.observability import redaction
 from flows.observability.progress import Reporter
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
-from schemas.benchmark import Benchmark, load_benchmark
+from rubrics.model import Rubric
+from schemas.benchmark import Benchmark, load_benchmark, refused
 from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext
@@ -61,8 +64,10 @@ def open_run(
     Raises InputError: what is wrong with the file, the lake or a rubric; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
-    for judge in benchmark.judges:
+    for index, judge in enumerate(benchmark.judges):
         check_provider(judge)
+        with _at(file, "judges", index, "parameters"):
+            provider_of(judge).check_parameters(judge.parameters)
     redaction.watch(judge.api_key_env for judge in benchmark.judges)
     if judge_url is not None:
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
@@ -77,9 +82,28 @@ def open_run(
             raise RubricError(
                 f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
             )
+    _check_dimensions(file, benchmark, rubrics)
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
     ids = RunIds(code_version=code_version())
     return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date(), ids)
+
+
+@contextmanager
+def _at(file: Path, *loc: int | str) -> Iterator[None]:
+    """Name the line of the benchmark file where what is said there is refused."""
+    try:
+        yield
+    except InputError as error:
+        raise refused(file, loc, str(error)) from error
+
+
+def _check_dimensions(file: Path, benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None:
+    keys = {one.key for rubric in rubrics.values() for one in rubric.dimensions}
+    keys |= {f"{rubric.id}.{one.key}" for rubric in rubrics.values() for one in rubric.dimensions}
+    for name in benchmark.statistics.at_least:
+        if name not in keys:
+            known = ", ".join(sorted(key for key in keys if "." not in key))
+            raise refused(file, ("statistics", "at_least", name), f"no rubric of this file has it; its dimensions: {known}")
 
 
 def ledger_url(benchmark: Benchmark, lake: Lake) -> str:

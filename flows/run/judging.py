@@ -12,13 +12,18 @@ from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard
 from tasks.ledger.ledger import opened
-from tasks.ledger.snapshot import parts_to_ask, restore, still_holds
+from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
 from tasks.stopping import check_not_stopped
 
 
-def judge(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
-    """Ask every judge what the ledger lacks. Raises ProviderError, StoreError; what was paid for is stored by then."""
+def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
+    """Ask every judge what the ledger lacks, and with `is_retrying` what was rejected.
+
+    Raises ProviderError, StoreError; what was paid for is stored by then.
+    """
     every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
+    if is_retrying:
+        _retry_rejected(run, every)
     asked = _parts_to_ask(run, every)
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
@@ -39,6 +44,12 @@ def judge(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
         run.reporter.tell("judge")
     run.reporter.finish("judge")
     return total
+
+
+def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart]) -> None:
+    with opened(run.ledger_url) as ledger:
+        restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten here
+        run.reporter.say(f"{forget_rejected(run, parts, ledger):,} rejected requests are asked again")
 
 
 def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart]:
@@ -82,7 +93,7 @@ def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[Jud
     """The calls of all parts that are asked one request at a time, a shard each."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
-    concurrency = -(-whole.concurrency // run.executor.n_at_once)
+    concurrency = -(-whole.concurrency // run.executor.n_processes)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
     on_reply = None if run.executor.is_remote else lambda _: run.reporter.advance("judge")
     return (ShardCall(ask_judge, run.stage, JudgeShard(part, limits, on_reply), spends_money=True) for part in parts)

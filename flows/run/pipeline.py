@@ -16,16 +16,18 @@ from flows.run.judging import judge
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
+from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, STANDINGS, Table
 from tasks.ingest.samples import IngestResult
-from tasks.judge.model_pin import deprecation_warning
+from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
+from tasks.ledger.ledger import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
 from tasks.publish.machine_tables import record_run
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
+from tasks.publish.standings import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
 from tasks.validate.gate_and_quarantine import ValidationResult
@@ -38,11 +40,13 @@ def run_pipeline(
     *,
     night: Night | None = None,
     asked_before: Outcome | None = None,
+    is_retrying: bool = False,
 ) -> RunSummary:
     """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
 
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
-    to be asked was asked, with this outcome (a backfill's); what has no reply stays without one.
+    to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
+    is asked again.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
@@ -54,7 +58,10 @@ def run_pipeline(
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
         _warn_of_deprecation(run)
-        asked = judge(run, planned.parts)
+        if night:
+            with opened(run.ledger_url) as ledger:
+                hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
+        asked = judge(run, planned.parts, is_retrying=is_retrying)
         _say_what_is_missing(run, asked)
     elif replies is not None:
         imported = stages.import_recorded(run, replies)
@@ -65,7 +72,7 @@ def run_pipeline(
     except GateBlockedError:
         record_run(run.lake, _row(run, started_at, dataset, asked, "blocked", None))
         raise
-    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, imported)
+    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, run.benchmark.gate, imported)
     record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
@@ -129,7 +136,7 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
         run.reporter.start("aggregate", 1)
         made = tables_of(run)
         run.reporter.finish("aggregate")
-        cells = made[BENCHMARK_LONG]
+        cells = placed(made[BENCHMARK_LONG], made[STANDINGS])
         tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
     return run.executor.once(publish_tables, run.stage, tables), means_for_prompts_like_these(cells)
 

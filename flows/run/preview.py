@@ -1,22 +1,31 @@
 """The preview behind `salon plan`: what a run would ask, cost and take. Nothing is sent; Prefect has no part."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+
+import polars as pl
 
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Judge, Limits, refused
 from schemas.records import Plan, PlannedPart
+from schemas.statuses import SampleStatus
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.cost import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
+from tasks.judge.rate_limit.store import latency_seen
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
+
+N_NAMED = 5
+"""Rows of each status that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,16 @@ class PlannedRubric:
 
 
 @dataclass(frozen=True, slots=True)
+class Unusable:
+    """A row of a source that is not judged: its status, where it stands, and why."""
+
+    status: str
+    source: str
+    source_key: str
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """A run that has not happened."""
 
@@ -51,6 +70,8 @@ class Preview:
     dataset: IngestResult
     rubrics: tuple[PlannedRubric, ...]
     limits: Limits
+    unusable: Sequence[Unusable] = ()  # some rows of each status
+    rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
 
     @property
     def n_to_ask(self) -> int:
@@ -64,10 +85,8 @@ class Preview:
 
     @property
     def minutes(self) -> float | None:
-        """Minutes the asking takes at the stated limits, one rubric and judge after the other; None where none is stated."""
-        limits = self.limits
-        each = [row.forecast.minutes(limits.requests_per_minute, limits.tokens_per_minute) for row in self.rubrics]
-        return total_usd(each)
+        """Minutes the asking takes, one rubric and judge after the other; None where neither limits nor latency are known."""
+        return total_usd(row.forecast.minutes(self.limits) for row in self.rubrics if row.n_to_ask)
 
 
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:
@@ -75,11 +94,40 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     run = RunContext.of(open_run(file), reporter=reporter)
     dataset = stages.ingest(run, checkpoints)
     run = run.having(dataset_id=dataset.dataset_id)
+    if checkpoints is None:
+        _check_baseline(file, run)
     planned = stages.plan(run)
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)
-        rows = forecasts(run.having(plan_id=planned.plan_id), planned, ledger)
-    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits)
+        run = run.having(plan_id=planned.plan_id)
+        rows = forecasts(run, planned, ledger)
+        rejected = _rejections(run, planned, ledger)
+    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected)
+
+
+def _check_baseline(file: Path, run: StageContext) -> None:
+    baseline = run.benchmark.nightly.baseline
+    if baseline is None:
+        return
+    made = run.lake.scan(SAMPLES, run.ids.dataset_id).select(pl.concat_str("model", "checkpoint", separator="/").unique())
+    names = sorted(name for name in made.collect().to_series() if name is not None)
+    if baseline not in names:
+        shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")
+        raise refused(file, ("nightly", "baseline"), f"no sample is of {baseline!r}; write model/checkpoint; there are: {shown}")
+
+
+def _unusable(run: StageContext) -> list[Unusable]:
+    is_unusable = pl.col("status") != SampleStatus.OK.value
+    rows = run.lake.scan(SAMPLES, run.ids.dataset_id).filter(is_unusable).select("status", "source", "source_key", "detail")
+    first = rows.group_by("status", maintain_order=True).head(N_NAMED).collect()
+    return [Unusable(*row) for row in first.sort("status", "source", "source_key").iter_rows()]
+
+
+def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for part in planned.parts:
+        found += ledger.rejections(run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, ["request_key"])["request_key"])
+    return found
 
 
 def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRubric, ...]:
@@ -98,7 +146,8 @@ def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRu
     for (rubric_id, judge_model), tally in tallies.items():
         rubric = run.rubrics[rubric_id]
         known = observed.get((rubric_id, rubric.version, judge_model))
-        rows.append(PlannedRubric(rubric, tally.judge, forecast(tally, known)))
+        latency_s = ledger.read(partial(latency_seen, judge_model=judge_model))
+        rows.append(PlannedRubric(rubric, tally.judge, forecast(tally, known, latency_s)))
     return tuple(rows)
 
 

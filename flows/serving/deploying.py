@@ -10,14 +10,14 @@ from httpx import HTTPStatusError, TransportError
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, WorkPool
+from prefect.client.schemas.objects import WorkPool
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectNotFound
 from prefect.flows import load_flow_from_entrypoint
-from prefect.settings import PREFECT_API_URL
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
+from flows.prefect_server import server_url
 from flows.serving.deployment_files import automations, filled, new_pool, notification_block, set_up
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
@@ -50,10 +50,10 @@ def grace_s(benchmark: Benchmark) -> int:
     return math.ceil(benchmark.limits.deadline_s) + DRAIN_MARGIN_S
 
 
-def server_url() -> str:
+def named_server() -> str:
     """The address of the Prefect server's API. Raises InputError where none is named: Prefect would start one of its own."""
-    url: str | None = PREFECT_API_URL.value()
-    if not url:
+    url = server_url()
+    if url is None:
         raise InputError(
             "PREFECT_API_URL is not set, so no Prefect server is named. Start one with `make serve`, or name yours: "
             "export PREFECT_API_URL=http://HOST:4200/api"
@@ -68,7 +68,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     server does not answer.
     """
     benchmark = load_benchmark(file)
-    api_url = server_url()
+    api_url = named_server()
     plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
     for entry in plan["deployments"]:  # before anything is set up
         for found in entry["schedules"]:
@@ -126,7 +126,7 @@ def _deployment(
         switched = {schedule.slug: schedule.active for schedule in client.read_deployment_by_name(name).schedules}
     except ObjectNotFound:
         switched = {}
-    pool, limit = entry["work_pool"], entry["concurrency_limit"]
+    pool = entry["work_pool"]
     client.create_deployment(
         flow_id=client.create_flow_from_name(flow.name),
         name=entry["name"],
@@ -141,8 +141,7 @@ def _deployment(
             DeploymentScheduleCreate(schedule=_cron(name, found), active=switched.get(found["slug"], True), slug=found["slug"])
             for found in entry["schedules"]
         ],
-        concurrency_limit=limit["limit"],
-        concurrency_options=ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(limit["collision_strategy"])),
+        concurrency_limit=None,  # one that an earlier Salon set is taken away
         work_pool_name=pool["name"],
         work_queue_name=pool["work_queue_name"],
         job_variables=pool["job_variables"] | job_variables,

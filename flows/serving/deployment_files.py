@@ -27,6 +27,7 @@ def filled(benchmark: Benchmark, file: str, pool: str) -> dict[str, Any]:
     values = {
         "SALON_NAME": benchmark.name, "SALON_FILE": file, "SALON_POOL": pool,
         "SALON_SCHEDULE": benchmark.nightly.schedule, "SALON_TIMEZONE": benchmark.nightly.timezone,
+        "SALON_ON_CRASH": "salon-restart" if benchmark.nightly.finish_by else "salon-tell",
     }  # fmt: skip
     plan: dict[str, Any] = _with_values(_read("prefect.yaml"), values)
     return plan

@@ -38,11 +38,12 @@ def choose() -> tuple[str, str, str]:
 
 
 def show_leaderboard(ranking: tuple[str, str, str]) -> None:
-    """Means with intervals, best first; a cell without a number keeps its row and says why."""
+    """Ranks, and means with intervals, best first; what has no rank keeps its row and says why."""
     rows = ask(
-        """SELECT model, checkpoint, estimate AS mean, ci_low AS low, ci_high AS high, n_prompts AS prompts, n_images AS images,
-        n_failed AS failed, coverage, status, reason, cell_id AS cell FROM leaderboard
-        WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY mean DESC NULLS LAST""",
+        """SELECT rank_low, rank_high, model, checkpoint, category, estimate AS mean, ci_low AS low, ci_high AS high,
+        delta_predecessor AS change, verdict_predecessor AS verdict, n_prompts AS prompts, n_images AS images, n_failed AS failed,
+        coverage, state, reason, cell_id AS cell FROM leaderboard
+        WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY category, rank_low NULLS LAST, mean DESC NULLS LAST""",
         *ranking,
     )
     st.dataframe(rows, hide_index=True, width="stretch")

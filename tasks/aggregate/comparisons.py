@@ -1,23 +1,33 @@
-"""Which checkpoints are compared in which cells, and the rows of it. The tests and their correction are comparison_tests.py."""
+"""Which checkpoints are compared in which cells, and the rows of it. Tests: comparison_tests.py. Corrections: families.py."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
 from schemas.benchmark import Statistics
-from schemas.metrics import CELL, MEAN, is_mean_for_prompts_like_these, natural_key
+from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these, natural_key
 from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
-from tasks.aggregate.comparison_tests import failures_p, is_still, mde80, mean_of_paired, paired, sign_flip_p, t_test
+from tasks.aggregate.comparison_tests import (
+    delta_bounds,
+    failures_p,
+    is_still,
+    mde80,
+    mean_of_paired,
+    paired,
+    sign_flip_p,
+    t_test,
+)
+from tasks.aggregate.families import Family
 from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL, t_quantile
 from tasks.aggregate.outcomes import Judged
 from tasks.aggregate.tallies import Tally
 
 Row = dict[str, object]
-ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Contestant:
     """A model's checkpoint as one judge saw it in one dimension: its tally, and its published means by category."""
 
@@ -36,28 +46,42 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """What all comparisons of a dimension share: the categories of its total, the settings, each checkpoint's rubric versions."""
+    """What all comparisons of a dimension share: the categories of its total, the settings; by checkpoint, who judged it how.
+
+    That is its rubric versions, and the models that said they answered (none where nobody said).
+    """
 
     expected: frozenset[str]
     statistics: Statistics
     versions: Mapping[tuple[str, ...], frozenset[str]]
+    answered_by: Mapping[tuple[str, ...], frozenset[str]]
+    is_headline: bool
+
+    def family(self, a: Contestant, category: str) -> Family:
+        """What a comparison in this category is corrected with."""
+        if category not in ranking_categories(a.cells):
+            return Family.CATEGORIES
+        return Family.HEADLINE if self.is_headline else Family.ASPECTS
 
 
 def comparison_rows(
     judged: Judged,
-    tallied: Sequence[tuple[dict[str, str], Tally]],
-    rows: Sequence[Row],
+    contestants: Sequence[Contestant],
     expected: frozenset[str],
     statistics: Statistics,
+    *,
     baseline: str | None,
+    answered_by: Mapping[tuple[str, ...], frozenset[str]],
+    is_headline: bool,
 ) -> Iterator[Row]:
-    """Every comparison of one dimension, p not corrected yet.
+    """Every comparison of one dimension, not corrected yet: with its Family and the scale's `width`, which families.py takes.
+
+    `answered_by`: by cell, the models that said they answered.
 
     `predecessor` and `baseline` in every cell; `each_other` where a ranking stands: in `__macro__`, or in the categories where
     the dimension has no total.
     """
-    how = _How(expected, statistics, judged.versions)
-    contestants = _contestants(tallied, rows)
+    how = _How(expected, statistics, judged.versions, answered_by, is_headline)
     for judge, found in groupby(contestants, key=lambda one: one.judge_model):
         mine = list(found)
         for a, b in predecessors(mine):
@@ -80,9 +104,9 @@ def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant
 
 def ranking_categories(cells: Mapping[str, Row]) -> list[str]:
     """Where a dimension is ranked: over all categories, or in each where it has no total."""
-    if Total.MACRO.value in cells and cells[Total.MACRO.value]["reason"] not in ("not_in_all_categories", "scales_differ"):
+    if Total.MACRO.value in cells and cells[Total.MACRO.value]["reason"] not in NO_TOTAL:
         return [Total.MACRO.value]
-    return sorted(cells.keys() - {word.value for word in (Total.MACRO, Total.MICRO)})
+    return sorted(cells.keys() - set(TOTALS))
 
 
 def _against_baseline(
@@ -103,14 +127,17 @@ def _against_baseline(
             model, checkpoint = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
             reason = ComparisonReason.JUDGE_DIFFERS if found else ComparisonReason.BASELINE_MISSING
             for category in sorted(a.cells):
-                row = _address(ComparisonKind.BASELINE, a, category) | {"model_b": model, "checkpoint_b": checkpoint}
+                row = _address(ComparisonKind.BASELINE, a, category, how) | {"model_b": model, "checkpoint_b": checkpoint}
                 yield row | _null(reason)
 
 
 def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Sequence[str], how: _How) -> Iterator[Row]:
-    is_same_rubric = how.versions[a.judge_model, a.model, a.checkpoint] == how.versions[b.judge_model, b.model, b.checkpoint]
+    one, other = ((who.judge_model, who.model, who.checkpoint) for who in (a, b))
+    is_same_rubric = how.versions[one] == how.versions[other]
+    answered = how.answered_by.get(one), how.answered_by.get(other)
+    is_same_judge = answered[0] == answered[1] or None in answered
     for category in categories:
-        row = _address(kind, a, category) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
+        row = _address(kind, a, category, how) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
         cells = a.cells[category], b.cells.get(category)
         if cells[1] is None:
             yield row | _null(ComparisonReason.DATASET_DIFFERS)
@@ -123,9 +150,14 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
         if not is_same_rubric:
             yield row | _null(ComparisonReason.RUBRIC_DIFFERS)
             continue
+        if not is_same_judge:
+            yield row | _null(ComparisonReason.ANSWERING_MODEL_DIFFERS)
+            continue
         row |= _failures(a, b, category)
         reason = _why_not(cells[0], cells[1])
-        yield row | (_null(reason) if reason else _figures(a, b, category, _strata(a, category, how.expected), how.statistics))
+        yield row | (
+            _null(reason) if reason else _figures(a, b, category, strata_names(a, category, how.expected), how.statistics)
+        )
 
 
 def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], statistics: Statistics) -> Row:
@@ -139,7 +171,8 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
     counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
     if min(stratum.n_prompts for stratum in strata) < statistics.min_paired_prompts or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
-    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df}
+    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width}
+    row |= _bounds(a.cells[category], b.cells[category], joint.delta, both)
     if is_still(joint, width):
         p = sign_flip_p(strata, width)
         test = None if p is None else ComparisonTest.SIGN_FLIP.value
@@ -147,6 +180,15 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
             "p": p, "test": test, "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
         }  # fmt: skip
     return row | _tested(joint.delta, joint.se, joint.df, width)
+
+
+def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
+    """What delta can have been: itself where no judgement of either failed, else the mean of its parts' bounds."""
+    if not a["n_failed"] and not b["n_failed"]:
+        return {"delta_bound_low": delta, "delta_bound_high": delta}
+    parts = [found for one, other in both if one and other and (found := delta_bounds(one, other))]
+    low, high = (math.fsum(part[end] for part in parts) / len(parts) for end in (0, 1))
+    return {"delta_bound_low": min(low, delta), "delta_bound_high": max(high, delta)}
 
 
 def _tested(delta: float, se: float, df: float, width: float) -> Row:
@@ -160,11 +202,10 @@ def _tested(delta: float, se: float, df: float, width: float) -> Row:
 def _failures(a: Contestant, b: Contestant, category: str) -> Row:
     """In a total the test is over the prompts of all categories."""
     one, other = a.part(category), b.part(category)
-    p = failures_p(one, other) if one and other else None
-    return {"p_failures": p, "has_unequal_failures": None if p is None else p < ALPHA}
+    return {"p_failures": failures_p(one, other) if one and other else None}
 
 
-def _strata(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:
+def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:
     """The parts a cell is a mean of: itself, or for `__macro__` the categories."""
     if category != Total.MACRO:
         return [category]
@@ -178,11 +219,12 @@ def _why_not(a: Row, b: Row) -> ComparisonReason | None:
     return ComparisonReason.BLOCKED if CellStatus.BLOCKED.value in statuses else None
 
 
-def _address(kind: ComparisonKind, a: Contestant, category: str) -> Row:
+def _address(kind: ComparisonKind, a: Contestant, category: str, how: _How) -> Row:
     cell = a.cells[category]
     return {
-        "comparison": kind.value, "judge_model": a.judge_model, "dimension": cell["dimension"], "category": category,
-        "metric": MEAN, "estimand": Estimand.PROMPTS_LIKE_THESE.value, "model_a": a.model, "checkpoint_a": a.checkpoint,
+        "family": how.family(a, category), "comparison": kind.value, "judge_model": a.judge_model, "dimension": cell["dimension"],
+        "category": category, "metric": MEAN,
+        "estimand": Estimand.PROMPTS_LIKE_THESE.value, "model_a": a.model, "checkpoint_a": a.checkpoint,
         "cell_id_a": cell["cell_id"], "cell_id_b": None, "ci_level": LEVEL, "n_prompts_paired": 0, "win": 0, "tie": 0, "loss": 0,
     }  # fmt: skip
 
@@ -191,7 +233,7 @@ def _null(reason: ComparisonReason) -> Row:
     return {"status": CellStatus.NULL.value, "reason": reason.value}
 
 
-def _contestants(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
+def contestants_of(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
     """Each cell's tally with its published means, in the order of the tallies."""
     cells: dict[tuple[object, ...], dict[str, Row]] = {}
     for row in rows:

@@ -3,7 +3,8 @@
 What a run itself paid and found stored is no property of the snapshot: it stands in `runs`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,8 @@ from tasks.aggregate.score_stream import HASHES, matched
 from tasks.aggregate.tallies import exact_sums
 
 Row = dict[str, object]
+N_SAID_MOST = 5
+"""Sentences of a provider kept for each rubric, judge and checkpoint: some hold a number of each request."""
 QUANTILES = (0.5, 0.9, 0.99)
 _SUMMED = (HealthMeasure.N_INPUT_TOKENS, HealthMeasure.N_OUTPUT_TOKENS, HealthMeasure.COST_USD)
 
@@ -35,6 +38,15 @@ def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFr
         answered = _answered(asks[number,]) if (number,) in asks else ()
         for measure, word, value, n_known in (*judgements[number], *answered):
             yield address | {"measure": measure.value, "word": word, "value": value, "n_known": n_known}
+
+
+def models_that_answered(health: Iterable[Row]) -> dict[tuple[str, ...], frozenset[str]]:
+    """By cell, of one rubric's rows, the models that said they answered; nothing of a cell for which nobody said."""
+    found: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for row in health:
+        if row["measure"] == HealthMeasure.N_ANSWERED_BY:
+            found[tuple(str(row[name]) for name in CELL)].add(str(row["word"]))
+    return {cell: frozenset(models) for cell, models in found.items()}
 
 
 _Figure = tuple[HealthMeasure, str, float | None, int]
@@ -64,7 +76,7 @@ def _judged(judged: Judged, read: Mapping[str, Outcomes], cell: Array, asked: Ar
 
 def _asks(requests: pl.DataFrame, replies: pl.LazyFrame) -> pl.DataFrame:
     """One row per cell and ask of its requests."""
-    texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model")]
+    texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model", "error_detail")]
     numbers = ["ask_index", "n_input_tokens", "n_output_tokens", "cost_usd", "latency_s", "n_attempts"]
     return matched(replies.select(*texts, *numbers, **HASHES).collect(engine="streaming"), requests)
 
@@ -74,6 +86,8 @@ def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
         yield HealthMeasure.N_REPLIES, status, float(n), asks.height
     for name, n in _counts(asks["answered_model"].drop_nulls()):
         yield HealthMeasure.N_ANSWERED_BY, name, float(n), asks.height
+    for said, n in sorted(_counts(asks["error_detail"].drop_nulls()), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
+        yield HealthMeasure.N_SAID, said, float(n), asks.height
     yield HealthMeasure.N_REASKED, "", float((asks["ask_index"] > 0).sum()), asks.height
     yield HealthMeasure.N_ATTEMPTS, "", float(asks["n_attempts"].sum()), asks.height
     for measure in _SUMMED:

@@ -21,84 +21,50 @@ from schemas.metrics import (
     TOTALS,
     Metric,
     cell_id,
+    is_headline,
     is_mean_for_prompts_like_these,
     means_for_prompts_like_these,
 )
-from schemas.statuses import ComparisonKind, Total
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
-from tasks.aggregate.comparison_tests import corrected, rank_ranges
-from tasks.aggregate.comparisons import ALPHA, comparison_rows
+from schemas.statuses import Total
+from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS, Table
+from tasks.aggregate.comparisons import comparison_rows, contestants_of
+from tasks.aggregate.families import corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
-from tasks.aggregate.health import health_rows
+from tasks.aggregate.health import health_rows, models_that_answered
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
+from tasks.aggregate.standings import ranked, standing_rows
 from tasks.aggregate.tallies import Tally, failure_counts, known_categories, prompt_sums, tallies
 from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
+_OF_STANDINGS = (
+    "rank_low", "rank_high", "n_ranked", "delta_predecessor", "p_predecessor", "delta_baseline", "p_baseline",
+    "has_unequal_failures",
+)  # fmt: skip
 
 
-def wide_rows(long: Sequence[Row], comparisons: Sequence[Row]) -> list[Row]:
+def wide_rows(long: Sequence[Row], standings: Sequence[Row]) -> list[Row]:
     """One row for each `__macro__` mean for prompts like these. Where it does not exist, so do rank and deltas not."""
-    means = [row for row in long if is_mean_for_prompts_like_these(row)]
     beside: dict[tuple[object, ...], dict[str, Row]] = defaultdict(dict)
-    for row in means:
-        beside[_contestant(row)][str(row["category"])] = row
-    compared: dict[tuple[object, ...], dict[str, Row]] = defaultdict(dict)
-    rankings: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in comparisons:
-        if row["category"] != Total.MACRO:
-            continue
-        if row["comparison"] == ComparisonKind.EACH_OTHER:
-            rankings[_table(row)].append(row)
-        else:
-            compared[(*_table(row), row["model_a"], row["checkpoint_a"])][str(row["comparison"])] = row
-    ranks = _ranks([row for row in means if row["category"] == Total.MACRO], rankings)
-    return [_row(beside[key], compared[key], ranks.get(key, {})) for key in beside]
+    for row in long:
+        if is_mean_for_prompts_like_these(row):
+            beside[_contestant(row)][str(row["category"])] = row
+    standing = {_contestant(row): row for row in standings if row["category"] == Total.MACRO}
+    return [_row(cells, standing.get(key, {})) for key, cells in beside.items()]
 
 
-def _row(cells: dict[str, Row], compared: dict[str, Row], rank: Row) -> Row:
+def _row(cells: dict[str, Row], standing: Row) -> Row:
     macro, micro = (cells[name] for name in TOTALS)
     by_category = {name: row["estimate"] for name, row in cells.items() if name not in TOTALS}
-    before, base = (compared.get(kind.value, {}) for kind in (ComparisonKind.PREDECESSOR, ComparisonKind.BASELINE))
-    return macro | rank | {
+    return {name: standing.get(name) for name in _OF_STANDINGS} | macro | {
         "micro_estimate": micro["estimate"], "micro_ci_low": micro["ci_low"], "micro_ci_high": micro["ci_high"],
         "categories_json": json.dumps(dict(sorted(by_category.items())), ensure_ascii=False, separators=(",", ":")),
-        "delta_predecessor": before.get("delta"), "p_predecessor": before.get("p_adjusted"),
-        "delta_baseline": base.get("delta"), "p_baseline": base.get("p_adjusted"),
     }  # fmt: skip
 
 
-def _ranks(macros: Sequence[Row], rankings: dict[tuple[object, ...], list[Row]]) -> dict[tuple[object, ...], Row]:
-    """Rank range of each contestant of each ranking that was compared; alone in it, one is first."""
-    tables: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in macros:
-        if row["estimate"] is not None:
-            tables[_table(row)].append(row)
-    found: dict[tuple[object, ...], Row] = {}
-    for table, rows in tables.items():
-        rows_compared = rankings[table]
-        if not rows_compared and len(rows) > 1:
-            continue
-        names = [(str(row["model"]), str(row["checkpoint"])) for row in rows]
-        flagged = {name for row in rows_compared if row.get("has_unequal_failures") for name in _both(row)}
-        for (model, checkpoint), (low, high) in rank_ranges(names, rows_compared, ALPHA).items():
-            found[*table, model, checkpoint] = {
-                "rank_low": low, "rank_high": high, "n_ranked": len(rows), "has_unequal_failures": (model, checkpoint) in flagged,
-            }  # fmt: skip
-    return found
-
-
-def _both(row: Row) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (str(row["model_a"]), str(row["checkpoint_a"])), (str(row["model_b"]), str(row["checkpoint_b"]))
-
-
-def _table(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in BOARD)
-
-
 def _contestant(row: Row) -> tuple[object, ...]:
-    return (*_table(row), row["model"], row["checkpoint"])
+    return tuple(row[name] for name in (*BOARD, "model", "checkpoint"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +112,15 @@ def aggregated(
     judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings
 ) -> dict[Table, pl.DataFrame]:
     """Every table of one run, each sorted. Raises RubricError where a judgement's rubric is not given."""
-    rows: dict[Table, list[Row]] = {t: [] for t in (BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH)}
+    rows: dict[Table, list[Row]] = {t: [] for t in (BENCHMARK_LONG, DISTRIBUTIONS, HEALTH)}
+    compared: list[Row] = []
+    standing: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
         judged = judgements_of(judgements, rubric)
         read = scores_of(judged, judgements, scores, rubric)
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
-        compared: list[Row] = []
+        health = list(health_rows(judged, read, replies))
+        answered_by = models_that_answered(health)
         for dimension in _dimensions(judged, read, rubric, run):
             rows[BENCHMARK_LONG] += dimension.rows
             rows[DISTRIBUTIONS] += [
@@ -160,15 +129,18 @@ def aggregated(
                     judged, dimension.outcomes, rubric, dimension.key, dimension.rows, dimension.expected
                 )
             ]
-            compared += [
-                named | row
-                for row in comparison_rows(
-                    judged, dimension.tallied, dimension.rows, dimension.expected, run.statistics, run.baseline
-                )
-            ]
-        rows[COMPARISONS] += corrected(compared, run.statistics)
-        rows[HEALTH] += [named | row for row in health_rows(judged, read, replies)]
-    rows[BENCHMARK_WIDE] = wide_rows(rows[BENCHMARK_LONG], rows[COMPARISONS])
+            mine, contestants, expected = run.statistics, contestants_of(dimension.tallied, dimension.rows), dimension.expected
+            is_main = is_headline(dimension.key, read)
+            held = comparison_rows(
+                judged, contestants, expected, mine, baseline=run.baseline, answered_by=answered_by, is_headline=is_main
+            )
+            pairs = [named | row for row in held]
+            compared += pairs
+            standing += [row | {"is_headline": is_main} for row in standing_rows(contestants, pairs, expected, mine)]
+        rows[HEALTH] += [named | row for row in health]
+    rows[COMPARISONS] = corrected(compared, run.benchmark, run.statistics)
+    rows[STANDINGS] = ranked(standing, rows[COMPARISONS])
+    rows[BENCHMARK_WIDE] = wide_rows(rows[BENCHMARK_LONG], rows[STANDINGS])
     return {table: _framed(table, found) for table, found in rows.items()}
 
 

@@ -1,47 +1,24 @@
-"""Admission control: an attempt waits for a place in flight, the key's limits, the run's attempts and money. Kept elsewhere."""
+"""Admission control: what an attempt waits for before it is recorded, and before it is sent. All that is kept elsewhere."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rubrics.model import Rubric
 from schemas.benchmark import Limits
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.budget import Attempts, Budget
 from tasks.judge.budget.cost import Costs, Estimate, load_observed, stated_output_bound, store_observed
-from tasks.judge.provider.base import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, Provider, RequestPicture
+from tasks.judge.provider.base import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
-from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
+from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
+from tasks.judge.session import Session
 from tasks.judge.work_queue import QueuedRequest
 from tasks.ledger.ledger import Ledger
 
 _COMPLETIONS = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED})
-
-
-class Turns:
-    """So many payloads at a time between being made and being sent: a commit lets hundreds of requests go on in one moment."""
-
-    def __init__(self, n: int) -> None:
-        self._free = asyncio.Semaphore(n)
-
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[Callable[[], None]]:
-        """One turn. It ends with the block, or earlier where what it gives is called."""
-        await self._free.acquire()
-        is_over = False
-
-        def end() -> None:
-            nonlocal is_over
-            if not is_over:
-                is_over = True
-                self._free.release()
-
-        try:
-            yield end
-        finally:
-            end()
 
 
 @dataclass(slots=True)
@@ -51,13 +28,26 @@ class AdmissionControl:
     `n_output_tokens_most` is what the provider counts beside the input when a request is sent.
     """
 
-    concurrency: AdaptiveConcurrency
-    rate_limiter: RateLimiter
+    session: Session
     costs: Costs
     n_output_tokens_most: int
     budget: Budget | None = None
     attempts: Attempts | None = None
     is_spent: bool = False
+    turn: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turn = self.session.next_shard()
+
+    @property
+    def concurrency(self) -> AdaptiveConcurrency:
+        """What the judge bears."""
+        return self.session.concurrency
+
+    @property
+    def rate_limiter(self) -> RateLimiter:
+        """The limits of the key."""
+        return self.session.rate_limiter
 
     def estimate(self, request: QueuedRequest, picture: RequestPicture | None) -> Estimate:
         """Tokens and USD one attempt of this request may take."""
@@ -65,8 +55,8 @@ class AdmissionControl:
         return self.costs.estimate(request.messages_json, request.parameters_json, request.image_sha256, width_px, height_px)
 
     async def enter(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
-        """Wait until one attempt may be sent. False where it may not: the run is stopped, its money or attempts are used up."""
-        if not await self.concurrency.acquire(stopping):
+        """Wait until one attempt may be recorded. False: the run is stopped, or its money or attempts are used up."""
+        if not await self.concurrency.acquire(stopping, self.turn):
             return False
         is_in = False
         try:
@@ -77,11 +67,22 @@ class AdmissionControl:
                 self.concurrency.release(None, ReplyStatus.NOT_ASKED)
         return is_in
 
-    async def sit_out(self, stopping: asyncio.Event) -> bool:
-        """Wait out a pause that began while the attempt's row was written. False where the run was stopped meanwhile."""
-        while self.rate_limiter.paused_s > 0 and not stopping.is_set():
-            await self.rate_limiter.wait(0, stopping)
-        return not stopping.is_set()
+    @asynccontextmanager
+    async def sending(self, stopping: asyncio.Event) -> AsyncIterator[Callable[[], None] | None]:
+        """A place in flight for a recorded attempt, after any pause that began meanwhile; None where the run was stopped.
+
+        What it gives is to be called when the payload is being sent: a commit lets hundreds go on in one moment, and only so
+        many payloads are made and not yet being sent.
+        """
+        async with self.session.places:
+            while self.rate_limiter.paused_s > 0 and not stopping.is_set():
+                await self.rate_limiter.wait(0, stopping)
+            await self.session.payloads.acquire()
+            end = _once(self.session.payloads.release)
+            try:
+                yield None if stopping.is_set() else end
+            finally:
+                end()
 
     async def leave(self, estimate: Estimate, ended: Ended) -> None:
         """Give the place back and charge what the attempt took; of one in doubt, the worst is assumed."""
@@ -116,6 +117,8 @@ class AdmissionControl:
             await self.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))
         elif not answer.is_sent:
             self.rate_limiter.correct(self._n_tokens(estimate), 0)
+            if self.attempts is not None:
+                self.attempts.give_back()
         elif answer.n_input_tokens is not None:
             self.rate_limiter.correct(self._n_tokens(estimate), answer.n_input_tokens + self.n_output_tokens_most)
 
@@ -134,19 +137,17 @@ class AdmissionControl:
 
 @asynccontextmanager
 async def open_admission(
-    ledger: Ledger, provider: Provider, rubric: Rubric, limits: Limits, run_id: str
+    ledger: Ledger, session: Session, rubric: Rubric, limits: Limits, run_id: str
 ) -> AsyncIterator[AdmissionControl]:
     """The admission control of one shard; afterwards unspent money is given back and what replies showed is remembered."""
-    judge = provider.judge
+    judge = session.provider.judge
     about = (rubric.id, rubric.version, judge.model)
     costs = Costs(judge, rubric.n_output_tokens_expected, load_observed(ledger).get(about))
-    name = limiter_id(provider.endpoint, provider.key_digest, judge.model)
     budget = Budget(ledger, run_id, limits.max_usd) if limits.max_usd is not None else None
     attempts = Attempts(ledger, run_id, limits.attempts_per_run) if limits.attempts_per_run is not None else None
     try:
         yield AdmissionControl(
-            concurrency=AdaptiveConcurrency(limits.concurrency),
-            rate_limiter=RateLimiter(ledger, name, limits.requests_per_minute, limits.tokens_per_minute),
+            session=session,
             costs=costs,
             n_output_tokens_most=stated_output_bound(judge) or costs.n_output_tokens,
             budget=budget,
@@ -157,3 +158,16 @@ async def open_admission(
             if counter is not None:
                 await counter.close()
         await store_observed(ledger, about, costs.seen)
+
+
+def _once(function: Callable[[], None]) -> Callable[[], None]:
+    """The function, which does nothing when it is called again."""
+    is_over = False
+
+    def end() -> None:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            function()
+
+    return end

@@ -19,21 +19,20 @@ from rubrics.model import Rubric
 from schemas.benchmark import Limits
 from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
-from tasks.judge.admission import AdmissionControl, Turns
+from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyOrigin, ReplyStatus
+from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Provider, RequestPicture
-from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, Breaker, Retry, is_reask_due
+from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, SILENCE_S, Breaker, Retry, is_reask_due
 from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
-N_PAYLOADS = 128
-"""Payloads made and not yet being sent; those being sent hold little more than what the socket has not taken. Fewer would send
-what one commit let go on bit by bit, so that the replies come apart and their commits are many: 32 cost 0.1 ms a judgement."""
+WORKERS = 4
+"""A quarter more workers than may be in flight: so many prepare the next request, or wait until a reply is durable."""
 
 OnReply = Callable[[JudgeReply], None]
 
@@ -52,6 +51,7 @@ class Shard:
     on_reply: OnReply | None = None
     retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
     n_failures_to_stop: int = Breaker().n_to_stop
+    silence_s: float = SILENCE_S
 
 
 async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asyncio.Event | None = None) -> Outcome:
@@ -65,11 +65,12 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     claims, stopping = Claims(shard.ledger), asyncio.Event()
     queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency))
     pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)
-    run = _Run(shard, queue, admission, pin, Breaker(shard.n_failures_to_stop))
+    run = _Run(shard, queue, admission, pin, Breaker(shard.n_failures_to_stop, shard.silence_s, shard.limits.deadline_s))
     beside = [asyncio.create_task(claims.renew())]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
-    workers = [asyncio.create_task(run.work()) for _ in range(min(shard.limits.concurrency, requests.height))]
+    n_workers = min(shard.limits.concurrency + shard.limits.concurrency // WORKERS, requests.height)
+    workers = [asyncio.create_task(run.work()) for _ in range(n_workers)]
     try:
         await _drain(workers, stopping)
     finally:
@@ -82,7 +83,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     run.outcome.n_requests, run.outcome.n_cached = requests.height, queue.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
     run.outcome.is_spent = admission.is_spent
-    run.raise_outage()
+    await run.raise_outage()
     return run.outcome
 
 
@@ -105,7 +106,6 @@ class _Run:
     admission: AdmissionControl
     pin: ModelPin
     breaker: Breaker
-    turns: Turns = field(default_factory=lambda: Turns(N_PAYLOADS))
     outcome: Outcome = field(default_factory=Outcome)
     failures: Failures = field(default_factory=Failures)
     changed: JudgeChangedError | None = None
@@ -121,7 +121,7 @@ class _Run:
         self.stopping.set()
 
     async def work(self) -> None:
-        """One of `concurrency` workers: takes the next request until there is none."""
+        """One of the workers: takes the next request until there is none."""
         try:
             while (request := await self.queue.next()) is not None:
                 await self.judge(request)
@@ -171,19 +171,21 @@ class _Run:
                     request.request_key, ask_index, self.shard.provider.judge.model
                 )
                 opened = None
-                if not await self.admission.sit_out(self.stopping):
-                    return await self.not_sent(attempt_id), "", n_attempts
-                async with self.turns.one() as end:
-                    if self.stopping.is_set():  # while it waited for its turn
+                async with self.admission.sending(self.stopping) as is_sent:
+                    if is_sent is None:
                         return await self.not_sent(attempt_id), "", n_attempts
                     payload = await self.payload(request, picture, attempt_id)
-                    payload.on_start = end
+                    payload.on_start = is_sent
+                    self.breaker.begin()
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
                     ended = answer = await self.shard.provider.ask(payload)
             finally:
                 await self.admission.leave(estimate, ended)
             n_attempts += 1
             self.outcome.n_asked += 1
+            self.breaker.record_attempt(request.request_key, answer, request.n_earlier[ask_index])
+            if self.breaker.is_open:
+                self.stopping.set()
             if answer.status in FINAL_REPLY_STATUSES:
                 return answer, attempt_id, n_attempts
             await self.shard.ledger.fail(attempt_id, answer.status, answer.detail)
@@ -242,18 +244,29 @@ class _Run:
             cost_usd=self.admission.costs.cost_usd(answer),
         )
 
-    def raise_outage(self) -> None:
+    async def raise_outage(self) -> None:
         """Raise where the judge changed, attempts ran out, the breaker opened, a request could not be sent, or none got past."""
-        provider, attempts = self.shard.provider, self.admission.attempts
+        provider, attempts, breaker = self.shard.provider, self.admission.attempts, self.breaker
         if self.changed is not None:
             raise self.changed
         if attempts is not None and attempts.is_used_up:
             raise used_up(provider.judge, provider.endpoint, attempts.most, self.failures)
-        n_ended = self.outcome.n_by_status
-        is_all = bool(n_ended) and set(n_ended) <= {status.value for status in ENDPOINT_FAILURES}
-        is_out = self.breaker.is_open or ((is_all or self.breaker.is_down) and not self.outcome.is_stopped)
-        if self.breaker.last is not None and is_out:
-            raise outage(provider.judge, provider.endpoint, self.breaker.last, self.breaker.detail)
+        if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
+            await self.shard.ledger.forget_rejected(breaker.rejected)
+        is_out = breaker.is_open or ((self.is_all_failed() or breaker.is_down) and not self.outcome.is_stopped)
+        if breaker.last is not None and is_out:
+            raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s)
+
+    def is_all_failed(self) -> bool:
+        """Whether all that was asked failed of the endpoint or the provider.
+
+        A few requests that are left of a shard may be those that the provider cannot bear: its own failures of them are theirs.
+        """
+        statuses = {ReplyStatus(status) for status in self.outcome.n_by_status}
+        if not statuses or statuses <= ENDPOINT_FAILURES:
+            return bool(statuses)
+        is_telling = self.queue.n_done == 0 or len(self.breaker.failing) >= self.breaker.n_to_stop
+        return is_telling and not self.breaker.has_heard and statuses <= ENDPOINT_FAILURES | PROVIDER_FAILURES
 
 
 @lru_cache(maxsize=64)

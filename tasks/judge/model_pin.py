@@ -1,10 +1,13 @@
-"""Who the judge is: the model that answers is held to for a plan, and a deprecation is told in time. Nothing is asked of it."""
+"""Who the judge is: the model that answers is held to for a plan and across nights, a deprecation is told. Nothing is asked."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
+from hashlib import sha256
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, delete, select
 from sqlalchemy.engine import Connection
 
 from schemas.benchmark import Judge
@@ -14,14 +17,27 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ANSWERING, insert_where_absent
 
 
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A judge under whose name another model answers than on the night before."""
+
+    judge_model: str
+    before: str
+    now: str
+
+
 @dataclass(slots=True)
 class ModelPin:
-    """Remembers, in the ledger, the model that first answered for this plan and judge; resumed runs are held to it as well."""
+    """Remembers, in the ledger, the model that first answered for this plan and judge; resumed runs are held to it as well.
+
+    A plan may be held, before anything is asked, to the model that answered on the nights before.
+    """
 
     ledger: Ledger
     plan_id: str
     judge: Judge
     _first: str | None = None
+    _is_held: bool = False
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def check(self, answered_model: str | None) -> JudgeChangedError | None:
@@ -30,22 +46,85 @@ class ModelPin:
             return None
         async with self._asking:  # the first replies come together, and one of them is enough
             if self._first is None:
-                self._first = await self.ledger.alone(lambda connection: self._remember(connection, answered_model))
+                remember = partial(self._remember, answered_model=answered_model)
+                self._first, self._is_held = await self.ledger.alone(remember)
         if answered_model == self._first:
             return None
+        since = "on the nights before" if self._is_held else "when this plan was begun"
         return JudgeChangedError(
-            f"judge {self.judge.model} answered as {self._first} when this plan was begun, and answers as {answered_model} now; "
+            f"judge {self.judge.model} answered as {self._first} {since}, and answers as {answered_model} now; "
             "nothing more is asked, since scores of two judges are never mixed. What was answered is kept. "
             "Name a dated snapshot as the judge's model: its questions are asked anew, and all by one judge"
+            + ('. Or go on with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
         )
 
-    def _remember(self, connection: Connection, answered_model: str) -> str:
-        row = {"plan_id": self.plan_id, "judge_model": self.judge.model, "answered_model": answered_model.encode()}
-        connection.execute(insert_where_absent(connection.engine, ANSWERING), [row])
-        found = select(ANSWERING.c.answered_model).where(
-            ANSWERING.c.plan_id == self.plan_id, ANSWERING.c.judge_model == self.judge.model
-        )
-        return bytes(connection.execute(found).scalar_one()).decode("utf-8", "replace")
+    def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
+        """The model to hold to, and whether it is that of the nights before."""
+        held = _answering(connection, _held(self.plan_id), self.judge.model)
+        if held is not None and held != answered_model:
+            return held, True
+        _set(connection, self.plan_id, self.judge.model, answered_model)
+        return _answering(connection, self.plan_id, self.judge.model) or answered_model, False
+
+
+def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) -> None:
+    """Hold a night's plan to the models that answered on the night before, for judges with `on_model_change = "stop"` alone."""
+
+    def write(connection: Connection) -> None:
+        for judge in judges:
+            last = _answering(connection, _nights(benchmark), judge.model)
+            _unset(connection, _held(plan_id), judge.model)
+            if last is not None and judge.on_model_change == "stop":
+                _set(connection, _held(plan_id), judge.model, last)
+
+    ledger.alone_now(write)
+
+
+def adopt(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
+    """Take the models that answered for a night's plan as those the next night is held against; those that are others now."""
+
+    def write(connection: Connection) -> list[ModelChange]:
+        changes = []
+        for judge in judges:
+            last = _answering(connection, _nights(benchmark), judge.model)
+            now = _answering(connection, plan_id, judge.model)
+            if now is None or now == last:
+                continue
+            _unset(connection, _nights(benchmark), judge.model)
+            _set(connection, _nights(benchmark), judge.model, now)
+            if last is not None:
+                changes.append(ModelChange(judge.model, last, now))
+        return changes
+
+    return ledger.alone_now(write)
+
+
+def _nights(benchmark: str) -> str:
+    """What stands in place of a plan's id where the row is of a benchmark's nights."""
+    return sha256(f"nights of {benchmark}".encode()).hexdigest()
+
+
+def _held(plan_id: str) -> str:
+    return sha256(f"held {plan_id}".encode()).hexdigest()
+
+
+def _is_row(plan_id: str, judge_model: str) -> ColumnElement[bool]:
+    return and_(ANSWERING.c.plan_id == plan_id, ANSWERING.c.judge_model == judge_model)
+
+
+def _answering(connection: Connection, plan_id: str, judge_model: str) -> str | None:
+    found = connection.execute(select(ANSWERING.c.answered_model).where(_is_row(plan_id, judge_model))).scalar_one_or_none()
+    return None if found is None else bytes(found).decode("utf-8", "replace")
+
+
+def _set(connection: Connection, plan_id: str, judge_model: str, answered_model: str) -> None:
+    """Where a row is there already it stays."""
+    row = {"plan_id": plan_id, "judge_model": judge_model, "answered_model": answered_model.encode()}
+    connection.execute(insert_where_absent(connection.engine, ANSWERING), [row])
+
+
+def _unset(connection: Connection, plan_id: str, judge_model: str) -> None:
+    connection.execute(delete(ANSWERING).where(_is_row(plan_id, judge_model)))
 
 
 WARN_DAYS = 60

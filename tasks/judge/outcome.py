@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 
 from schemas.benchmark import Judge
-from schemas.errors import AccountError, ProviderError
+from schemas.errors import AccountError, ProviderDownError, ProviderError, RejectedError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 
 
 @dataclass(slots=True)
@@ -57,20 +57,33 @@ class Outcome:
 _APART = ("cost_usd", "is_stopped", "is_spent")
 
 
-def outage(judge: Judge, endpoint: str, status: ReplyStatus, detail: str | None) -> ProviderError:
-    """The error that stops a run: who fails, what it said last, what to do. The key is named, never shown."""
-    said = f" (it said: {detail})" if detail else ""
-    kept = "Replies already stored are kept; the same command asks only what is missing."
+def outage(judge: Judge, endpoint: str, status: ReplyStatus, detail: str | None, silent_s: float | None = None) -> ProviderError:
+    """The error that stops a run: who fails, what it said last, what to do. The key is named, never shown.
+
+    `silent_s`: how long it has answered nothing; None where it was not asked request by request.
+    """
+    who, said = f"judge {judge.model} at {endpoint}", f" (it said: {detail})" if detail else ""
+    if status == ReplyStatus.REJECTED:
+        return RejectedError(
+            f"{who} rejects what it is sent, each time in the same words{said}; nothing more is asked. Mend what it names: the "
+            f"judge's parameters, its model or base_url, or a limit of a proxy before it. {_KEPT}"
+        )
     if status == ReplyStatus.UNAUTHORIZED:
         return AccountError(
-            f"judge {judge.model} at {endpoint} does not accept the request{said}; check the key in the environment variable "
-            f"{judge.api_key_env}, the model's name and base_url. {kept}"
+            f"{who} does not accept the request{said}; check the key in the environment variable {judge.api_key_env}, the "
+            f"model's name and base_url. {_KEPT}"
         )
     if status == ReplyStatus.NO_CREDIT:
         return AccountError(
             f"the account behind the environment variable {judge.api_key_env} at {endpoint} has no credit left{said}; "
-            f"top it up or name another key. {kept}"
+            f"top it up or name another key. {_KEPT}"
         )
-    return ProviderError(
-        f"judge {judge.model} at {endpoint} cannot be reached{said}; start it, or check base_url and the network. {kept}"
-    )
+    if status in PROVIDER_FAILURES and silent_s is not None:
+        return ProviderDownError(
+            f"{who} is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; "
+            f"nothing more is asked. See what ails it. {_KEPT}"
+        )
+    return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+
+
+_KEPT = "Replies already stored are kept; the same command asks only what is missing."

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ import orjson
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
-from schemas.statuses import ParseReason, ReplyStatus
+from schemas.statuses import PROVIDER_FAILURES, ParseReason, ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError
 
 _Found = TypeVar("_Found")
@@ -43,6 +43,12 @@ RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
     ReplyStatus.BAD_RESPONSE: Retry(n_attempts=3, base_s=0.5, cap_s=10.0),
 })  # fmt: skip
 """What is tried again within a run. Whatever is not named here is asked once."""
+
+SILENCE_S = 60.0
+"""A provider that is started anew is back by then."""
+N_REJECTED = 5
+N_RUNS_TELLING = 3
+"""Runs whose attempts for a request tell of the provider; what fails in a later one tells of the request."""
 
 ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED, ReplyStatus.NO_CREDIT})
 """Outcomes that say something about the endpoint or the account, not about the request."""
@@ -78,13 +84,31 @@ class CallBackoff:
 
 @dataclass(slots=True)
 class Breaker:
-    """Stops asking after `n_to_stop` asks in a row ended in an endpoint failure; one reply of any other kind resets it."""
+    """Stops asking where asking on is of no use; one reply of any other kind closes what has not opened yet.
+
+    Opens after `n_to_stop` asks in a row that ended in an endpoint failure; after attempts for as many requests that failed on
+    the provider's side, with no reply for `silence_s`; after N_REJECTED rejections in the same words.
+    """
 
     n_to_stop: int = 8
+    silence_s: float = SILENCE_S
+    deadline_s: float = SILENCE_S
     n_in_a_row: int = 0
     last: ReplyStatus | None = None
     detail: str | None = None
     is_down: bool = False  # an ask ended without ever having been sent: that says nothing about the request
+    has_heard: bool = False  # a word about a request came
+    is_silent: bool = False  # the provider answers nothing, or with errors of its own alone
+    failing: dict[str, ReplyStatus] = field(default_factory=dict)
+    rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
+    _rejected_with: str | None = None
+    _heard_s: float = field(default_factory=time.monotonic)
+    _has_begun: bool = False
+
+    def begin(self) -> None:
+        """An attempt is sent: how long the first waited for its turn, behind other shards, says nothing about the provider."""
+        if not self._has_begun:
+            self._has_begun, self._heard_s = True, time.monotonic()
 
     def record(self, answer: Answer) -> None:
         """Count how an ask ended. Once open it stays so: replies that were under way say nothing new."""
@@ -97,10 +121,58 @@ class Breaker:
         else:
             self.n_in_a_row = 0
 
+    def record_attempt(self, request_key: str, answer: Answer, n_earlier: int) -> None:
+        """Count one attempt for a request that earlier runs tried `n_earlier` times.
+
+        A request that they have tried often enough says nothing about the provider: it may be the one that it cannot bear, and
+        would else keep every run from its end.
+        """
+        if answer.status == ReplyStatus.REJECTED:
+            self._record_rejection(request_key, answer)
+        elif self.is_open:
+            return
+        elif answer.status in PROVIDER_FAILURES:
+            if n_earlier < N_RUNS_TELLING * RETRIES[answer.status].n_attempts:
+                self.failing[request_key] = answer.status
+                self.last, self.detail = answer.status, answer.detail
+            self.is_silent = len(self.failing) >= self.n_to_stop and self.silent_s >= self._patience_s()
+            return
+        elif answer.status not in ENDPOINT_FAILURES:
+            self.rejected.clear()
+        if not self.is_open and answer.status not in ENDPOINT_FAILURES:
+            self.failing.clear()
+            self.has_heard = True
+            self._heard_s = time.monotonic()
+
+    def _record_rejection(self, request_key: str, answer: Answer) -> None:
+        if self.is_open and (not self.is_rejecting or answer.detail != self.detail):
+            return
+        if answer.detail != self._rejected_with:
+            self.rejected.clear()
+        self._rejected_with = answer.detail
+        self.rejected.append(request_key)
+        if self.is_rejecting:
+            self.last, self.detail = answer.status, answer.detail
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the provider's last word about a request."""
+        return time.monotonic() - self._heard_s
+
+    @property
+    def is_rejecting(self) -> bool:
+        """Whether what is sent is rejected whatever is asked."""
+        return len(self.rejected) >= N_REJECTED
+
     @property
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
-        return self.n_in_a_row >= self.n_to_stop
+        return self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting
+
+    def _patience_s(self) -> float:
+        """A time-out may be billed: where all that is heard are time-outs, two deadlines are enough."""
+        n_timed_out = sum(status == ReplyStatus.TIMED_OUT for status in self.failing.values())
+        return min(self.silence_s, 2 * self.deadline_s) if n_timed_out >= self.n_to_stop else self.silence_s
 
 
 NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.RULE_VIOLATION})

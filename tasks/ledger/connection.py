@@ -3,6 +3,8 @@
 And saying what to do when that fails.
 """
 
+import logging
+import os
 import random
 import secrets
 import sqlite3
@@ -30,6 +32,7 @@ from schemas.errors import InputError, StoreError
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
 
+log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000
 _LEAST_IDLE_MS = 10_000
 _PASSING = ("08", "40", "57P", "53300")
@@ -238,6 +241,11 @@ LEAST_WAIT_S = 0.05
 MOST_WAIT_S = 2.0
 
 
+def store_wait_s() -> float:
+    """Seconds that a server which is away is waited for, as the environment has it."""
+    return float(os.environ.get("SALON_STORE_WAIT_S") or MAX_AWAY_S)
+
+
 @dataclass(slots=True)
 class Backoff:
     """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
@@ -258,6 +266,8 @@ class Backoff:
 
     def wait(self) -> None:
         """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
+        if self.n_waits == 3:  # not where a transaction was undone for another's sake
+            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", self.seconds)
         if self.n_waits:
             most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
             time.sleep(most_s * random.uniform(0.5, 1))  # noqa: S311 - no secret

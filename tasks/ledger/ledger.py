@@ -8,6 +8,7 @@ unreadable reply, so that a killed run knows which re-asks it still owes.
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import polars as pl
 from sqlalchemy import bindparam, insert, update
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
@@ -23,15 +24,12 @@ from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyStatus
 from tasks.ledger import queries
-from tasks.ledger.connection import BUSY_TIMEOUT_MS, MAX_AWAY_S, explain, open_engine, parse_url, retried, sqlite_folder
+from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, retried, sqlite_folder, store_wait_s
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
 
 _Found = TypeVar("_Found")
-
-_REACHED: set[URL] = set()
-"""Ledgers that this process has opened."""
 
 _END = (
     update(ATTEMPTS)
@@ -43,8 +41,8 @@ _END = (
 class Ledger:
     """A ledger at a SQLAlchemy URL. Nothing is opened before the first call; StoreError where it cannot be used.
 
-    A server that goes away is waited for, `max_away_s` for each thing that is asked of it. One that says nothing for
-    `max_silent_s` is taken for one that is away.
+    A server that goes away is waited for, `max_away_s` for each thing that is asked of it (default: 60 s, or SALON_STORE_WAIT_S).
+    One that says nothing for `max_silent_s` is taken for one that is away.
     """
 
     def __init__(
@@ -53,11 +51,11 @@ class Ledger:
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         reserve_bytes: int = RESERVE_BYTES,
-        max_away_s: float = MAX_AWAY_S,
+        max_away_s: float | None = None,
         max_silent_s: float = MAX_SILENT_S,
     ) -> None:
         self._busy_timeout_ms = busy_timeout_ms
-        self._max_away_s = max_away_s
+        self._max_away_s = store_wait_s() if max_away_s is None else max_away_s
         self._max_silent_s = max_silent_s
         self._reserve_bytes = reserve_bytes
         self._url = parse_url(url)
@@ -74,11 +72,14 @@ class Ledger:
         row = queries.attempt_row(request_key, ask_index, judge_model)
         writer = self._open()
         await writer.commit(Write(self._begin, [row], opens=True))
+        writer.n_under_way += 1
         return str(row["attempt_id"])
 
     async def fail(self, attempt_id: str, status: ReplyStatus, detail: str | None) -> None:
         """Record that an attempt ended without a final reply."""
-        await self._open().commit(Write(_END, [queries.end_row(attempt_id, status, detail)]))
+        writer = self._open()
+        writer.end_attempt()
+        await writer.commit(Write(_END, [queries.end_row(attempt_id, status, detail)]))
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
@@ -88,6 +89,8 @@ class Ledger:
         reask = queries.attempt_row(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
         if reask:
             writes.append(Write(self._begin, [reask]))
+        if not reask:
+            writer.end_attempt()
         await writer.commit(*writes)
         return str(reask["attempt_id"]) if reask else None
 
@@ -104,6 +107,15 @@ class Ledger:
         n_before = self._read(queries.n_stored, keys)
         writer.commit_now(Write(self._insert, rows))
         return self._read(queries.n_stored, keys) - n_before
+
+    async def forget_rejected(self, keys: Iterable[str]) -> int:
+        """Take back the rejections of these requests, so that they are asked again; how many. Their attempts stay recorded."""
+        return await self.alone(partial(queries.forget_rejected, keys=list(keys)))
+
+    def forget_rejected_now(self, keys: Iterable[str]) -> int:
+        """The same for callers without an event loop. Where there is none, nothing is written."""
+        listed = list(keys)
+        return self.alone_now(partial(queries.forget_rejected, keys=listed)) if self.rejections(listed) else 0
 
     # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
@@ -142,6 +154,10 @@ class Ledger:
     def reasks_due(self, keys: Iterable[str]) -> set[str]:
         """Requests whose first reply could not be read and whose re-ask was opened and has no reply yet."""
         return set(self._read(queries.reasks_due, keys))
+
+    def rejections(self, keys: Iterable[str]) -> Counter[str]:
+        """How many of these requests were rejected, by what the provider said of it."""
+        return self._read(queries.rejections, keys)
 
     def last_failures(self, keys: Iterable[str]) -> pl.DataFrame:
         """(request_key, ask_index, status, error_detail, n_attempts) of the last attempt of every ask without a final reply."""
@@ -187,11 +203,8 @@ class Ledger:
         return self._in_turn or writer
 
     def _opened(self) -> Engine:
-        """An engine. A wrong address is told at once; a server that this process has used before is waited for."""
-        max_away_s = self._max_away_s if self._url in _REACHED else 0.0
-        engine = retried(lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), max_away_s)
-        _REACHED.add(self._url)
-        return engine
+        """An engine. A server that is not there may be restarting: it is waited for as one that goes away later."""
+        return retried(lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), self._max_away_s)
 
     def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
         self._open()

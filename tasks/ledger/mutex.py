@@ -6,7 +6,7 @@ process that is gone is noticed at once on its machine, within a minute elsewher
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
@@ -33,45 +33,49 @@ def heartbeat(ledger: Ledger, name: str) -> Iterator[None]:
 
 def has_heartbeat(ledger: Ledger, name: str) -> bool:
     """Whether a living process says so under this name."""
-    return ledger.read(lambda connection: _is_living(connection, _prefix("stands", name)))
+    return ledger.read(lambda connection: _living(connection, _prefix("stands", name))) is not None
 
 
 @contextmanager
-def mutex(ledger: Ledger, name: str) -> Iterator[None]:
-    """One process at a time in the block of this name; another one waits for its turn.
+def mutex(ledger: Ledger, name: str, on_wait: Callable[[Process], None] | None = None) -> Iterator[None]:
+    """One process at a time in the block of this name; another one waits for its turn, and `on_wait` is told once for whom.
 
     Raises StoppedError where it is told to stop while it waits.
     """
     prefix = _prefix("alone", name)
     own = f"{prefix}{secrets.token_hex(6)}"
-    while not ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
+    while other := ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
+        if on_wait is not None:
+            on_wait(other)
+            on_wait = None
         STOP.wait(TURN_POLL_S)
         check_not_stopped()
     with _renewed(ledger, own):
         yield
 
 
-def _is_living(connection: Connection, prefix: str, own: str = "") -> bool:
-    """Whether a living process other than `own` has a row under this prefix."""
+def _living(connection: Connection, prefix: str, own: str = "") -> Process | None:
+    """A living process other than `own` that has a row under this prefix."""
     columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
     lives = OWNERS.c.expires_at_us >= now_us(connection)
     rows = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
-    return any(not is_dead(Process(host, pid, started)) for host, pid, started in connection.execute(rows).all())
+    found = (Process(*row) for row in connection.execute(rows).all())
+    return next((process for process in found if not is_dead(process)), None)
 
 
 def _prefix(what: str, name: str) -> str:
     return f"{what}-{sha256(name.encode()).hexdigest()[:12]}-"  # at most 20 characters, and 12 of the token: an owner id has 32
 
 
-def _take_turn(connection: Connection, prefix: str, own: str) -> bool:
-    """Take the row unless another has one. On SQLite there is one writer at a time; elsewhere two might look at once."""
+def _take_turn(connection: Connection, prefix: str, own: str) -> Process | None:
+    """Take the row, or say who has one. On SQLite there is one writer at a time; elsewhere two might look at once."""
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(prefix.encode()).digest()[:7])
         connection.execute(select(func.pg_advisory_xact_lock(number)))
-    if _is_living(connection, prefix, own):
-        return False
-    _begin(connection, own)
-    return True
+    other = _living(connection, prefix, own)
+    if other is None:
+        _begin(connection, own)
+    return other
 
 
 def _begin(connection: Connection, own: str) -> None:

@@ -5,6 +5,7 @@ A chunk's keys go as one JSON list: as a parameter each, ten thousand of them co
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pyarrow as pa
-from sqlalchemy import Select, String, bindparam, func, select
+from sqlalchemy import Select, String, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -118,6 +119,10 @@ _R, _A = REPLIES.c, ATTEMPTS.c
 _KNOWN = select(_R.request_key).where(_R.request_key.in_(_KEYS)).distinct()
 _N_STORED = select(func.count()).where(_R.request_key.in_(_KEYS))
 _REPLIES = select(*REPLIES.columns).where(_R.request_key.in_(_KEYS))
+_FORGET = delete(REPLIES).where(_R.request_key.in_(_KEYS), _R.status == ReplyStatus.REJECTED.value)
+_SAID = (
+    select(_R.error_detail, func.count()).where(_R.request_key.in_(_KEYS), _R.status == ReplyStatus.REJECTED.value)
+).group_by(_R.error_detail)
 _REASKS = (
     select(_A.request_key)
     .outerjoin(REPLIES, (_R.request_key == _A.request_key) & (_R.ask_index == _A.ask_index))
@@ -150,6 +155,19 @@ def known(connection: Connection, keys: Sequence[str]) -> list[str]:
 def n_stored(connection: Connection, keys: Sequence[str]) -> int:
     """How many replies, re-asks included, are stored for these keys."""
     return sum(row[0] for row in _rows(connection, _N_STORED, keys))
+
+
+def forget_rejected(connection: Connection, keys: Sequence[str]) -> int:
+    """Delete the rejections among the replies to these keys; how many there were. Nothing that was paid for is one."""
+    return sum(connection.execute(_FORGET, chunk).rowcount for chunk in _chunks(keys))
+
+
+def rejections(connection: Connection, keys: Sequence[str]) -> Counter[str]:
+    """How many requests were rejected, by what the provider said of it."""
+    found: Counter[str] = Counter()
+    for said, n in _rows(connection, _SAID, keys):
+        found["no message" if said is None else bytes(said).decode("utf-8", "replace")] += n
+    return found
 
 
 def reasks_due(connection: Connection, keys: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ Replies recorded elsewhere are import_replies/importing.py.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -102,6 +102,17 @@ def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Le
     return found
 
 
+def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger) -> int:
+    """Take back the rejections among the replies to these parts; how many. They are asked again."""
+    n_forgotten = 0
+    for part in parts:
+        check_not_stopped()
+        n_forgotten += ledger.forget_rejected_now(
+            context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"])["request_key"]
+        )
+    return n_forgotten
+
+
 def part_digest(replies: pl.DataFrame) -> str:
     """sha256 over the rows of one snapshot part as canonical JSON lines, in their order: the same on every machine."""
     frame = replies.select(REPLIES.columns).with_columns(pl.col("received_at").dt.epoch("us"))
@@ -163,6 +174,7 @@ def replies_to(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
 _HELD = "held"
 """The value in `ledger_meta`, under a snapshot's id, that says this ledger holds its replies."""
 _KEY = ["request_key", "ask_index"]
+_BOUGHT = FINAL_REPLY_STATUSES - {ReplyStatus.REJECTED}
 _ROWS_PER_COMMIT = 2_000
 
 
@@ -170,12 +182,13 @@ def restore(lake: Lake, ledger: Ledger) -> int:
     """Store every final reply of the lake's snapshots that the ledger lacks. Returns how many there were.
 
     A snapshot is compared once with a ledger, so that a run pays for those taken since the last one alone; a ledger that was
-    lost or put back from a copy does not know of any, or of the later ones, and gets them all. Raises StoreError,
-    CorruptLakeError.
+    lost or put back from a copy does not know of any, or of the later ones, and gets them all. What was rejected and asked again
+    stands in two snapshots: the rejection comes last, and makes room. Raises StoreError, CorruptLakeError.
     """
-    n_stored = 0
-    for snapshot in sorted(lake.keys(REPLIES) - ledger.read(_compared)):
-        n_stored += _take_back(lake, snapshot, ledger)
+    n_stored, snapshots = 0, sorted(lake.keys(REPLIES) - ledger.read(_compared))
+    for statuses in (_BOUGHT, {ReplyStatus.REJECTED}):
+        n_stored += sum(_take_back(lake, snapshot, ledger, statuses) for snapshot in snapshots)
+    for snapshot in snapshots:
         ledger.alone_now(partial(_note_compared, snapshot=snapshot))
     return n_stored
 
@@ -188,14 +201,17 @@ def _note_compared(connection: Connection, snapshot: str) -> None:
     connection.execute(insert_where_absent(connection.engine, LEDGER_META), [{"name": snapshot, "value": _HELD}])
 
 
-def _take_back(lake: Lake, snapshot: str, ledger: Ledger) -> int:
-    is_final = pl.col("status").is_in([status.value for status in FINAL_REPLY_STATUSES])
-    lacking = _lacking(ledger, lake.scan(REPLIES, snapshot).filter(is_final).select(_KEY).collect())
+def _take_back(lake: Lake, snapshot: str, ledger: Ledger, statuses: Collection[ReplyStatus]) -> int:
+    is_wanted = pl.col("status").is_in([status.value for status in statuses])
+    final = lake.scan(REPLIES, snapshot).filter(is_wanted).select(_KEY).collect()
+    if statuses == _BOUGHT:
+        ledger.forget_rejected_now(final["request_key"])
+    lacking = _lacking(ledger, final)
     if lacking.is_empty():
         return 0
     n_stored = 0
     for path in lake.parts(REPLIES, snapshot):
-        mine = pl.read_parquet(path).join(lacking, on=_KEY, how="semi")
+        mine = pl.read_parquet(path).filter(is_wanted).join(lacking, on=_KEY, how="semi")
         for some in mine.iter_slices(_ROWS_PER_COMMIT):
             check_not_stopped()
             n_stored += ledger.store_rows([stored_row(row) for row in some.iter_rows(named=True)])

@@ -6,7 +6,7 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, TABLES, Table
+from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, TABLES, Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 
 NAME = "salon.duckdb"
 _LARGE = {table.name for table, _ in LARGE}
+_ALWAYS = (STANDINGS, RUNS, DRIFT)  # the views need them
 _VIEWS = """\
 CREATE VIEW current_publication AS SELECT * FROM publications WHERE is_current;
 CREATE VIEW leaderboard AS
-    SELECT rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, n_prompts, n_images, n_judgements,
-        n_failed, coverage, status, reason, cell_id
-    FROM benchmark_long SEMI JOIN current_publication USING (publication)
-    WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'prompts_like_these'
-    ORDER BY rubric_id, judge_model, dimension, estimate DESC NULLS LAST, model, checkpoint;
+    SELECT rubric_id, judge_model, dimension, category, is_headline, rank_low, rank_high, n_ranked, model, checkpoint, estimate,
+        ci_low, ci_high, delta_predecessor, delta_predecessor_low, delta_predecessor_high, p_predecessor, verdict_predecessor,
+        delta_baseline, delta_baseline_low, delta_baseline_high, p_baseline, verdict_baseline, n_prompts, n_shared_prompts,
+        n_images, n_judgements, n_failed, coverage, bound_low, bound_high, state, reason, cell_id
+    FROM (
+        SELECT * FROM standings
+        UNION ALL BY NAME  -- of a publication from before there were standings: its means, without ranks
+        SELECT * FROM benchmark_long ANTI JOIN standings USING (publication)
+        WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'prompts_like_these'
+    ) SEMI JOIN current_publication USING (publication)
+    ORDER BY rubric_id, judge_model, NOT is_headline, dimension, category, rank_low NULLS LAST, rank_high,
+        estimate DESC NULLS LAST, model, checkpoint;
 CREATE VIEW nightly_publications AS
     SELECT run_date, arg_max(publication_id, finished_at) AS publication
     FROM runs WHERE publication_id IS NOT NULL GROUP BY run_date ORDER BY run_date;
@@ -69,8 +77,8 @@ CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from the tables for machines; None where there are none yet.
 
-    Every small table holds the rows of all publications, with a column `publication`; `runs` and `drift` are there even when
-    empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
+    Every small table holds the rows of all publications, with a column `publication`; `standings`, `runs` and `drift` are there
+    even when empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
     Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
@@ -114,13 +122,13 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         database.execute(
             f'CREATE TABLE "{table.name}" AS SELECT * EXCLUDE (benchmark_name) FROM read_parquet({files}, {options})'  # noqa: S608
         )
-    for table in (RUNS, DRIFT):
+    for table in _ALWAYS:
         if table not in small:
             empty = table.schema().empty_table()
             database.register("empty", empty)
-            database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
+            database.execute(f'CREATE TABLE "{table.name}" AS SELECT *, NULL::VARCHAR AS publication FROM empty')  # noqa: S608
             database.unregister("empty")
-    for table in dict.fromkeys((*small, RUNS, DRIFT)):
+    for table in dict.fromkeys((*small, *_ALWAYS)):
         for field in table.fields:
             unit = f" [{field.unit}]" if field.unit else ""
             database.execute(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {quoted(field.about + unit)}')

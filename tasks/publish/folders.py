@@ -13,7 +13,8 @@ from tasks.lake.atomic_files import fsync_folder, sha256_of_file
 from tasks.lake.object_store.cache_folder import fresh, seal, working_root
 
 LAYOUT = "v1"
-MANIFEST, POINTER, PROVENANCE = "manifest.json", "latest.json", "provenance.json"
+MANIFEST, PROVENANCE = "manifest.json", "provenance.json"
+POINTER, GOOD_POINTER = "latest.json", "latest_good.json"
 REPORT, INDEX = "report.html", "index.html"
 
 
@@ -33,12 +34,13 @@ class PublicationName:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where a publication stands; whether this call wrote it; whether the pointer says it is the current one."""
+    """Where a publication stands; whether this call wrote it; whether the pointer says it is the current one, or why not."""
 
     folder: Path
     publication_id: str
     is_new: bool
     is_current: bool
+    why_not_current: str | None = None
 
 
 def publication_folder(lake_root: Path, benchmark: str, publication_id: str) -> Path:

@@ -32,7 +32,7 @@ _HEAD = r"""% {title}
 """
 _NOTE = (
     r"Means over categories with their 95\,\% intervals for prompts like these; prompts are the independent unit. "
-    r"A failure is counted and never averaged in."
+    r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
 
 
@@ -77,11 +77,11 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
     caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
     lines = [
         r"\begin{table}[htbp]", r"\centering", rf"\caption{{{caption}}}\smallskip", rf"\label{{tab:salon-{number}}}",
-        r"\begin{tabular}{llrrrr}", r"\toprule",
-        r"model & checkpoint & mean [95\,\%] & prompts & images & coverage \\",
+        r"\begin{tabular}{rllrrrr}", r"\toprule",
+        r"rank & model & checkpoint & mean [95\,\%] & against the one before & prompts & coverage \\",
     ]  # fmt: skip
     for dimension, mine in groupby(rows, key=lambda row: row.dimension):
-        lines += [r"\midrule", rf"\multicolumn{{6}}{{l}}{{\textit{{{escape_latex(dimension)}}}}} \\"]
+        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{escape_latex(dimension)}}}}} \\"]
         lines += _lines(mine)
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -89,5 +89,6 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
 def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:
     for row in rows:
         coverage = "" if row.coverage is None else rf"{100 * row.coverage:.1f}\,\%"
-        cells = [escape_latex(value) for value in (row.model, row.checkpoint, row.score, row.n_prompts, row.n_images)]
+        shown = (row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts)
+        cells = [escape_latex(value) for value in shown]
         yield rf"{{}}{' & '.join([*cells, coverage])} \\"

@@ -1,10 +1,12 @@
-"""The pointer of a benchmark, latest.json, and when it moves: docs/decisions/10-publishing-and-report.md."""
+"""The pointers of a benchmark, latest.json and latest_good.json: read, and moved. What they may name: promotion.py."""
 
 import hashlib
 import json
 import logging
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import SCHEMA_VERSION
@@ -12,17 +14,19 @@ from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import fresh
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.reading import Lake
-from tasks.publish.folders import MANIFEST, POINTER, as_json
+from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, as_json
 from tasks.publish.machine_tables import LARGE, LISTING
+from tasks.publish.promotion import Standing, standing_in, why_not_current, why_not_good
 
-N_TRIES = 100  # in a bucket; each failure is another run's success
+_Rule = Callable[[Standing, Standing | None], str | None]
+N_TRIES: Final = 100  # in a bucket; each failure is another run's success
 
 _log = logging.getLogger("salon.publish")
 
 
-def read_pointer(home: Path) -> dict[str, str] | None:
-    """What latest.json of a benchmark's folder says; None where there is none. Raises CorruptLakeError where it is not whole."""
-    path = home / POINTER
+def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
+    """What a pointer of a benchmark's folder says; None where there is none. Raises CorruptLakeError where it is not whole."""
+    path = home / name
     try:
         found = json.loads(path.read_bytes())
         return {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
@@ -32,33 +36,39 @@ def read_pointer(home: Path) -> dict[str, str] | None:
         raise CorruptLakeError(f"{path} is not a pointer Salon wrote ({error}); delete it and run the benchmark again") from error
 
 
-def move_pointer(lake_root: Path, folder: Path, *, benchmark: str, run_date: date, has_estimate: bool) -> bool:
-    """Move the pointer to `folder` unless that would show less or older. Returns whether it stands there.
+def move_pointers(lake_root: Path, folder: Path, *, benchmark: str, standing: Standing) -> str | None:
+    """Move `latest.json` and `latest_good.json` to `folder` where the rule of promotion.py lets it be what they name.
 
-    A publication without any estimate never becomes current, nor one whose run date is before the current one's. In a bucket it
-    is put in place of the very pointer that was read; where another run moved that meanwhile, all is decided anew.
+    Returns why it did not become the current publication, in a clause; None where it is. Raises StoreError.
     """
-    path, bucket = folder.parent / POINTER, Lake(lake_root).bucket
+    why_not = _move(lake_root, folder, POINTER, benchmark, standing, why_not_current)
+    _move(lake_root, folder, GOOD_POINTER, benchmark, standing, why_not_good)
+    if why_not is not None:
+        _log.warning("%s did not become current: %s", folder.name[:12], why_not)
+    return why_not
+
+
+def _move(lake_root: Path, folder: Path, name: str, benchmark: str, standing: Standing, rule: _Rule) -> str | None:
+    """In a bucket a pointer is put in place of the very one that was read; where another run moved that, all is decided anew."""
+    path, bucket = folder.parent / name, Lake(lake_root).bucket
     for _ in range(N_TRIES):
         with locked(lake_root, f"pointer-{benchmark}"):
             e_tag = fresh(path)
-            current = read_pointer(folder.parent)
+            current = read_pointer(folder.parent, name)
             if current and current["publication_id"] == folder.name:
-                return True
-            if not _may_move(current, folder.name, run_date, has_estimate=has_estimate):
-                return False
-            content = _content(folder, benchmark, run_date)
+                return None
+            why_not = rule(standing, _standing_named(folder.parent, current))
+            if why_not is not None:
+                return why_not
+            content = _content(folder, benchmark, standing.run_date)
             if bucket is None or _put(bucket, path.relative_to(lake_root).as_posix(), content, e_tag):
                 write_bytes(content, path, lake_root / "staging")
-                return True
-    raise StoreError(f"the pointer of {benchmark} was moved {N_TRIES} times while it was to be moved; run the same command again")
+                return None
+    raise StoreError(f"{name} of {benchmark} was moved {N_TRIES} times while it was to be moved; run the same command again")
 
 
-def _may_move(current: dict[str, str] | None, name: str, run_date: date, *, has_estimate: bool) -> bool:
-    if not has_estimate:
-        _log.warning("no cell of %s has an estimate: the current publication stays what it was", name[:12])
-        return False
-    return current is None or current["run_date"] <= run_date.isoformat()
+def _standing_named(home: Path, pointer: dict[str, str] | None) -> Standing | None:
+    return None if pointer is None else standing_in(home / pointer["publication_id"], date.fromisoformat(pointer["run_date"]))
 
 
 def _put(bucket: Bucket, name: str, content: bytes, e_tag: str | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
+from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, STANDINGS, Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
@@ -28,7 +28,9 @@ from tasks.publish.folders import (
 from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.machine_tables import LISTING, place_tables
-from tasks.publish.pointer import move_pointer
+from tasks.publish.pointer import move_pointers
+from tasks.publish.promotion import standing_of
+from tasks.publish.standings import placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Draft:
 
 
 def publish(lake_root: Path, made: Draft) -> Published:
-    """Write `publish/v1/<benchmark>/<publication_id>/` whole, unless it is there, then move the pointer where it should move.
+    """Write `publish/v1/<benchmark>/<publication_id>/` whole, unless it is there, then move the pointers where they should move.
 
     benchmark_long, checks and quarantine are always written; the others as Parquet and CSV beside them.
     Before the folder takes its place, its tables and the lake's large ones are placed among the tables for machines.
@@ -56,9 +58,9 @@ def publish(lake_root: Path, made: Draft) -> Published:
         is_new = False if made.is_there else _written(lake_root, folder, made)
         if not is_new:
             pull(lake_root, folder.relative_to(lake_root).as_posix())
-    has_estimate = made.tables[BENCHMARK_LONG]["estimate"].count() > 0
-    is_current = move_pointer(lake_root, folder, benchmark=name.benchmark, run_date=name.run_date, has_estimate=has_estimate)
-    return Published(folder, name.publication_id, is_new, is_current)
+    standing = standing_of(made.tables[BENCHMARK_LONG], name.run_date)
+    why_not = move_pointers(lake_root, folder, benchmark=name.benchmark, standing=standing)
+    return Published(folder, name.publication_id, is_new, why_not is None, why_not)
 
 
 def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
@@ -85,10 +87,11 @@ def _texts(made: Draft) -> dict[str, bytes]:
     """The publication's files that are no Parquet, by name. Raises ValueError where a page would take another file's name."""
     ordered, pages = made.tables[BENCHMARK_LONG].sort(CELL_ORDER), dict(made.pages)
     further = {table: frame for table, frame in made.tables.items() if table not in (BENCHMARK_LONG, CHECKS, QUARANTINE)}
+    cells = placed(ordered, made.tables.get(STANDINGS))
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
-        "leaderboard.md": leaderboard_page(ordered, made.name).encode(),
-        "leaderboard.tex": leaderboard_tex(ordered, made.name).encode(),
+        "leaderboard.md": leaderboard_page(cells, made.name).encode(),
+        "leaderboard.tex": leaderboard_tex(cells, made.name).encode(),
         "views.sql": views_sql(made.name.benchmark, made.name.publication_id).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}

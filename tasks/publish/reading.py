@@ -14,6 +14,7 @@ from schemas.errors import CorruptLakeError, InputError
 from schemas.fields import DIGEST_LENGTH
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses import Total
+from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
@@ -21,6 +22,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
+from tasks.publish.standings import placed
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -97,7 +99,8 @@ def current(lake_root: Path, benchmark: str | None = None) -> Publication:
     folder = chosen[-1].parent / named["publication_id"]
     if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
         raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder is gone or changed; restore it or run again")
-    return Publication(chosen[-1].parent.name, folder.name, named["run_date"], folder, is_current=True)
+    files = frozenset(_manifest(folder / MANIFEST)["files"])
+    return Publication(chosen[-1].parent.name, folder.name, named["run_date"], folder, is_current=True, files=files)
 
 
 def find_publication(lake_root: Path, prefix: str) -> Publication:
@@ -112,13 +115,28 @@ def find_publication(lake_root: Path, prefix: str) -> Publication:
 
 
 def chosen(lake_root: Path, benchmark: str | None, prefix: str | None) -> Publication:
-    """The publication whose id begins with `prefix`, where one is given, else the current one. Raises InputError."""
-    return find_publication(lake_root, prefix) if prefix else current(lake_root, benchmark)
+    """The publication whose id begins with `prefix`, where one is given, else the current one. Raises InputError.
+
+    Where none was ever good enough to become current, the newest: somebody wants to see why.
+    """
+    if prefix:
+        return find_publication(lake_root, prefix)
+    look_again(lake_root)
+    if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
+        return current(lake_root, benchmark)
+    mine = [one for one in publications(lake_root) if benchmark in (None, one.benchmark)]
+    return max(mine, key=_made_ns) if mine else current(lake_root, benchmark)
+
+
+def _made_ns(publication: Publication) -> tuple[str, int]:
+    return publication.run_date, (publication.folder / MANIFEST).stat().st_mtime_ns
 
 
 def load_cells(publication: Publication) -> pl.DataFrame:
-    """Its benchmark_long. Raises CorruptLakeError where the file is not the one that was published."""
-    return pl.read_parquet(checked_file(publication, "benchmark_long.parquet"))
+    """Its benchmark_long, with its standings beside the cells that have one. Raises CorruptLakeError where a file is another."""
+    name = f"{STANDINGS.name}.parquet"
+    standings = pl.read_parquet(checked_file(publication, name)) if name in publication.files else None
+    return placed(pl.read_parquet(checked_file(publication, f"{BENCHMARK_LONG.name}.parquet")), standings)
 
 
 def checked_file(publication: Publication, name: str) -> Path:

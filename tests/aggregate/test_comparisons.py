@@ -1,17 +1,13 @@
-"""Checkpoints held against each other: the paired test, what is compared with what, the correction, and why there is none."""
+"""Checkpoints held against each other: the paired test, what is compared with what, and why there is none."""
 
 import random
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.metrics import natural_key
-from schemas.statuses import Correction
-from tasks.aggregate.comparison_tests import adjust, rank_ranges
 
 PROMPTS = "abcdefgh"
 
@@ -177,36 +173,6 @@ def test_natural_order(ordered):
     assert sorted({*ordered}, key=natural_key) == ordered
 
 
-def test_holm_by_hand_and_benjamini_hochberg():
-    p = [0.04, 0.001, 0.03, 0.9]
-    assert adjust(p, Correction.HOLM) == pytest.approx([0.09, 0.004, 0.09, 0.9])  # 0.03·3, 0.001·4, 0.03·3, 0.9
-    assert adjust([0.6, 0.7], Correction.HOLM) == [1.0, 1.0]
-    assert adjust(p, Correction.BENJAMINI_HOCHBERG) == pytest.approx([0.04 * 4 / 3, 0.004, 0.04 * 4 / 3, 0.9])
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
-def test_a_correction_knows_no_order_and_never_helps(p, shuffle):
-    order = list(range(len(p)))
-    shuffle.shuffle(order)
-    for correction in Correction:
-        first, again = adjust(p, correction), adjust([p[i] for i in order], correction)
-        assert again == pytest.approx([first[i] for i in order])
-        assert all(raw <= found + 1e-15 <= 1 + 1e-12 for raw, found in zip(p, first, strict=True))
-    assert all(b <= h + 1e-12 for b, h in zip(adjust(p, Correction.BENJAMINI_HOCHBERG), adjust(p, Correction.HOLM), strict=True))
-
-
-def test_families_are_what_the_benchmark_file_declares(make_rubric, all_tables):
-    rows = [row for name in "123" for row in rows_of(name, [random.randint(0, 10) for _ in PROMPTS])]
-    asked = make_rubric({None: ("q",)})
-    table, pair = (
-        all_tables(rows, asked, family=family)["comparisons"].filter(comparison="predecessor") for family in ("table", "pair")
-    )
-    assert (table["family"].n_unique(), table["n_family"].unique().to_list()) == (1, [4])  # two pairs, two totals
-    assert (pair["family"].n_unique(), pair["n_family"].unique().to_list()) == (2, [2])
-    by_choice = all_tables(rows, asked, correction="benjamini_hochberg")["comparisons"]
-    assert set(by_choice["adjustment"].drop_nulls()) == {"benjamini_hochberg"}
-
-
 def test_failure_rates_are_tested_by_prompt_and_flagged(make_rubric, all_tables, one):
     """Of eight prompts six fail more often in the new one, one in the old: the sign test over seven."""
     new = [["empty", 5], ["empty", 5], ["empty", 5], ["empty", 5], ["empty", "empty"], ["empty", 5], [4, 5], [6, 5]]
@@ -220,24 +186,6 @@ def test_failure_rates_are_tested_by_prompt_and_flagged(make_rubric, all_tables,
     assert (all_fail["has_unequal_failures"], all_fail["reason"]) == (True, "blocked")  # the flag stands where the delta cannot
     none = compared(all_tables(rows_of("2", GOOD) + rows_of("1", GOOD[::-1]), asked), one)
     assert (none["p_failures"], none["has_unequal_failures"]) == (1.0, False)
-
-
-def test_rank_ranges_follow_from_the_corrected_comparisons():
-    names = [("m", c) for c in "abcd"]
-    found = [
-        ("a", "b", 0.5, 0.2),
-        ("a", "c", 1.0, 0.01),
-        ("a", "d", 2.0, 0.001),
-        ("b", "c", 0.5, 0.3),
-        ("b", "d", 1.5, 0.01),
-        ("d", "c", -1.0, 0.04),
-    ]
-    rows = [
-        {"model_a": "m", "checkpoint_a": a, "model_b": "m", "checkpoint_b": b, "delta": d, "p_adjusted": p}
-        for a, b, d, p in found
-    ]
-    assert rank_ranges(names, rows, 0.05) == {("m", "a"): (1, 2), ("m", "b"): (1, 3), ("m", "c"): (2, 3), ("m", "d"): (4, 4)}
-    assert rank_ranges(names, [], 0.05) == dict.fromkeys(names, (1, 4))
 
 
 def test_the_wide_table_holds_ranks_and_deltas_beside_the_mean(make_rubric, all_tables, one):

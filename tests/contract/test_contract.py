@@ -17,7 +17,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from flows.cli import app
+from flows.commands.app import app
 from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.statuses import ReplyStatus

@@ -25,6 +25,7 @@ from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.folders import Published
+from tasks.publish.standings import placed
 from tests.support.prefect_server import RunningPrefect
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -47,7 +48,7 @@ def cells(*checkpoints: str, model: str = "north") -> pl.DataFrame:
         common | {"checkpoint": name, "estimate": 5.0 + n, "ci_low": 4.0 + n, "ci_high": 6.0 + n, "cell_id": f"{n:012}"}
         for n, name in enumerate(checkpoints)
     ]
-    return table_of(BENCHMARK_LONG, rows)
+    return placed(table_of(BENCHMARK_LONG, rows), None)
 
 
 def drift(*estimates: float | None) -> pl.DataFrame:

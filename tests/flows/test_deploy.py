@@ -17,7 +17,9 @@ import httpx
 import pytest
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Crashed, Running
 
 from flows.commands.serving import deploy as deploy_command
 from flows.commands.serving import worker
@@ -79,9 +81,6 @@ def test_a_deployed_benchmark(tmp_path: Path, client: SyncPrefectClient) -> None
     assert (schedule.schedule.cron, schedule.schedule.timezone, schedule.active) == ("30 1 * * 1-5", "Europe/Paris", True)
     assert backfill.schedules == []
     assert (nightly.parameters, nightly.work_pool_name) == ({"file": str(file)}, "salon-process")
-    assert nightly.concurrency_options.collision_strategy == "CANCEL_NEW"
-    assert backfill.concurrency_options.collision_strategy == "ENQUEUE"
-    assert nightly.global_concurrency_limit.limit == backfill.global_concurrency_limit.limit == 1
     queues = {queue.name: queue.priority for queue in client.read_work_queues(work_pool_name="salon-process")}
     assert queues["nightly"] < queues["backfill"]
     assert nightly.work_queue_name == "nightly"
@@ -109,6 +108,39 @@ def test_deploying_again_changes_nothing_but_what_the_file_says(tmp_path: Path, 
     assert (schedule.schedule.cron, schedule.active) == ("0 5 * * *", False), "a schedule that was switched off stays off"
     # An automation that is updated forgets which runs it watches.
     assert automations_of(client) == watching
+
+
+def test_a_limit_that_an_earlier_salon_set_is_taken_away(tmp_path: Path, client: SyncPrefectClient) -> None:
+    """A place in it is lost for ever when the server restarts at the wrong moment, and with it every later night."""
+    deploy(written(tmp_path, "early"), DeployOptions("salon-process"))
+    before = of(client, "early")
+    for found in before.values():
+        client.request("PATCH", "/deployments/{id}", path_params={"id": found.id}, json={"concurrency_limit": 1})
+    assert {found.global_concurrency_limit.limit for found in of(client, "early").values()} == {1}
+    deploy(written(tmp_path, "early"), DeployOptions("salon-process"))
+    assert {found.global_concurrency_limit for found in of(client, "early").values()} == {None}
+
+
+def test_a_night_with_finish_by_that_crashed_is_started_again_and_no_other_run(tmp_path: Path, client: SyncPrefectClient) -> None:
+    """By the server's own automation: nothing of ours lives to see the crash. It is to begin a minute later."""
+    file = written(tmp_path, "crashing", timezone='UTC"\nfinish_by = "08:00')
+    deploy(file, DeployOptions("salon-process"))
+    there = of(client, "crashing")
+    crashed = {kind: client.create_flow_run_from_deployment(found.id).id for kind, found in there.items()}
+    for kind in ("backfill", "nightly"):
+        for state in (Running(), Crashed()):
+            client.set_flow_run_state(crashed[kind], state, force=True)
+    give_up_s = time.monotonic() + 120
+    while not (again := _after_crash(client, there)):
+        assert time.monotonic() < give_up_s, "nothing was started again"
+        time.sleep(0.5)
+    assert [(run.deployment_id, run.parameters["file"]) for run in again] == [(there["nightly"].id, str(file))]
+
+
+def _after_crash(client: SyncPrefectClient, there: dict[str, Any]) -> list[Any]:
+    ids = DeploymentFilterId(any_=[found.id for found in there.values()])
+    runs = client.read_flow_runs(deployment_filter=DeploymentFilter(id=ids))
+    return [run for run in runs if run.parameters.get("after_crash")]
 
 
 def test_two_benchmarks_do_not_touch_each_other(tmp_path: Path, client: SyncPrefectClient) -> None:
@@ -146,8 +178,12 @@ def test_automations_that_notify_are_set_up_when_asked_for(tmp_path: Path, clien
     webhook = CustomWebhookNotificationBlock(name="alerts", url="https://hooks.example.invalid/secret-path")
     block = webhook.save("salon-alerts", overwrite=True)
     loud = deploy(written(tmp_path), DeployOptions("salon-process", notify="custom-webhook/salon-alerts")).automations
-    assert quiet == ["Salon: a run whose process is gone is crashed"]
-    assert {"Salon: a run failed", "Salon: nights were missed"} <= set(loud)
+    assert quiet == [
+        "Salon: a run whose process is gone is crashed",
+        "Salon: a run that never began is crashed",
+        "Salon: a night that crashed is started again",
+    ]
+    assert {"Salon: a run failed", "Salon: nights were missed, or had nothing new"} <= set(loud)
     stored = json.dumps([a.model_dump(mode="json") for a in client.read_automations()])
     assert str(block) in stored
     assert "BLOCK_ID" not in stored

@@ -76,6 +76,9 @@ def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable
     assert "viescore_sc" in salon("rubrics", "list", "--rubrics", example).out
     assert "score[0]" in salon("rubrics", "show", "viescore_sc", "--rubrics", example).out
     assert salon("rubrics", "lint", example / "viescore_sc").out == "viescore_sc: good\n"
+    assert "viescore_sc: good\n" in salon("rubrics", "lint", example).out  # a folder of rubrics: every one in it
+    empty = salon("rubrics", "lint", tmp_path)
+    assert (empty.code, empty.err.startswith(f"salon: {tmp_path} holds no rubric")) == (2, True)
     file = _write(tmp_path / "r.jsonl", [{"raw": '{"score": [7], "reasoning": "near"}', "context": {}}])
     said = salon("parse", "--rubric", "viescore_sc", "--rubrics", example, "--jsonl", file)
     assert json.loads(said.out) == {"scores": {"semantic_consistency": 7}}

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 
 from demo.running import running_judge
 from flows.bridging import make_bridge, plan_bridge
-from flows.nightly import NightSummary, is_fresh, newest_due, open_night, run_night
+from flows.nightly import NightSummary, is_fresh, open_night, run_night
 from flows.nights.anchors import freeze
 from flows.nights.drift import bridges_of, drift_of_lake, nightly_publications
 from flows.nights.record import notes
@@ -28,7 +28,6 @@ from flows.observability.events import alerts_after_run, missed_nights
 from flows.partitions.table import read_partitions
 from flows.run.context import RunContext, open_run
 from schemas.benchmark import load_benchmark
-from schemas.errors import InputError
 from schemas.tables import DRIFT, SAMPLES
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
@@ -235,15 +234,4 @@ def _check_series(run: StageContext, nights: list[int], bridge: pl.DataFrame) ->
 def test_which_night_is_due(tmp_path: Path, schedule: str, timezone: str, now: str, due: str) -> None:
     file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=f'timezone = "{timezone}"')
     file.write_text(file.read_text().replace("0 2 * * *", schedule))
-    assert newest_due(load_benchmark(file), datetime.fromisoformat(now)).date().isoformat() == due
-
-
-@pytest.mark.parametrize(
-    ("line", "named"), [('schedule = "at two"', "nightly.schedule"), ('timezone = "Berlin"', "nightly.timezone")]
-)
-def test_a_schedule_that_is_none(tmp_path: Path, line: str, named: str) -> None:
-    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=line if "timezone" in line else "")
-    if "schedule" in line:
-        file.write_text(file.read_text().replace('schedule = "0 2 * * *"', line))
-    with pytest.raises(InputError, match=named):
-        newest_due(load_benchmark(file), datetime(2026, 3, 5, tzinfo=UTC))
+    assert load_benchmark(file).nightly.newest_due(datetime.fromisoformat(now)).date().isoformat() == due

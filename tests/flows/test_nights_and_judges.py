@@ -12,6 +12,7 @@ from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, NIGHTS
 from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
+from tasks.publish.standings import placed
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
@@ -56,7 +57,7 @@ def test_the_trend_says_which_nights_another_judge_was_asked_on() -> None:
     rows = [common | {"run_date": date(2026, 11, n), "measured_by": "old" if n < 3 else "new"} for n in range(1, 5)]
     schema = DRIFT.empty().schema
     series = pl.DataFrame([dict.fromkeys(DRIFT.columns) | row for row in rows], schema=schema)
-    no_cells = BENCHMARK_LONG.empty()
+    no_cells = placed(BENCHMARK_LONG.empty(), None)
     assert "(hollow, up to 2026-11-02: old, carried over by a bridge)" in trend_markdown(no_cells, series).replace("\\", "")
     bare = series.with_columns(measured_by="judge_model")
     assert "bridge" not in trend_markdown(no_cells, bare)

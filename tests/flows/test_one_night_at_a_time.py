@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoppedError
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import _prefix, mutex
-from tasks.ledger.process_identity import this_process
+from tasks.ledger.process_identity import Process, this_process
 from tasks.ledger.tables import OWNERS, now_us
 from tasks.stopping import STOP
 from tests.support.postgres import running_postgres, why_not
@@ -94,10 +94,10 @@ def test_who_is_gone_is_not_waited_for(ledger_url: str, host: str, lives_s: floa
 
 def test_another_machine_is_waited_for(ledger_url: str) -> None:
     owner_id = _stand_in(ledger_url, host="another machine", pid=1, lives_s=60.0)
-    is_in = threading.Event()
+    is_in, waited_for = threading.Event(), list[Process]()
 
     def enter() -> None:
-        with night(ledger_url):
+        with opened(ledger_url) as ledger, mutex(ledger, NIGHT, waited_for.append):
             is_in.set()
 
     waiting = threading.Thread(target=enter)
@@ -106,6 +106,7 @@ def test_another_machine_is_waited_for(ledger_url: str) -> None:
     _remove(ledger_url, owner_id)
     assert is_in.wait(30)
     waiting.join()
+    assert waited_for == [Process("another machine", 1, "1")], "said once"
 
 
 def test_told_to_stop_while_waiting(ledger_url: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,7 @@ from sqlalchemy import select
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits, Price
-from schemas.errors import JudgeChangedError, ProviderError, StoreError
+from schemas.errors import JudgeChangedError, ProviderDownError, ProviderError, RejectedError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin
 from schemas.statuses import ReplyStatus as S
@@ -25,12 +26,14 @@ from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.base import NotSent, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
-from tasks.judge.retries import RETRIES, Retry
+from tasks.judge.retries import N_REJECTED, RETRIES, Retry
+from tasks.judge.session import Session
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
 from tasks.ledger.tables import ALLOWANCES
 from tests.support.planning import plan_part
 
+FILTERED = b'{"error": {"code": "content_filter"}}'
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
 
 
@@ -51,7 +54,8 @@ def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
                 if callable(make := options.pop("stop", None)):
                     stop = make(stop)
                 shard = Shard(requests, _picture, ledger, client, rubric, limits, **({"retries": QUICK} | options))
-                async with open_admission(ledger, client, rubric, limits, "run") as admission:
+                session = await Session.begin(ledger, client, limits)
+                async with open_admission(ledger, session, rubric, limits, "run") as admission:
                     return await judge_requests(shard, admission, stop)
             finally:
                 await client.close()
@@ -105,15 +109,83 @@ def test_each_failure_is_tried_as_often_as_the_table_says(
     case: tuple[int, bytes, int, str],
 ) -> None:
     status, body, n_sent, ends_as = case
+    run(requests[:1])
     provider.then = provider.play(status=status, body=body)
-    outcome = run(requests[:1])
-    assert (provider.n, dict(outcome.n_by_status)) == (n_sent, {ends_as: 1})
-    assert ledger.n_attempts(requests["request_key"]) == {(requests["request_key"][0], 0): n_sent}
-    again = run(requests[:1])
+    outcome = run(requests[:2])
+    assert (provider.n, dict(outcome.n_by_status)) == (1 + n_sent, {ends_as: 1})
+    assert ledger.n_attempts(requests["request_key"][1:]) == {(requests["request_key"][1], 0): n_sent}
+    again = run(requests[:2])
     assert again.n_asked == (0 if ends_as in ("rejected", "filtered") else n_sent)
 
 
-@pytest.mark.parametrize(("status", "body", "n_left"), [(400, b"{}", 0), (200, None, 0), (500, b"{}", 20)])
+HANGS, ERRS, PAGE = {"delay_s": 5}, {"status": 503, "body": b'{"detail": "upstream is gone"}'}, {"body": b"<html>busy</html>"}
+
+
+@pytest.mark.parametrize(("plays", "said"), [(HANGS, "timed_out"), (ERRS, "upstream is gone"), (PAGE, "bad_response")])
+def test_a_provider_that_answers_nothing_is_down_before_all_of_it_was_asked(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger, plays: dict[str, Any], said: str
+) -> None:
+    """What was answered before stays, and what was not is asked by the next run."""
+    limits = Limits(concurrency=8, deadline_s=0.2)
+    assert run(requests[:2], limits=limits).n_answered == 2
+    provider.then = provider.play(**plays)
+    with pytest.raises(ProviderDownError, match=rf"judge judge at .* is down: .*{said}.*the same command") as raised:
+        run(requests, limits=limits, silence_s=0.1, retries={one: Retry(50, 0.05, 0.1) for one in RETRIES})
+    assert not raised.value.may_pass
+    assert provider.n < 2 + 4 * 18  # of 900 attempts that 18 requests may make
+    assert ledger.known(requests["request_key"]) == set(requests["request_key"][:2])
+    provider.then = provider.play(body=provider.complete('{"score": 1}'))
+    assert run(requests).n_answered == 18
+
+
+def test_a_small_set_to_which_nothing_is_answered_is_an_outage_too(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    provider.then = provider.play(status=500, body=b"{}")
+    with pytest.raises(ProviderDownError):
+        run(requests[:3])
+
+
+def test_requests_that_the_provider_cannot_bear_keep_no_run_from_its_end(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    """Twelve that always fail, and nothing else is left to ask: after three runs it is the requests, not the provider."""
+    run(requests[:8])
+    provider.then = provider.play(status=500, body=b"{}")
+    for _ in range(3):
+        with pytest.raises(ProviderDownError):
+            run(requests)
+    assert dict(run(requests).n_by_status) == {"server_error": 12}
+
+
+def test_identical_rejections_stop_the_asking_and_are_asked_again_when_the_cause_is_mended(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    limits = Limits(concurrency=2, deadline_s=2)
+    provider.then = provider.play(status=413, body=b'{"error": {"message": "Request Entity Too Large (proxy)"}}')
+    with pytest.raises(RejectedError, match=r"rejects .*Request Entity Too Large \(proxy\).*the same command"):
+        run(requests, limits=limits)
+    assert provider.n <= N_REJECTED + 1
+    assert ledger.known(requests["request_key"]) == set()
+    provider.then = provider.play(body=provider.complete('{"score": 1}'))
+    assert run(requests, limits=limits).n_answered == 20
+
+
+@pytest.mark.parametrize("is_answered_between", [True, False])
+def test_rejections_in_different_words_or_with_replies_between_are_of_their_requests(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], *, is_answered_between: bool
+) -> None:
+    for index in range(20):
+        said = "too long" if is_answered_between else f"{9000 + index} tokens are too many"
+        if not (is_answered_between and index % 4 == 3):
+            provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": said}})))
+        else:
+            provider.script.append(provider.play(body=provider.complete('{"score": 1}')))
+    outcome = run(requests, limits=Limits(concurrency=1, deadline_s=2))
+    assert outcome.n_by_status["rejected"] == (15 if is_answered_between else 20)
+
+
+@pytest.mark.parametrize(("status", "body", "n_left"), [(400, FILTERED, 0), (200, None, 0), (429, b"{}", 20)])
 def test_what_is_left_is_what_has_no_final_reply(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], status: int, body: bytes | None, n_left: int
 ) -> None:
@@ -138,7 +210,8 @@ def test_attempts_are_counted_over_runs(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
 ) -> None:
     provider.then = provider.play(status=500)
-    run(requests[:1])
+    with pytest.raises(ProviderDownError):
+        run(requests[:1])
     provider.then = provider.play(body=b'{"choices": [{"message": {"content": "{\\"score\\": 2}"}}]}')
     run(requests[:1])
     assert ledger.replies(requests["request_key"])["n_attempts"].to_list() == [QUICK[S.SERVER_ERROR].n_attempts + 1]
@@ -283,7 +356,7 @@ def test_a_cancelled_run_stores_what_is_under_way(
     async def ask() -> None:
         client = OpenAIProvider(judge, 4, 2)
         limits = Limits(concurrency=4, deadline_s=2)
-        async with open_admission(ledger, client, rubric, limits, "run") as admission:
+        async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "run") as admission:
             task = asyncio.create_task(judge_requests(Shard(requests, _picture, ledger, client, rubric, limits), admission))
             while provider.n < 4:
                 await asyncio.sleep(0.01)
@@ -304,7 +377,7 @@ def test_a_ledger_that_fails_stops_the_asking(
         client = OpenAIProvider(judge, 4, 2)
         limits = Limits(concurrency=4)
         with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
-            async with open_admission(full, client, rubric, limits, "run") as admission:
+            async with open_admission(full, await Session.begin(full, client, limits), rubric, limits, "run") as admission:
                 await judge_requests(Shard(requests, _picture, full, client, rubric, limits), admission)
         await client.close()
 
@@ -364,18 +437,18 @@ def test_an_endpoint_that_goes_away_at_the_end_of_a_shard_is_an_outage_and_not_a
     assert len(ledger.known(requests["request_key"])) == provider.n == 18
 
 
-def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, requests: pl.DataFrame) -> list[Outcome]:
+def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, requests: pl.DataFrame) -> list[Any]:
     async def one() -> Outcome:
         limits = Limits(concurrency=4, deadline_s=2, requests_per_minute=60_000)
         client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
         try:
-            async with open_admission(ledger, client, rubric, limits, "run") as admission:
+            async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "run") as admission:
                 return await judge_requests(Shard(requests, _picture, ledger, client, rubric, limits, retries={}), admission)
         finally:
             await client.close()
 
-    async def both() -> list[Outcome]:
-        return list(await asyncio.wait_for(asyncio.gather(one(), one()), 40))
+    async def both() -> list[Any]:
+        return list(await asyncio.wait_for(asyncio.gather(one(), one(), return_exceptions=True), 40))
 
     return asyncio.run(both())
 
@@ -387,13 +460,14 @@ def test_two_runs_do_not_wait_for_what_each_failed_to_get(
     requests = plan_part(make_samples(130), rubric, judge)[1]
     provider.then = provider.play(status=500)
     outcomes = _two_at_once(provider, ledger, judge, rubric, requests)
-    assert [sum(outcome.n_by_status.values()) for outcome in outcomes] == [130, 130]
+    assert list(map(type, outcomes)) == [ProviderDownError, ProviderDownError]
+    assert Counter(Counter(provider.seen).values()) == {2: 130}
 
 
 async def _admission(ledger: Ledger, judge: Judge, rubric: Rubric, limits: Limits, then: Callable[..., Any]) -> Any:
     client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
     try:
-        async with open_admission(ledger, client, rubric, limits, "admission") as admission:
+        async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "admission") as admission:
             return await then(admission)
     finally:
         await client.close()
@@ -485,7 +559,8 @@ def test_nothing_is_sent_that_was_let_in_before_the_stop(ledger: Ledger, rubric:
         stopping = asyncio.Event()
         assert await admission.enter(WORST, stopping)
         stopping.set()  # while the attempt's row is written
-        return await admission.sit_out(stopping)
+        async with admission.sending(stopping) as is_sent:
+            return is_sent is not None
 
     assert not asyncio.run(_admission(ledger, judge, rubric, Limits(concurrency=4), stop))
 

@@ -20,6 +20,7 @@ from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.base import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
+from tasks.judge.session import Session
 from tasks.ledger.ledger import Ledger
 from tests.support.planning import plan_part
 
@@ -80,7 +81,8 @@ def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Pat
             client = OpenAIProvider(asked, limits.concurrency, limits.deadline_s)
             try:
                 with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-                    async with open_admission(ledger, client, rubric, limits, "a run") as admission:
+                    session = await Session.begin(ledger, client, limits)
+                    async with open_admission(ledger, session, rubric, limits, "a run") as admission:
                         return await judge_requests(Shard(requests, _picture, ledger, client, rubric, limits), admission)
             finally:
                 await client.close()

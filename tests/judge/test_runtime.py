@@ -1,16 +1,20 @@
-"""What shards of one process share: one loop, one ledger, each gone with its last user; an interrupt ends the work alone."""
+"""The loop that shards of a process share: gone with its last user, and what is kept in it; an interrupt ends one work alone."""
 
 import asyncio
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+import pytest
+
 from schemas.errors import StoreError
-from tasks.judge.shard import SharedLoop
+from tasks.judge.runtime import SharedLoop
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -29,6 +33,57 @@ def test_two_at_a_time_share_a_loop_and_the_next_has_another() -> None:
     assert first[1] != threading.get_ident()
     assert not [thread for thread in threading.enumerate() if thread.name == "salon-judging"], "the loop outlived its users"
     assert shared.run(here())
+
+
+def test_what_is_kept_is_opened_once_and_closed_with_the_loop_which_a_holder_makes_last() -> None:
+    shared, told = SharedLoop(), list[str]()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[int]:
+        told.append("opened")
+        await asyncio.sleep(0.02)
+        yield len(told)
+        told.append("closed")
+
+    with shared.held():
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(lambda _: shared.run(shared.kept("a", opened)), range(3))) == [1, 1, 1]
+        assert told == ["opened"]
+    assert told == ["opened", "closed"]
+    assert shared.run(shared.kept("a", opened)) == 3
+
+
+def test_what_could_not_be_opened_is_tried_again() -> None:
+    shared, tried = SharedLoop(), list[int]()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[str]:
+        tried.append(len(tried))
+        if len(tried) == 1:
+            raise StoreError("away")
+        yield "there"
+
+    with shared.held():
+        with pytest.raises(StoreError):
+            shared.run(shared.kept("a", opened))
+        assert shared.run(shared.kept("a", opened)) == "there"
+
+
+def test_a_forked_process_has_a_loop_of_its_own() -> None:
+    script = """
+import asyncio, os
+from tasks.judge.runtime import LOOP
+async def here(): return os.getpid()
+with LOOP.held():
+    LOOP.run(here())
+    if (child := os.fork()) == 0:
+        os._exit(0 if LOOP.run(here()) == os.getpid() else 1)
+    print(os.waitpid(child, 0)[1])
+"""
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    run = subprocess.run(command, cwd=root, check=False, capture_output=True, timeout=60, text=True)
+    assert run.stdout == "0\n", run.stderr
 
 
 def test_what_is_raised_reaches_its_caller_alone() -> None:
@@ -60,7 +115,7 @@ def test_each_runs_in_its_callers_context() -> None:
 
 INTERRUPTED = """
 import asyncio, os, signal, threading
-from tasks.judge.shard import SharedLoop
+from tasks.judge.runtime import SharedLoop
 
 async def under_way():
     try:

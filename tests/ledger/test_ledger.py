@@ -95,6 +95,22 @@ def test_the_first_reply_stays(ledger: Ledger) -> None:
     assert ledger.replies([KEY])["reply_text"].to_list() == ["first"]
 
 
+def test_rows_that_come_one_by_one_share_commits_while_many_attempts_are_under_way(ledger: Ledger) -> None:
+    """At a judge's latency replies come apart: without a wait for more each would have a commit of its own."""
+
+    async def run() -> int:
+        keys = [f"{index:064x}" for index in range(160)]
+        attempts = await asyncio.gather(*(ledger.begin(key, 0, "judge") for key in keys))
+        before, ends = ledger._open().n_commits, []
+        for key, attempt_id in zip(keys[:80], attempts, strict=False):
+            ends.append(asyncio.create_task(ledger.finish(attempt_id, reply(key))))
+            await asyncio.sleep(0.005)
+        await asyncio.gather(*ends)
+        return ledger._open().n_commits - before
+
+    assert asyncio.run(run()) <= 80 / 3
+
+
 def test_two_hundred_callers_share_commits(ledger: Ledger, address: str) -> None:
     commits = 0
 

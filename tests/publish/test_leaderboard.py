@@ -41,7 +41,10 @@ def test_best_first_and_missing_last(small_cells):
     rows = leaderboard_rows(pl.concat([blocked.cast(base.schema), base, better]))
     assert [row.model for row in rows] == ["better", "lab/north", "a"]
     assert rows[2].score == "– (blocked: refusal)"
-    assert rows[1].failures == "broken_image 1, refusal 1"
+    assert rows[1].why == "2 of 9 without a score (1 broken_image, 1 refusal), with them 5.10 to 7.10"
+    assert rows[2].why.startswith(
+        "blocked: 77.8% of the judgements have a score, 50.0% needed (gate.min_coverage): 2 of 9 without"
+    )
     assert (rows[1].n_judgements, rows[1].n_failed, rows[1].n_images) == (9, 2, 6)
 
 
@@ -61,12 +64,13 @@ def test_the_page_is_escaped(small_cells):
     page = leaderboard_page(hostile, NAME)
     assert "<img" not in page.replace("\\<img", "")
     assert page.count("\n# ") == 0
-    (line,) = [line for line in page.splitlines() if "onerror" in line]
-    assert line.replace("\\|", "").count("|") == 9
+    row, reason = [line for line in page.splitlines() if "onerror" in line]
+    assert row.replace("\\|", "").count("|") == 10
+    assert reason.startswith("- \\<img")
 
 
 def test_the_page_says_what_it_shows(small_cells):
     page = leaderboard_page(small_cells, NAME)
     assert page.startswith("# nightly, 2026-11-03\n")
-    assert "| lab/north | 1\\|a | 6.50 \\[" in page
+    assert "| – | lab/north | 1\\|a | 6.50 \\[" in page
     assert "77.8 %" in page

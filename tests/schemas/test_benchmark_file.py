@@ -83,6 +83,29 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             r"line 19: workers\.count is not a key here; allowed: address, n",
             id="count",
         ),
+        pytest.param('"0 2 * * *"', '"0 25 * * *"', r"line 21: nightly\.schedule: '0 25 \* \* \*' is not a cron line", id="cron"),
+        pytest.param('"UTC"', '"Mars/Base"', r"line 22: nightly\.timezone: 'Mars/Base' is no time zone", id="time zone"),
+        pytest.param(
+            "repeats = 1", 'base_url = "judge.local/v1"', r"line 13: judges\[0\]\.base_url: .*write https://", id="no scheme"
+        ),
+        pytest.param(
+            "temperature = 0",
+            'temperature = 0, api_key = "sk-1234567890"',
+            r"line 12: judges\[0\]\.parameters: api_key is no parameter: .*api_key_env$",
+            id="a key for a parameter",
+        ),
+        pytest.param(
+            "temperature = 0",
+            'extra_headers = { Authorization = "Bearer x" }',
+            r"line 12: .*Authorization is no parameter",
+            id="a key in a header",
+        ),
+        pytest.param(
+            "repeats = 1",
+            "price = { input = 1.0 }",
+            r"line 13: judges\[0\]\.price\.input is not a key here; allowed: .*input_usd_per_million",
+            id="price",
+        ),
         pytest.param("repeats = 1", 'repeats = 1\n[[judges]]\nmodel = "gpt-4.1-2025-04-14"', r"stands 2 times", id="judge twice"),
     ],
 )

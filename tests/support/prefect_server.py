@@ -1,20 +1,19 @@
-"""Real Prefect servers: one that the tests of a process share, and one for a block, that can be stopped. No tests here."""
+"""Real Prefect servers: one that the tests of a process share, and one for a block, that can end and start again. No tests."""
 
 import fcntl
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import httpx
 import pytest
+
+from flows.serving.local_server import answers, free_port
 
 START_LIMIT_S = 240.0
 """A machine that does much else at the same time takes its time."""
@@ -27,19 +26,50 @@ QUICK = {
 """What takes minutes with Prefect's own settings takes seconds: how often the scheduler and a worker look."""
 
 
-@dataclass(slots=True)
 class RunningPrefect:
-    """A running server: its API, its log, and the environment of programs that use it."""
+    """A server on a port of its own over the database in `home`; `environment` is that of programs that use it."""
 
-    api: str
-    home: Path
-    log: Path
-    environment: dict[str, str]
-    process: subprocess.Popen[bytes]
+    def __init__(self, home: Path, **settings: str) -> None:
+        port = free_port(0)
+        self.api, self.home = f"http://127.0.0.1:{port}/api", home
+        self._own = _environment(home) | QUICK | settings
+        self.environment = self._own | {"PREFECT_API_URL": self.api}
+        self._command = [
+            sys.executable,
+            "-m",
+            "prefect",
+            "server",
+            "start",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-ui",
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, again if it ended, and wait until it answers."""
+        log = self.home / "server.log"
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(self._command, env=self._own, stdout=said, stderr=said, start_new_session=True)
+        give_up_s = time.monotonic() + START_LIMIT_S
+        while not answers(f"{self.api}/health"):
+            assert self._process.poll() is None, log.read_text()[-2000:]
+            assert time.monotonic() < give_up_s, "the Prefect server did not start"
+            time.sleep(0.2)
 
     def stop(self) -> None:
         """End it, and all that it started."""
-        end(self.process)
+        if self._process is not None:
+            end(self._process)
+
+    def kill(self) -> None:
+        """kill -9, the server's own children too."""
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -96,19 +126,12 @@ def running_prefect(folder: Path, tables: Path, **settings: str) -> Iterator[Run
     home = folder / "prefect-home"
     home.mkdir()
     shutil.copyfile(tables, home / "prefect.db")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    api = f"http://127.0.0.1:{port}/api"
-    environment = _environment(home) | QUICK | settings
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
-    with (home / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    server = RunningPrefect(home, **settings)
     try:
-        _wait_until_up(api, process, home / "server.log")
-        yield RunningPrefect(api, home, home / "server.log", environment | {"PREFECT_API_URL": api}, process)
+        server.start()
+        yield server
     finally:
-        end(process)
+        server.stop()
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -126,16 +149,3 @@ def end(process: subprocess.Popen[bytes], patience_s: float = 10.0) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _wait_until_up(api: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up_s = time.monotonic() + START_LIMIT_S
-    while True:
-        try:
-            if httpx.get(f"{api}/health", timeout=2).status_code == httpx.codes.OK:
-                return
-        except httpx.HTTPError:
-            pass
-        assert process.poll() is None, log.read_text()[-2000:]
-        assert time.monotonic() < give_up_s, "the Prefect server did not start"
-        time.sleep(0.2)

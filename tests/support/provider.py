@@ -48,6 +48,7 @@ class Provider:
         self.headers: list[dict[str, str]] = []
         self.on_request: Callable[[], None] | None = None
         self.n_in_flight = self.peak = 0
+        self.connections: set[object] = set()
         self.loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -85,6 +86,7 @@ class Provider:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.n_in_flight += 1
         self.peak = max(self.peak, self.n_in_flight)
+        self.connections.add(request.transport)
         try:
             body = await request.read()
             if self.on_request:

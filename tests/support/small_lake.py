@@ -18,6 +18,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
 from tasks.publish.publication import Draft, publish
+from tasks.publish.standings import placed
 
 RUN_DATE = date(2026, 11, 3)
 # (category, prompt, sample, repeat, what became of it): a number, a reason, or "-" for a sample that could not be used
@@ -131,15 +132,8 @@ def small_lake(tmp_path: Path) -> SmallLake:
     for table, staging in staged.items():
         staging.commit(IDS[keys[table.name]])
     judgements, scores = lake.scan(JUDGEMENTS, IDS["plan_id"]), lake.scan(SCORES, IDS["reading_id"])
-    return SmallLake(lake, asked, make_cells(judgements, scores, asked))
-
-
-def make_cells(judgements: Any, scores: Any, asked: Rubric, **changes: Any) -> pl.DataFrame:
-    arguments = {
-        "benchmark": "nightly", "dataset_id": IDS["dataset_id"], "run_id": digest("publication"), "run_date": RUN_DATE,
-        "min_coverage": 0.5,
-    }  # fmt: skip
-    return cells(judgements, scores, {asked.id: asked}, Settings(**(arguments | changes)))
+    run = Settings("nightly", IDS["dataset_id"], digest("publication"), RUN_DATE, min_coverage=0.5)
+    return SmallLake(lake, asked, placed(cells(judgements, scores, {asked.id: asked}, run), None))
 
 
 @pytest.fixture

@@ -30,6 +30,6 @@ POINTS = (
     Point("before the data checks", "validate", "call"),
     Point("before the publication takes its place", "take_place", "call"),
     Point("after the publication took its place", "take_place", "return"),
-    Point("before the pointer", "move_pointer", "call"),
-    Point("after the pointer", "move_pointer", "return"),
+    Point("before the pointer", "move_pointers", "call"),
+    Point("after the pointer", "move_pointers", "return"),
 )

@@ -125,7 +125,7 @@ def _run(command: dict[str, Any], ready: int) -> int:
         run = open_run(Path(command["file"]), judge_url=command["judge_url"])
         summary = run_pipeline(RunContext.of(run, reporter=_Told()))
     print(f"{summary.outcome} {summary.published.publication_id} asked {summary.asked.n_asked}")
-    return 1 if summary.n_blocked else 0
+    return 1 if summary.is_blocked else 0
 
 
 class _Told(Reporter):

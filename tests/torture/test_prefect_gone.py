@@ -1,14 +1,10 @@
 """The Prefect server killed while the judge answers, and started again: nothing is lost, nothing is bought twice."""
 
-import contextlib
 import os
 import resource
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -19,65 +15,22 @@ from harness import N_SAMPLES, ROOT, Recorder, make_world
 
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
+from tests.support.prefect_server import RunningPrefect, running_prefect
 
 RUN_DATE = date(2026, 3, 4)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="six minutes and three Prefect servers: in `make torture`"),
 ]
-START_LIMIT_S = 120
 RUN_LIMIT_S = 400
 AWAY_S = 120.0  # on top of the seconds the server takes to start again
 DELAY_S = 30.0  # of each reply: with 8 at once, 40 take 150 s, so that the server is back while some are still to be asked
 
 
-class PrefectServer:
-    """A Prefect server on a port of its own, over one database file, that can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/api"
-        database = f"sqlite+aiosqlite:///{folder / 'prefect.db'}"
-        self._environment = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_DATABASE_CONNECTION_URL": database}
-        self.log = (folder / "server.log").open("ab")
-        self.start()
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self.port)]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | self._environment
-        environment |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
-        self.process = subprocess.Popen(command, env=environment, stdout=self.log, stderr=self.log, start_new_session=True)
-        deadline_s = time.monotonic() + START_LIMIT_S
-        while not self._is_up():
-            assert self.process.poll() is None, "the Prefect server ended at its start"
-            assert time.monotonic() < deadline_s, "the Prefect server did not start"
-            time.sleep(0.2)
-
-    def _is_up(self) -> bool:
-        with (
-            contextlib.suppress(OSError, urllib.error.URLError),
-            urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer,
-        ):
-            return int(answer.status) == 200
-        return False
-
-    def kill(self) -> None:
-        """kill -9, the server's own children too."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, 9)
-        self.process.wait()
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[PrefectServer]:
-    (tmp_path / "prefect").mkdir()
-    started = PrefectServer(tmp_path / "prefect")
-    yield started
-    started.kill()
-    started.log.close()
+def server(tmp_path: Path, prefect_tables: Path) -> Iterator[RunningPrefect]:
+    with running_prefect(tmp_path, prefect_tables) as started:
+        yield started
 
 
 @pytest.fixture
@@ -102,14 +55,14 @@ def end_of(process: subprocess.Popen[bytes]) -> dict[str, object]:
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["back in mid-run", "back after the run"])
 def test_the_prefect_api_gone_in_mid_run_and_back(
-    tmp_path: Path, server: PrefectServer, recorder: Recorder, *, is_back: bool
+    tmp_path: Path, server: RunningPrefect, recorder: Recorder, *, is_back: bool
 ) -> None:
     """The run ends with 0, or with 3 and the same command goes on. Each reply is bought once, whatever Prefect knows of it."""
     file = make_world(tmp_path / "world")
     patient = file.read_text().replace("deadline_s = 5", f"deadline_s = {DELAY_S + 30}")
     file.write_text(patient.replace('model = "recorder"', f'model = "recorder"\nbase_url = "{recorder.url}"'))
     watch = Watch(file.parent / "lake", recorder)
-    run = start_run(file, server.url)
+    run = start_run(file, server.api)
     try:
         wait_for(lambda: len(recorder.billed) >= 4, run)
         server.kill()
@@ -130,7 +83,7 @@ def test_the_prefect_api_gone_in_mid_run_and_back(
     assert watch.after(end) == []
     assert len(recorder.billed) == len(set(recorder.billed)), "a reply was bought twice"
     n_before = len(recorder.billed)
-    again = end_of(start_run(file, server.url))
+    again = end_of(start_run(file, server.api))
     reference_file = make_world(tmp_path / "reference")
     run_pipeline(RunContext.of(open_run(reference_file, RUN_DATE, recorder.url)))
     del recorder.billed[N_SAMPLES:]

@@ -131,6 +131,10 @@ class Attempts:
         self._counter.put_back(1, 1)
         return True
 
+    def give_back(self) -> None:
+        """Count one less: an attempt that never reached the provider. Else a server that starts anew uses up a whole run's."""
+        self._counter.put_back(0, -1)
+
     async def close(self) -> None:
         """Give back what this process leased and did not use."""
         await self._counter.close()

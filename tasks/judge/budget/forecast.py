@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from schemas.benchmark import Judge
+from schemas.benchmark import Judge, Limits
 from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
 from tasks.judge.budget.prices import ModelPrice, price_of
 
@@ -72,15 +72,18 @@ class Forecast:
     batch_usd: float | None
     worst_usd: float | None  # online, each request asked once; None also where nothing bounds a reply
     saved_usd: float | None  # what the stored replies would cost online
+    latency_s: float | None = None  # of a reply, as the last run saw it
 
-    def minutes(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> float | None:
-        """Minutes the asking takes at these limits, the slower one; None where none is known."""
-        by_requests = self.n_to_ask / requests_per_minute if requests_per_minute else None
-        by_tokens = self.n_limited_tokens / tokens_per_minute if tokens_per_minute else None
-        return max((minutes for minutes in (by_requests, by_tokens) if minutes is not None), default=None)
+    def minutes(self, limits: Limits) -> float | None:
+        """Minutes the asking takes at these limits and places in flight, the slowest of them; None where none is known."""
+        rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+        by_requests = self.n_to_ask / rpm if rpm else None
+        by_tokens = self.n_limited_tokens / tpm if tpm else None
+        by_latency = self.n_to_ask * self.latency_s / limits.concurrency / 60 if self.latency_s is not None else None
+        return max((minutes for minutes in (by_requests, by_tokens, by_latency) if minutes is not None), default=None)
 
 
-def forecast(tally: Tally, stored: Observed | None) -> Forecast:
+def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = None) -> Forecast:
     """The forecast from a part-by-part tally, corrected by what the ledger knows of this rubric and judge."""
     observed = stored or tally.replied
     judge, price = tally.judge, price_of(tally.judge)
@@ -108,6 +111,7 @@ def forecast(tally: Tally, stored: Observed | None) -> Forecast:
         batch_usd=usd(n_input, n_output, is_batch=True),
         worst_usd=price.usd(n_bound, 0, n_to_ask * bound) if price and bound is not None else None,
         saved_usd=usd(tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
+        latency_s=latency_s,
     )
 
 

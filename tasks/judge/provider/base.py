@@ -209,6 +209,10 @@ class Provider(Protocol):
     def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None: ...
 
     @staticmethod
+    def check_parameters(parameters: Mapping[str, object]) -> None:
+        """Raise InputError where a judge's `parameters` hold what the provider does not take from there. Needs no key."""
+
+    @staticmethod
     def check(judge: Judge) -> None:
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
 

@@ -5,12 +5,15 @@ Requests a minute are limiter.py's; this is for what no header tells: a provider
 
 import asyncio
 import math
-from collections import deque
+from heapq import heapify, heappop, heappush
 
 from schemas.statuses import ReplyStatus
 
 START = 16
 LEAST_ROUND = 8
+RAMP_STEPS = 4
+"""While it ramps up, so many doublings in the time a reply takes: a doubling a round is a minute lost at hundreds in flight."""
+SWEEP_S = 0.1
 STEP = 8
 """A good round adds one, or an eighth: at hundreds in flight, one a round would take an hour to make up for a single 429."""
 DOWN_ON_429 = 0.7
@@ -23,40 +26,54 @@ LEAST_USUAL_S = 0.5
 """Under this a latency is mostly our own machine's, and doubling it is nothing to react to."""
 TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIMED_OUT})
 """Outcomes whose latency says how busy the provider is; errors come back at once."""
+GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
+"""Outcomes that say that the provider works; after any other it does not double before a whole round was good."""
 
 
 class AdaptiveConcurrency:
     """At most `maximum` in flight, and as many as the provider bears. For the callers of one event loop.
 
-    A round is as many replies as were allowed in flight when it began. A good one in which all places were taken doubles
-    what is allowed until the provider first objects, and adds a little from then on; a 429 and a slow round multiply it by
-    0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989. Latency as the signal: Brakmo and Peterson 1995.)
+    A round is as many replies as were allowed in flight when it began. Until the provider first objects, a good round in which
+    all places were taken doubles what is allowed, and so does, once a first round says how long a reply takes, each quarter of
+    that time without bad news in which callers wait. From then on a good round adds a little; a 429 and a slow round multiply it
+    by 0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989. Latency as the signal: Brakmo and Peterson 1995.)
+    `start`: what an earlier session ended with, where there was one: it begins there, and adds a little from there on.
     """
 
-    def __init__(self, maximum: int, start: int = START) -> None:
+    def __init__(self, maximum: int, start: int | None = None) -> None:
         self.maximum = maximum
-        self.allowed = min(start, maximum)
+        self.allowed = min(max(start or 0, START), maximum)
         self.n_in_flight = 0
-        self._waiting: deque[tuple[asyncio.Future[bool], asyncio.Event]] = deque()
+        self._waiting: list[tuple[int, int, asyncio.Future[bool], asyncio.Event]] = []  # a heap: turn, number
+        self._n_waited = 0
         self._sweep: asyncio.TimerHandle | None = None
-        self._is_ramping = True
+        self._is_ramping = start is None
+        self._is_good = True  # what came since the last doubling
+        self._doubled_s = -math.inf  # on the loop's clock
         self._latencies_s: list[float] = []
+        self.latency_s: float | None = None  # the last round's median
         self._usual_s = math.inf  # the lowest median of a round
         self._slow_s, self._n_slow = math.inf, 0  # the median of the first of so many slow rounds in a row
-        self._n_round, self._peak = max(LEAST_ROUND, self.allowed), 0
-        # Replies to come of requests that were in flight at the last decrease, which say nothing new, or at the last growth:
-        # their latency belongs to neither round.
+        self._n_round, self._peak = LEAST_ROUND, 0
+        # Replies to come of requests that were in flight at the last decrease, which say nothing new, or, after the ramp, at the
+        # last growth: their latency belongs to neither round.
         self._n_old = self._n_mixed = 0
 
-    async def acquire(self, stopping: asyncio.Event) -> bool:
-        """Wait for a place. False, and no place, where `stopping` was set first."""
+    @property
+    def learned(self) -> int | None:
+        """How many the provider is known to bear: all that were allowed, or what it objected to; None before either."""
+        return None if self._is_ramping and self.allowed < self.maximum else self.allowed
+
+    async def acquire(self, stopping: asyncio.Event, turn: int = 0) -> bool:
+        """Wait for a place, behind callers of an earlier turn. False, and no place, where `stopping` was set first."""
         if stopping.is_set():
             return False
         if self.n_in_flight < self.allowed and not self._waiting:
             self._enter()
             return True
         may_go: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append((may_go, stopping))
+        self._n_waited += 1
+        heappush(self._waiting, (turn, self._n_waited, may_go, stopping))
         self._sweep_later()
         try:
             return await may_go
@@ -67,6 +84,7 @@ class AdaptiveConcurrency:
 
     def release(self, latency_s: float | None, status: ReplyStatus) -> None:
         """Give the place back and say how it went. `latency_s` None: nothing was sent, nothing is learned."""
+        self._is_good &= latency_s is None or status in GOOD
         if self._n_old > 0:
             self._n_old -= 1
         elif status == ReplyStatus.RATE_LIMITED:
@@ -82,14 +100,33 @@ class AdaptiveConcurrency:
         if len(self._latencies_s) < self._n_round:
             return
         median_s = sorted(self._latencies_s)[len(self._latencies_s) // 2]
+        self.latency_s = median_s
         if self._is_slow(median_s):
-            self._decrease(DOWN_ON_LATENCY)
+            # A ramp that went too far comes back at once, not by a share a round.
+            too_far = SLOWER * self._usual_s / median_s if self._is_ramping else 1.0
+            self._decrease(min(DOWN_ON_LATENCY, too_far))
             return
-        if self._peak >= self.allowed:
-            more = self.allowed if self._is_ramping else max(1, self.allowed // STEP)
-            self.allowed = min(self.maximum, self.allowed + more)
+        if self._peak >= self.allowed and self._is_ramping:
+            self._grow(self.allowed)
+        elif self._peak >= self.allowed:
+            self._grow(max(1, self.allowed // STEP))
             self._n_mixed = self.n_in_flight - 1
         self._begin_round()
+
+    def _grow(self, more: int) -> None:
+        self.allowed = min(self.maximum, self.allowed + more)
+        self._is_good = True
+
+    def _ramp(self, now_s: float) -> None:
+        """Double without waiting for a round's end, where callers wait and nothing speaks against it."""
+        if not self._is_ramping or self._usual_s == math.inf or now_s - self._doubled_s < self._usual_s / RAMP_STEPS:
+            return
+        usual_s = SLOWER * max(self._usual_s, LEAST_USUAL_S)
+        n_slow = sum(latency_s > usual_s for latency_s in self._latencies_s)
+        if self._is_good and 2 * n_slow <= len(self._latencies_s):
+            self._grow(self.allowed)
+            self._admit()
+        self._doubled_s, self._is_good = now_s, True
 
     def _is_slow(self, median_s: float) -> bool:
         """Whether a round was slow because of what we have in flight. Learns what is usual."""
@@ -124,7 +161,7 @@ class AdaptiveConcurrency:
 
     def _admit(self) -> None:
         while self._waiting and self.n_in_flight < self.allowed:
-            may_go, stopping = self._waiting.popleft()
+            _, _, may_go, stopping = heappop(self._waiting)
             if not may_go.done():
                 if not stopping.is_set():
                     self._enter()
@@ -132,13 +169,16 @@ class AdaptiveConcurrency:
 
     def _sweep_later(self) -> None:
         if self._sweep is None:
-            self._sweep = asyncio.get_running_loop().call_later(0.1, self._let_go_of_stopped)
+            self._sweep = asyncio.get_running_loop().call_later(SWEEP_S, self._look_after_waiting)
 
-    def _let_go_of_stopped(self) -> None:
+    def _look_after_waiting(self) -> None:
+        """Let go of callers that were stopped, and ramp up for those that are left."""
         self._sweep = None
-        for may_go, stopping in self._waiting:
+        for _, _, may_go, stopping in self._waiting:
             if stopping.is_set() and not may_go.done():
                 may_go.set_result(False)
-        self._waiting = deque(waiter for waiter in self._waiting if not waiter[0].done())
+        self._waiting = [waiter for waiter in self._waiting if not waiter[2].done()]
+        heapify(self._waiting)
         if self._waiting:
+            self._ramp(asyncio.get_running_loop().time())
             self._sweep_later()

@@ -56,6 +56,11 @@ def giving_way() -> Iterator[None]:
         _gives_way.reset(token)
 
 
+def gives_way() -> bool:
+    """Whether this is asked in such a block."""
+    return _gives_way.get()
+
+
 class RateLimiter:
     """The rate limiter of one key for the callers of one event loop. A limit that is None is learned from what responses say.
 
@@ -71,9 +76,9 @@ class RateLimiter:
         *,
         clock: Clock = now_us,
     ) -> None:
-        self._ledger, self._id, self._clock = ledger, limiter_id, clock
+        self._ledger, self.id, self._clock = ledger, limiter_id, clock
         self._given = (requests_per_minute, tokens_per_minute)
-        self._gives_way = _gives_way.get()
+        self._gives_way = gives_way()
         self._waiters = Waiters()
         self._slots: deque[tuple[float, int]] = deque()  # (moment of the loop's clock, tokens)
         self._news = LimitNews()
@@ -112,7 +117,7 @@ class RateLimiter:
             return
         seconds = min(seconds, LONGEST_PAUSE_US / 1e6)
         self._hold(asyncio.get_running_loop().time() + seconds)
-        await self._ledger.alone(lambda connection: store.pause(connection, self._id, seconds, self._clock))
+        await self._ledger.alone(lambda connection: store.pause(connection, self.id, seconds, self._clock))
 
     def hear(self, said: SaidLimits) -> None:
         """Take in what a response says of the limits. Nothing said means that there is none: so only for a completion."""
@@ -213,13 +218,13 @@ class RateLimiter:
         """The lease, and what to add to the database's seconds to get the loop's."""
         offsets_s: list[float] = []
         clock = self._compared(loop, offsets_s)
-        lease = store.exchange(connection, self._id, self._given, report, clock, gives_way=self._gives_way)
+        lease = store.exchange(connection, self.id, self._given, report, clock, gives_way=self._gives_way)
         return lease, offsets_s[0]
 
     def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> tuple[Lease, float] | None:
         """The same of a key without limits; None where it is no longer one."""
         offsets_s: list[float] = []
-        lease = store.look(connection, self._id, self._given, self._compared(loop, offsets_s))
+        lease = store.look(connection, self.id, self._given, self._compared(loop, offsets_s))
         return None if lease is None else (lease, offsets_s[0])
 
     def _compared(self, loop: asyncio.AbstractEventLoop, offsets_s: list[float]) -> Clock:

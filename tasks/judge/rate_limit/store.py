@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TypeAlias
 
 from sqlalchemy import select, update
@@ -19,7 +20,7 @@ from tasks.judge.rate_limit.gcra import (
     grant,
 )
 from tasks.ledger.pipelining import later
-from tasks.ledger.tables import ALLOWANCES, insert_where_absent, now_us
+from tasks.ledger.tables import ALLOWANCES, LEDGER_META, insert_where_absent, now_us, upsert
 
 Clock: TypeAlias = Callable[[Connection], int]
 LONGEST_PAUSE_US = 300 * 1_000_000
@@ -129,6 +130,36 @@ def pause(connection: Connection, allowance_id: str, seconds: float, clock: Cloc
     if until_us > row["paused_until_us"] or row["paused_until_us"] > now + LONGEST_PAUSE_US:
         is_it = ALLOWANCES.c.allowance_id == allowance_id
         later(connection, update(ALLOWANCES).where(is_it).values(paused_until_us=until_us))
+
+
+def reached(connection: Connection, allowance_id: str) -> int | None:
+    """How many requests were in flight when the key's last session ended, as far as it learned that; None before the first."""
+    kept = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == _reached_name(allowance_id))).scalar()
+    return int(kept) if kept and kept.isdecimal() else None
+
+
+def latency_seen(connection: Connection, judge_model: str) -> float | None:
+    """Seconds a reply of a judge took in the last session that had some; None before the first."""
+    kept = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == _latency_name(judge_model))).scalar()
+    return float(kept) if kept else None
+
+
+def keep_seen(
+    connection: Connection, allowance_id: str, judge_model: str, n_in_flight: int | None, latency_s: float | None
+) -> None:
+    """Keep both for the next run; None: nothing was learned, and what was kept stays."""
+    seen = {_reached_name(allowance_id): n_in_flight, _latency_name(judge_model): latency_s}
+    for name, value in seen.items():
+        if value is not None:
+            later(connection, upsert(connection.engine, LEDGER_META), {"name": name, "value": f"{value:.6g}"})
+
+
+def _latency_name(judge_model: str) -> str:
+    return f"latency {sha256(judge_model.encode()).hexdigest()[:48]}"
+
+
+def _reached_name(allowance_id: str) -> str:
+    return f"in flight {allowance_id[:48]}"
 
 
 def _row(connection: Connection, allowance_id: str) -> RowMapping:

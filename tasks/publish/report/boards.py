@@ -1,6 +1,5 @@
 """What the page shows of the cells: a board for each rubric, judge and dimension, best first. How it looks: templates."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ import polars as pl
 
 from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
 from schemas.statuses import ComparisonKind, HealthMeasure, Total
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, Table
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS, Table
+from tasks.publish.standings import failures_of, placed, why
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")
@@ -19,7 +19,7 @@ _CONTESTANT = ("model", "checkpoint")
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One ranking. `rows`: `__macro__` cells beside rank range and deltas, best first; `cells`: (model, checkpoint, category).
+    """One ranking. `rows`: `__macro__` cells with their standing, best first; `cells`: (model, checkpoint, category).
 
     `deltas` are its comparisons to predecessor and baseline over all categories, `shares` its distribution over all
     categories. `has_total` is false where no total exists: the categories are then all there is.
@@ -49,14 +49,13 @@ class Board:
 
 def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:
     """Every ranking of the publication, the headline dimension of a rubric first."""
-    means = means_for_prompts_like_these(tables[BENCHMARK_LONG])
-    beside = {row["cell_id"]: row for row in rows_of(tables, BENCHMARK_WIDE)}
+    means = means_for_prompts_like_these(placed(tables[BENCHMARK_LONG], tables.get(STANDINGS)))
     costs = _costs(rows_of(tables, HEALTH))
     compared, shares = (_by_board(rows_of(tables, table)) for table in (COMPARISONS, DISTRIBUTIONS))
     has_headline = {row["rubric_id"] for row in means.filter(dimension=HEADLINE).iter_rows(named=True)}
     found = []
     for index, (key, cells) in enumerate(sorted(_by_board(means.to_dicts()).items())):
-        macro = [_standing(row, beside.get(row["cell_id"], {}), costs) for row in cells if row["category"] == Total.MACRO]
+        macro = [_standing(row, costs) for row in cells if row["category"] == Total.MACRO]
         is_headline = key[2] == HEADLINE or key[0] not in has_headline
         found.append(_board(f"board-{index + 1}", key, cells, macro, is_headline, compared[key], shares[key]))
     return sorted(found, key=lambda board: (board.rubric_id, board.judge_model, not board.is_headline, board.anchor))
@@ -69,11 +68,19 @@ def by_judge(found: list[Board]) -> list[tuple[tuple[str, str], list[Board]]]:
 
 
 def glance(headlines: list[Board]) -> list[tuple[tuple[str, str], list[Row | None]]]:
-    """For each (model, checkpoint), newest of each model first, its row in each of the rankings."""
+    """For each (model, checkpoint) its row in each of the rankings; by the mean of its places in them, the unranked last."""
     keys = {(row["model"], row["checkpoint"]) for board in headlines for row in board.rows}
-    newest_first = sorted(keys, key=lambda key: (natural_key(key[1]), key[1]), reverse=True)
     standing = [{(row["model"], row["checkpoint"]): row for row in board.rows} for board in headlines]
-    return [(key, [rows.get(key) for rows in standing]) for key in sorted(newest_first, key=lambda key: key[0])]
+    places: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for board in headlines:
+        for place, row in enumerate(one for one in board.rows if one["rank_low"] is not None):
+            places[row["model"], row["checkpoint"]].append(place)
+
+    def order(key: tuple[str, str]) -> tuple[object, ...]:
+        mine = places[key]
+        return not mine, sum(mine) / max(1, len(mine)), key[0], natural_key(key[1]), key[1]
+
+    return [(key, [rows.get(key) for rows in standing]) for key in sorted(keys, key=order)]
 
 
 def rows_of(tables: Mapping[Table, pl.DataFrame], table: Table) -> list[Row]:
@@ -108,19 +115,16 @@ def _board(
     )
 
 
-def _standing(cell: Row, wide: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
-    """The macro cell with what benchmark_wide and health know of it."""
-    further = ("rank_low", "rank_high", "n_ranked", "delta_predecessor", "p_predecessor", "delta_baseline", "p_baseline")
-    failures = sorted(json.loads(cell["failures_json"]).items(), key=lambda item: (-item[1], item[0]))
+def _standing(cell: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
+    """The macro cell with its texts, and what health knows of it."""
     key = tuple(cell[name] for name in ("rubric_id", "judge_model", *_CONTESTANT))
-    return cell | {name: wide.get(name) for name in (*further, "has_unequal_failures")} | {
-        "failures": failures, "cost_usd": costs.get(key),
-    }  # fmt: skip
+    return cell | {"failures": failures_of(cell), "cost_usd": costs.get(key), "why": why(cell)}
 
 
 def _best_first(row: Row) -> tuple[object, ...]:
-    estimate = row["estimate"]
-    return estimate is None, -(estimate or 0.0), row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
+    estimate, low, high = row["estimate"], row["rank_low"], row["rank_high"]
+    ranked = (low is None, low or 0, high or 0, estimate is None, -(estimate or 0.0))
+    return *ranked, row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
 def _by_board(rows: list[Row]) -> defaultdict[tuple[str, ...], list[Row]]:

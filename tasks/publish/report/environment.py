@@ -17,6 +17,7 @@ from markupsafe import Markup
 from schemas.tables import Table
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
+from tasks.publish.standings import rank, verdict_word
 
 _HERE = Path(__file__).parent
 
@@ -66,7 +67,8 @@ def _environment() -> Environment:
     )
     names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
     environment.filters |= {name: getattr(formats, name) for name in names}
-    environment.globals |= {"ranks": formats.ranks, "key_of": key_of, "as_key": as_key, "asks_of": asks_of}
+    used = (rank, verdict_word, key_of, as_key, asks_of)
+    environment.globals |= {function.__name__: function for function in used}
     return environment
 
 

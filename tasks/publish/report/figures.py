@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from schemas.metrics import natural_key
+from schemas.statuses import ComparisonVerdict
 from tasks.publish.report.boards import Board
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.formats import number, percent, words
@@ -19,6 +20,7 @@ Made = tuple[str, "alt.TopLevelMixin", list[Row]]
 N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all
 N_TREND = 200  # points of a trend
 MAX_CATEGORIES = 14
+_DECIDED = (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,16 @@ def _deltas(board: Board) -> Made | None:
     rows = [
         {
             "name": f"{names[row['model_a'], row['checkpoint_a']]} vs {_other(row)}", "order": index, "value": row["delta"],
-            "low": row["ci_low"], "high": row["ci_high"], "is_marked": (row["p_adjusted"] or 1.0) < 0.05,
+            "low": row["ci_low_adjusted"], "high": row["ci_high_adjusted"], "is_marked": row["verdict"] in _DECIDED,
         }
         for index, row in enumerate(known[:N_DRAWN])
     ]  # fmt: skip
     return (
-        ("Differences, uncorrected 95 % intervals", charts.intervals(rows, "difference of means", has_zero=True), rows)
+        (
+            "Differences, intervals for all comparisons together",
+            charts.intervals(rows, "difference of means", has_zero=True),
+            rows,
+        )
         if rows
         else None
     )

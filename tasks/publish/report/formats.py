@@ -48,13 +48,6 @@ def seconds(value: float | None) -> str:
     return DASH if value is None else f"{number(value)}\u202fs"
 
 
-def ranks(low: int | None, high: int | None) -> str:
-    """Such as 1, or 1–3 where the corrected comparisons leave more than one rank."""
-    if low is None or high is None:
-        return DASH
-    return str(low) if low == high else f"{low}–{high}"
-
-
 def words(key: str | None) -> str:
     """A dimension's or reason's key as words: overall_score is "overall score"; the totals get their names."""
     if not key:

@@ -10,15 +10,17 @@ import polars as pl
 
 from schemas import tables as t
 from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
-from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
+from schemas.tables import AGREEMENT, BENCHMARK_LONG, CHECKS, HEALTH, JURY, RELIABILITY, STANDINGS, Table
 from tasks.publish.agreement import ALL
 from tasks.publish.folders import PublicationName
+from tasks.publish.leaderboard import answers_of
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import N_DRAWN, Figure, figures
 from tasks.publish.report.formats import words
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.standings import placed
 
 Row = dict[str, Any]
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
@@ -36,6 +38,11 @@ class Health:
     model: str
     checkpoint: str
     values: Mapping[str, Mapping[str, float | None]]
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the provider said something in place of an answer."""
+        return HealthMeasure.N_SAID in self.values
 
     def of(self, measure: str, word: str = "") -> float | None:
         """The value of one row of the table; None where it is not there."""
@@ -133,6 +140,7 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=glance(headlines),
+        answers=answers_of(placed(tables[BENCHMARK_LONG], tables.get(STANDINGS))),
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
         health=judges_health,

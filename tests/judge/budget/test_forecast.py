@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from schemas.benchmark import Judge
+from schemas.benchmark import Judge, Limits
 from tasks.judge.budget.cost import Costs, Observed
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
 
@@ -96,7 +96,7 @@ def test_without_a_price_tokens_and_minutes_are_known_and_usd_are_not() -> None:
     made = _made(Judge(model="qwen-vl"))
     assert made.n_input_tokens > 0
     assert (made.online_usd, made.batch_usd, made.worst_usd, made.saved_usd) == (None, None, None, None)
-    assert made.minutes(50, None) == 2
+    assert made.minutes(Limits(requests_per_minute=50)) == 2
     assert total_usd([1.0, made.online_usd]) is None
     assert total_usd([1.0, 2.0]) == 3
 
@@ -112,7 +112,13 @@ def test_without_a_price_tokens_and_minutes_are_known_and_usd_are_not() -> None:
     ],
 )
 def test_minutes_at_the_limits(rpm: int | None, tpm: int | None, minutes: float | None) -> None:
-    assert replace(_made(), n_limited_tokens=80_000).minutes(rpm, tpm) == minutes
+    made, limits = (
+        replace(_made(), n_limited_tokens=80_000),
+        Limits(requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=5),
+    )
+    assert made.minutes(limits) == minutes
+    by_latency = replace(made, latency_s=9.0).minutes(limits)  # 100 requests, 5 at a time
+    assert by_latency == max(3, minutes or 0)
 
 
 def test_a_limit_of_tokens_counts_the_longest_reply_that_is_asked_for() -> None:

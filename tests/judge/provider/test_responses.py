@@ -79,6 +79,23 @@ def test_a_200_that_is_no_completion_is_a_bad_response(body: bytes) -> None:
     assert "\n" not in (answer.detail or "")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices": [{"message": {"content": "Score: 1", "content": "Score: 5"}}]}',
+        b'{"choices": [{"message": {"content": "Score: 1"}}], "choices": [{"message": {"content": "Score: 5"}}]}',
+        b'{"choices": [{"message": {"content": "Score: 1"}, "message": {"content": "Score: 5"}, "finish_reason": "stop"}]}',
+        b'{"model": "a", "model": "b", "choices": [{"message": {"content": "Score: 1"}}]}',
+        b'{"choices": [{"message": {"content": "Score: 1"}}], "usage": {"total": 1, "t\\u006ftal": 2}}',
+    ],
+)
+def test_a_body_that_names_a_key_twice_is_no_reply(body: bytes) -> None:
+    """Taking the last one, or the first, would choose between two scores."""
+    answer = read_answer(200, {}, body)
+    assert (answer.status, answer.text) == (S.BAD_RESPONSE, None)
+    assert "twice" in (answer.detail or "")
+
+
 def test_a_completion_is_kept_word_for_word() -> None:
     text = ' {"score":\t3}\n\x00 "ünï" \u2028 '
     body = {

@@ -159,3 +159,61 @@ def test_a_place_given_to_a_caller_that_is_cancelled_goes_to_the_next() -> None:
         assert concurrency.n_in_flight == 1
 
     asyncio.run(main())
+
+
+async def _wait_in_a_ramp(status: ReplyStatus) -> int:
+    """What is allowed some time after a round of replies of 0.4 s each, the last ending like this; no more of them come."""
+    concurrency, stopping = AdaptiveConcurrency(200), asyncio.Event()
+    waiting = [asyncio.create_task(concurrency.acquire(stopping)) for _ in range(300)]
+    await asyncio.sleep(0)
+    for ends_as in [OK] * 8 + [status]:
+        concurrency.release(0.4, ends_as)
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        if concurrency.allowed == 200:
+            break
+    stopping.set()
+    await asyncio.gather(*waiting)
+    return concurrency.allowed
+
+
+def test_the_ramp_goes_on_with_time_while_replies_are_under_way_and_nothing_speaks_against_it() -> None:
+    assert asyncio.run(_wait_in_a_ramp(OK)) == 200
+
+
+def test_a_429_ends_the_ramp() -> None:
+    assert asyncio.run(_wait_in_a_ramp(LIMITED)) < 200
+
+
+def test_it_begins_where_the_last_one_ended_and_goes_on_by_small_steps() -> None:
+    concurrency = AdaptiveConcurrency(200, start=120)
+    assert concurrency.allowed == 120
+    told = play(concurrency, 240, lambda _, __: (1.0, OK))
+    assert 120 < concurrency.allowed < 200, told[-1]
+    assert AdaptiveConcurrency(200, start=1).allowed == START
+
+
+@pytest.mark.parametrize(("n_replies", "learned"), [(20, None), (2000, 200)])
+def test_what_a_ramp_reached_is_known_once_it_has_ended(n_replies: int, learned: int | None) -> None:
+    concurrency = AdaptiveConcurrency(200)
+    play(concurrency, n_replies, lambda _, __: (1.0, OK))
+    assert concurrency.learned == learned
+
+
+def test_callers_of_an_earlier_turn_go_first() -> None:
+    async def main() -> None:
+        concurrency, stopping, order = AdaptiveConcurrency(1), asyncio.Event(), list[int]()
+        await concurrency.acquire(stopping)
+
+        async def ask(turn: int) -> None:
+            await concurrency.acquire(stopping, turn)
+            order.append(turn)
+            concurrency.release(1.0, OK)
+
+        waiting = [asyncio.create_task(ask(turn)) for turn in (3, 1, 2, 1)]
+        await asyncio.sleep(0)
+        concurrency.release(1.0, OK)
+        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        assert order == [1, 1, 2, 3]
+
+    asyncio.run(main())

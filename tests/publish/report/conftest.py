@@ -19,7 +19,6 @@ from schemas.benchmark import Statistics
 from schemas.identities import RunIds
 from schemas.tables import (
     BENCHMARK_LONG,
-    BENCHMARK_WIDE,
     CHECKS,
     COMPARISONS,
     JUDGEMENTS,
@@ -27,6 +26,7 @@ from schemas.tables import (
     REPLIES,
     SAMPLES,
     SCORES,
+    STANDINGS,
     Table,
 )
 from tasks.aggregate.tables import Settings, aggregated
@@ -287,7 +287,7 @@ def publish_one() -> Callable[..., Published]:
 
     def put(root: Path, made: Made, index: int, benchmark: str = "nightly") -> Published:
         name = PublicationName(benchmark, digest(f"{benchmark} {index}"), date(2026, 1, 1) + timedelta(days=index))
-        kept = {table: made.tables[table] for table in (BENCHMARK_LONG, CHECKS, BENCHMARK_WIDE, COMPARISONS)}
+        kept = {table: made.tables[table] for table in (BENCHMARK_LONG, CHECKS, STANDINGS, COMPARISONS)}
         published = publish(root, Draft(name, kept | {QUARANTINE: _frame(QUARANTINE, [])}, made.provenance))
         (published.folder / "report.html").write_text("not to be opened")
         return published
@@ -295,10 +295,16 @@ def publish_one() -> Callable[..., Published]:
     return put
 
 
+@pytest.fixture(scope="session")
+def made_in() -> Callable[..., Made]:
+    """A lake in a folder and its tables from the words of World."""
+    return lambda root, **said: make(root, World(**said))
+
+
 @pytest.fixture
-def made_of(tmp_path: Path) -> Callable[..., Made]:
-    """A lake and its tables from the words of World."""
-    return lambda **said: make(tmp_path, World(**said))
+def made_of(tmp_path: Path, made_in: Callable[..., Made]) -> Callable[..., Made]:
+    """The same in a folder of the test's own."""
+    return lambda **said: made_in(tmp_path, **said)
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from schemas import tables as t
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, CHECKS, COMPARISONS, HEALTH, TABLES
+from schemas.tables import BENCHMARK_LONG, CHECKS, COMPARISONS, HEALTH, STANDINGS, TABLES
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.standings import rank
 
 VOID = {"meta", "link", "img", "br", "input"}
 ALLOWED_ELEMENTS = {
@@ -120,7 +121,7 @@ def published(made, table_name, key, columns):
     """The values of these columns in the table's frame, at the key."""
     table = TABLES[table_name]
     frame = made.tables[table]
-    if table in {BENCHMARK_LONG, BENCHMARK_WIDE}:
+    if table in {BENCHMARK_LONG, STANDINGS}:
         found = frame.filter(pl.col("cell_id") == key)
     else:
         found = frame.filter([pl.col(n).cast(pl.String) == v for n, v in zip(table.key, json.loads(key), strict=True)])
@@ -136,10 +137,13 @@ FORMATS = {
     "delta": formats.signed,
     "delta_predecessor": formats.signed,
     "delta_baseline": formats.signed,
-    "p": formats.p_value,
+    "delta_predecessor_low": formats.signed,
+    "delta_predecessor_high": formats.signed,
+    "delta_baseline_low": formats.signed,
+    "delta_baseline_high": formats.signed,
+    "ci_low_adjusted": formats.number,
+    "ci_high_adjusted": formats.number,
     "p_adjusted": formats.p_value,
-    "p_predecessor": formats.p_value,
-    "p_baseline": formats.p_value,
     "coverage": formats.percent,
     "share": formats.percent,
 }
@@ -153,13 +157,13 @@ def test_every_number_is_the_parquet_value_rounded(which, request):
     for table, key, column, text in numbers:
         values = published(made, table, key, column.split(","))
         if column == "rank_low,rank_high":
-            assert text == formats.ranks(*values)
+            assert text == rank(dict(zip(("rank_low", "rank_high"), values, strict=True)))
         elif table == "health":
             assert text == MEASURES.get(json.loads(key)[4], formats.count)(values[0]), (key, text)
         else:
             assert text == FORMATS.get(column, formats.count)(values[0]), (table, key, column)
     tables = {table for table, *_ in numbers}
-    assert tables == {"benchmark_long", "benchmark_wide", "comparisons", "distributions", "health", "checks"}
+    assert tables == {"benchmark_long", "standings", "comparisons", "distributions", "health", "checks"}
     shown = {key for table, key, column, _ in numbers if table == "benchmark_long" and column == "estimate"}
     means = made.tables[BENCHMARK_LONG].filter(pl.col("estimand") == "prompts_like_these", pl.col("category") != "__micro__")
     assert shown == set(means.filter(pl.col("estimate").is_not_null())["cell_id"])
@@ -225,7 +229,7 @@ def test_a_blocked_cell_says_why_and_has_no_figure(small):
     assert not [n for n in page.numbers if n[0] == "benchmark_long" and n[1] in ids and n[2] == "estimate"]
 
 
-@pytest.mark.parametrize("left_out", [COMPARISONS, HEALTH, CHECKS, BENCHMARK_WIDE, t.DISTRIBUTIONS], ids=lambda table: table.name)
+@pytest.mark.parametrize("left_out", [COMPARISONS, HEALTH, CHECKS, STANDINGS, t.DISTRIBUTIONS], ids=lambda table: table.name)
 def test_a_section_whose_table_is_not_there_is_left_out(small, left_out):
     tables = {table: frame for table, frame in small.tables.items() if table is not left_out}
     numbers = scrape(type(small)(small.lake, tables, small.provenance).page(Gallery((), 48))).numbers

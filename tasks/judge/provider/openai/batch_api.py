@@ -18,7 +18,7 @@ from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
 from tasks.judge.provider.openai.responses import one_line, read_answer
-from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, Secrets, cap_size, no_response
+from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, ReplyCap, Secrets, no_response
 from tasks.lake.atomic_files import store_error
 
 CALL_DEADLINE_S = 60.0
@@ -38,7 +38,7 @@ class OpenAIBatches:
     def __init__(self, base_url: str, key: str | None, secrets: Secrets) -> None:
         self._secrets = secrets
         timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-        transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_cap_replies]})
+        transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_CallCap()]})
         self._openai = AsyncOpenAI(api_key=key or "none", base_url=base_url, http_client=transport, max_retries=0)
         self._files = self._openai.files.with_raw_response
         self._batches = self._openai.batches.with_raw_response
@@ -186,10 +186,12 @@ class OpenAIBatches:
         return replace(batch, problem=one_line(self._secrets.out_of_text(batch.problem)))
 
 
-async def _cap_replies(response: httpx2.Response) -> None:
-    """Cap every reply but the files of results, which go to the disk."""
-    if not (response.is_success and response.request.url.path.endswith("/content")):
-        await cap_size(response)
+class _CallCap(ReplyCap):
+    """Caps every reply but the files of results, which go to the disk."""
+
+    async def __call__(self, response: httpx2.Response) -> None:
+        if not (response.is_success and response.request.url.path.endswith("/content")):
+            await super().__call__(response)
 
 
 def _transfer_s(n_bytes: int) -> float:

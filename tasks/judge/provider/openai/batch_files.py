@@ -8,7 +8,7 @@ import orjson
 
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Ended, NotSent, Payload, ProviderBatch
-from tasks.judge.provider.openai.responses import one_line, read_answer
+from tasks.judge.provider.openai.responses import AmbiguousError, one_line, read_answer, refuse_repeated_keys
 
 ASKED_PATH = "/v1/chat/completions"
 TOKEN_NAME = "salon_batch"  # noqa: S105 - the name of a piece of metadata, no secret
@@ -54,7 +54,13 @@ def _result(line: bytes) -> tuple[str, Ended] | None:
     except orjson.JSONDecodeError:
         return None
     name = text(mapping(content).get("custom_id"))
-    return None if name is None else (name, _answer(content))
+    if name is None:
+        return None
+    try:
+        refuse_repeated_keys(line)
+    except AmbiguousError as error:
+        return name, Answer(ReplyStatus.BAD_RESPONSE, one_line(f"a line that says two things: {error}"))
+    return name, _answer(content)
 
 
 def _answer(content: dict[str, Any]) -> Ended:

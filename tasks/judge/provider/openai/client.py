@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
 from typing import Any
 
+import aiohttp
 import httpx2
 import orjson
 from openai import AsyncOpenAI, DefaultAioHttpClient
@@ -22,14 +23,14 @@ from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.transport import (
     CONNECT_TIMEOUT_S,
     DEFAULT_BASE_URL,
-    MAX_REPLY_BYTES,
+    RefusedReplyError,
+    ReplyCap,
     Secrets,
-    TooLargeError,
     api_key,
-    cap_size,
     endpoint,
     no_response,
 )
+from tasks.judge.provider.openai.wire import AiohttpWire, SdkWire, Wire, is_by_sdk
 
 _PATH = "/chat/completions"
 _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -50,7 +51,7 @@ class OpenAIProvider:
         timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         self._transport = DefaultAioHttpClient(
-            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [cap_size]}
+            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [ReplyCap()]}
         )
         self._client = AsyncOpenAI(
             api_key=self._key or "none",
@@ -59,10 +60,12 @@ class OpenAIProvider:
             max_retries=0,
         )
         base_url = self._client.base_url
-        self._url = base_url.copy_with(raw_path=base_url.raw_path + _PATH.lstrip("/").encode())
+        url = base_url.copy_with(raw_path=base_url.raw_path + _PATH.lstrip("/").encode())
         sent = {**self._client.default_headers, **self._client.auth_headers}
-        self._headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
-        self._extensions = {"timeout": timeout.as_dict()}  # what the transport adds where it builds the request itself
+        headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
+        self._wire: Wire = (
+            SdkWire(url, headers, self._transport, deadline_s) if is_by_sdk() else AiohttpWire(str(url), headers, concurrency)
+        )
 
     @staticmethod
     def check(judge: Judge) -> None:
@@ -70,6 +73,7 @@ class OpenAIProvider:
         check_parameters(judge.parameters)
         api_key(judge)
 
+    check_parameters = staticmethod(check_parameters)
     picture_rule = staticmethod(picture_rule)
 
     @property
@@ -90,26 +94,17 @@ class OpenAIProvider:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._deadline_s):
-                response = await self._post(payload)
-                answer = read_answer(response.status_code, response.headers, self._secrets.out_of_bytes(response.content))
+                status_code, said, body = await self._wire.post(payload)
+                answer = read_answer(status_code, said, self._secrets.out_of_bytes(body))
+        except (httpx2.RequestError, aiohttp.ClientError) as error:
+            answer = no_response(error)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
-        except TooLargeError:
-            answer = Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
-        except httpx2.RequestError as error:
-            answer = no_response(error)
+        except RefusedReplyError as error:
+            answer = Answer(ReplyStatus.BAD_RESPONSE, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
         return self._secrets.out_of(replace(answer, latency_s=time.perf_counter() - started))
-
-    async def _post(self, payload: Payload) -> httpx2.Response:
-        """Past the SDK's building of a request, which costs as much as sending it; its transport, headers and address stay.
-
-        The body is made as the socket takes it: hundreds of whole ones would stay in memory until their replies come.
-        """
-        headers = self._headers | {"content-length": str(payload.n_bytes)}
-        request = httpx2.Request("POST", self._url, headers=headers, stream=_Sent(payload), extensions=self._extensions)
-        return await self._transport.send(request)
 
     async def shutdown_date(self) -> date | None:
         """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
@@ -128,17 +123,7 @@ class OpenAIProvider:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._wire.close()
         await self._client.close()
         if self._batch is not None:
             await self._batch.close()
-
-
-class _Sent(httpx2.AsyncByteStream):
-    """A body as the transport takes it."""
-
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._payload:
-            yield piece

@@ -30,7 +30,7 @@ def check_parameters(parameters: Mapping[str, object]) -> None:
     """Raise InputError where a judge's parameters would change what Salon sends beyond sampling."""
     for name in parameters:
         if name in NOT_PARAMETERS:
-            raise InputError(f"judges.parameters: {name} cannot be set there; {NOT_PARAMETERS[name]}")
+            raise InputError(f"{name} cannot be set there; {NOT_PARAMETERS[name]}")
 
 
 class ChatPayload:

@@ -1,6 +1,7 @@
 """What a provider's HTTP response means: the one place where its statuses, codes and bodies become a ReplyStatus."""
 
 import email.utils
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from rubrics.replies.read import N_BYTES_MAX
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import NOTHING_SAID, Answer, SaidLimit, SaidLimits
 
@@ -53,14 +55,24 @@ def _limit(headers: Mapping[str, str], limit: str, remaining: str, reset: str) -
     return None if per_minute is None else SaidLimit(per_minute, number(headers.get(remaining)), span_s(headers.get(reset)))
 
 
-def _completion(body: bytes) -> Answer:
+def _object_of(body: bytes) -> dict[str, Any] | str:
+    """The JSON object of a 200; a sentence where there is none, or more than one reading of it."""
     try:
         content = orjson.loads(body)  # strict: no NaN, bounded depth
+        if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
+            refuse_repeated_keys(body)
+    except AmbiguousError as error:
+        return f"a 200 whose body says two things: {error}"
     except orjson.JSONDecodeError as error:
         start = body[:80].decode("utf-8", "replace")
-        return _bad(f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body")
-    if not isinstance(content, dict):
-        return _bad(f"a 200 whose body is JSON {type(content).__name__}, not an object")
+        return f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body"
+    return content if isinstance(content, dict) else f"a 200 whose body is JSON {type(content).__name__}, not an object"
+
+
+def _completion(body: bytes) -> Answer:
+    content = _object_of(body)
+    if isinstance(content, str):
+        return _bad(content)
     choices = content.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = _message(content) if "error" in content else f"keys {sorted(content)[:8]}"
@@ -69,6 +81,8 @@ def _completion(body: bytes) -> Answer:
     if not isinstance(message, dict):
         return _bad("a 200 whose first choice has no message")
     text, refusal = message.get("content"), message.get("refusal")
+    # a longer text is `malformed` unread, and this one says that it is longer
+    text = text[: N_BYTES_MAX + 1] if isinstance(text, str) else text
     if not isinstance(text, str | None) or not isinstance(refusal, str | None):
         return _bad(f"a 200 whose content is {type(text).__name__} and refusal {type(refusal).__name__}, where text is expected")
     finish_reason = _word(choices[0].get("finish_reason"))
@@ -87,6 +101,26 @@ def _completion(body: bytes) -> Answer:
         n_cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         logprobs_json=_json(choices[0].get("logprobs")),
     )
+
+
+class AmbiguousError(Exception):
+    """A JSON object that names a key twice: two readers would read two things."""
+
+
+def refuse_repeated_keys(body: bytes) -> None:
+    """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
+    try:
+        json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise AmbiguousError("it is nested deeper than any completion") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} stands there twice")
+    return found
 
 
 def _failure(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -182,7 +216,7 @@ def _message(content: object) -> str:
     if isinstance(content, dict):
         error = content.get("error", content)
         if isinstance(error, dict):
-            code, message = error.get("code") or error.get("type"), error.get("message")
+            code, message = error.get("code") or error.get("type"), error.get("message") or error.get("detail")
             return ": ".join(str(part)[:MAX_DETAIL_CHARACTERS] for part in (code, message) if part) or "no message"
         return str(error)[:MAX_DETAIL_CHARACTERS]
     return str(content)[:MAX_DETAIL_CHARACTERS] or "no message"

@@ -1,8 +1,8 @@
 """What every call to an endpoint shares: its address, the key and its removal from texts, capped replies, lost connections."""
 
+import asyncio
 import re
-import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -19,6 +19,7 @@ from tasks.judge.provider.openai.responses import one_line
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_REPLY_BYTES = 8 * 1024 * 1024
+LARGE_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
 _TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
@@ -97,52 +98,82 @@ class Secrets:
         return answer
 
 
-class TooLargeError(Exception):
-    """The reply is longer than MAX_REPLY_BYTES."""
+class RefusedReplyError(Exception):
+    """A reply that is not read to its end; the text says why."""
+
+
+_TOO_LARGE = f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read"
+
+
+def refuse_packed(encoding: str) -> None:
+    """Raise RefusedReplyError for a reply in this content-encoding, unless it is as it was asked for: none."""
+    if any(name.strip().lower() not in ("", "identity") for name in encoding.split(",")):
+        raise RefusedReplyError(f"a reply in content-encoding {encoding[:40]!r}, which was not asked for; it was not unpacked")
+
+
+async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
+    """The chunks of a body up to MAX_REPLY_BYTES, past which it is a RefusedReplyError; past LARGE_BYTES while it has its turn.
+
+    Each is held several times while it is read: dozens at once took gigabytes.
+    """
+    n_bytes, has_turn = 0, False
+    try:
+        async for chunk in chunks:
+            n_bytes += len(chunk)
+            if n_bytes > MAX_REPLY_BYTES:
+                raise RefusedReplyError(_TOO_LARGE)
+            if n_bytes > LARGE_BYTES and not has_turn:
+                has_turn = await turn.acquire()
+            yield chunk
+    finally:
+        if has_turn:
+            turn.release()
 
 
 class _Capped(httpx2.AsyncByteStream):
-    """A response stream that ends in an error past MAX_REPLY_BYTES, unpacked where the endpoint packed it unasked.
+    """A response stream of which no more is read than `capped` gives. Its turn ends when the response is closed."""
 
-    The library would unpack without a limit: 8 MB of zeros, gzipped, are 8 GB.
-    """
-
-    def __init__(self, stream: httpx2.AsyncByteStream, is_packed: bool) -> None:
-        self._stream = stream
-        self._unpacker = zlib.decompressobj(wbits=47) if is_packed else None  # 47: gzip or zlib, by its header
+    def __init__(self, stream: httpx2.AsyncByteStream, turn: asyncio.Lock) -> None:
+        self._stream, self._turn = stream, turn
+        self._chunks: AsyncGenerator[bytes] | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        n_bytes = 0
-        async for packed in self._stream:
-            chunk = self._unpacker.decompress(packed, MAX_REPLY_BYTES + 1) if self._unpacker else packed
-            n_bytes += len(chunk)
-            if n_bytes > MAX_REPLY_BYTES:
-                raise TooLargeError
+        self._chunks = capped(self._stream, self._turn)
+        async for chunk in self._chunks:
             yield chunk
 
     async def aclose(self) -> None:
+        if self._chunks is not None:
+            await self._chunks.aclose()
         await self._stream.aclose()
 
 
-async def cap_size(response: httpx2.Response) -> None:
-    """A response hook that ends a reply of more than MAX_REPLY_BYTES in an error.
+class ReplyCap:
+    """A response hook: a packed reply is refused before it is unpacked, one of more than MAX_REPLY_BYTES while it is read.
 
-    A plain one that says its length is held to it by the transport already.
+    The library unpacks whatever spelling of an encoding it knows, twice where it is named twice, and without a limit: 5 MB are
+    5 GB. None was asked for. Large replies of one client are read one at a time.
     """
-    is_packed = response.headers.get("content-encoding", "") in ("gzip", "deflate")
-    said = response.headers.get("content-length", "")
-    is_short = not is_packed and said.isdecimal() and len(said) < 12 and int(said) <= MAX_REPLY_BYTES
-    if isinstance(response.stream, httpx2.AsyncByteStream) and not is_short:
-        if is_packed:
-            del response.headers["content-encoding"]
-        response.stream = _Capped(response.stream, is_packed)
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, response: httpx2.Response) -> None:
+        """Raise RefusedReplyError, or bound what is read."""
+        refuse_packed(response.headers.get("content-encoding", ""))
+        said = response.headers.get("content-length", "")
+        if said.isdecimal() and len(said) < 12 and int(said) <= LARGE_BYTES:
+            return  # the transport holds it to what it says
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Capped(response.stream, self._turn)
 
 
 def no_response(error: Exception) -> Answer:
     """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
     causes = list(_causes(error))
-    if any(isinstance(cause, TooLargeError) for cause in causes):
-        return Answer(ReplyStatus.BAD_RESPONSE, f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read")
+    refused = next((str(cause) for cause in causes if isinstance(cause, RefusedReplyError)), None)
+    if refused is not None:
+        return Answer(ReplyStatus.BAD_RESPONSE, refused)
     connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
     detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
     if any(isinstance(cause, connecting) for cause in causes):

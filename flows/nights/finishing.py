@@ -1,0 +1,73 @@
+"""A night that failed is started again until it is done or its time is up: one loop, for the command and the deployment alike.
+
+What ends its process (a kill, the machine) is outside of it: systemd, cron or an automation start the command again (infra/).
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+from schemas.errors import JudgeChangedError, RejectedError, SalonError, StoreError
+from tasks.stopping import STOP, check_not_stopped
+
+FIRST_WAIT_S: Final = 5.0
+LONGEST_WAIT_S: Final = 600.0
+
+Out = TypeVar("Out")
+_log = logging.getLogger("salon.nightly")
+
+
+def until_finished(
+    attempt: Callable[[], Out],
+    what_is_left: Callable[[Out], str | None],
+    gives_up_at: datetime | None,
+    say: Callable[[str], None],
+) -> Out:
+    """What `attempt` returns, made again with growing waits while it fails in a way that may pass, or leaves something.
+
+    The last try is made at `gives_up_at`, and what it returns or raises counts. Without one, or after it, there is one try.
+    `what_is_left` says in a clause what a try that ended well could not get. Raises StoppedError.
+    """
+    wait_s, n_tries = FIRST_WAIT_S, 0
+    while True:
+        n_tries += 1
+        try:
+            found = attempt()
+            why = what_is_left(found)
+            left_s = _left_s(gives_up_at)
+            if why is None or left_s <= 0:
+                return found
+        except Exception as error:
+            left_s = _left_s(gives_up_at)
+            if left_s <= 0 or not _may_pass(error):
+                raise
+            why = str(error)
+            if not isinstance(error, SalonError):
+                _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
+        wait_s = min(wait_s, left_s)
+        say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")
+        STOP.wait(wait_s)
+        check_not_stopped()
+        wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+
+def check_in_time(gives_up_at: datetime | None) -> None:
+    """Raise StoreError where a night that crashed is started again too late: one that crashes each time would go on for ever."""
+    if gives_up_at is None or datetime.now(UTC) > gives_up_at:
+        until = "it has no [nightly] finish_by" if gives_up_at is None else f"finish_by, {gives_up_at:%H:%M %Z}, is over"
+        raise StoreError(
+            f"the night's process died, and it is not started again by itself: {until}. See what ended it (memory, the machine), "
+            "then start it by hand; what was bought is stored"
+        )
+
+
+def _left_s(gives_up_at: datetime | None) -> float:
+    return (gives_up_at - datetime.now(UTC)).total_seconds() if gives_up_at else 0.0
+
+
+def _may_pass(error: Exception) -> bool:
+    """Exit code 3, and a fault of Salon's own; not what each try would pay for (another model), nor what a user has to mend."""
+    if isinstance(error, JudgeChangedError | RejectedError):
+        return False
+    return not isinstance(error, SalonError) or error.exit_code == StoreError.exit_code

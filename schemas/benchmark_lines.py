@@ -1,0 +1,67 @@
+"""A complaint about a benchmark file: which key, which line, what is allowed there. What a file may say is benchmark.py."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from pydantic import BaseModel
+
+Loc = tuple[int | str, ...]
+
+
+def explain(path: Path, text: str, model: type[BaseModel], loc: Loc, message: str, kind: str = "") -> str:
+    """One sentence about what stands at `loc` in the file's text, as pydantic names a place and a kind of problem."""
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
+    line = line_of(text, loc)
+    where = f"{path}, line {line}" if line else str(path)
+    allowed = ", ".join(sorted(name for name in section_model(model, loc[:-1]).model_fields if name != "folder"))
+    if kind == "extra_forbidden":
+        return f"{where}: {key} is not a key here; allowed: {allowed}"
+    if kind == "missing":
+        return f"{where}: {key} is missing; add it; keys here: {allowed}"
+    return f"{where}: {key + ': ' if key else ''}{message.removeprefix('Value error, ')}"
+
+
+def section_model(model: type[BaseModel], loc: Loc) -> type[BaseModel]:
+    """The model of the section at `loc`: its keys are what is allowed there."""
+    for part in loc:
+        if isinstance(part, str) and part in model.model_fields:
+            model = next(_models_in(model.model_fields[part].annotation), model)
+    return model
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
+
+
+def line_of(text: str, loc: Loc) -> int | None:
+    """The line (from 1) of a key in TOML text: the nth header of its section, then the key below it, or what holds the key."""
+    lines = text.splitlines()
+    names = [part for part in loc if isinstance(part, str)]
+    index = next((part for part in loc if isinstance(part, int)), 0)
+    if not names:
+        return None
+    header = re.compile(rf"^\s*\[\[?\s*{re.escape(names[0])}\s*(\]|\.)")
+    headers = [number for number, line in enumerate(lines, 1) if header.match(line)]
+    start = headers[index] if index < len(headers) else 0
+    if len(names) == 1 and start:
+        return start
+    for name in reversed(names[1:] if start else names[:1]):
+        found = _key_below(lines, start, name)
+        if found:
+            return found
+    return start or None
+
+
+def _key_below(lines: list[str], start: int, name: str) -> int | None:
+    key = re.compile(rf"""^\s*["']?{re.escape(name)}["']?\s*[.=]""")
+    for number in range(start + 1, len(lines) + 1):
+        if key.match(lines[number - 1]):
+            return number
+        if start and lines[number - 1].lstrip().startswith("["):
+            break
+    return None

@@ -1,0 +1,72 @@
+"""The benchmark file's [nightly] section and its calendar: which night is due, until when. What a night does: flows."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+
+class Nightly(BaseModel):
+    """When the nightly flow runs, until when it is to be done, and what it is held against."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schedule: str = Field(
+        default="0 2 * * *", description="A cron line of one moment a day at most: a night is named by its date."
+    )
+    timezone: str = "UTC"
+    finish_by: str | None = Field(
+        default=None,
+        pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description="A night that ends with exit code 3 or crashes is started again until then, as HH:MM in `timezone`.",
+    )
+    on_no_fresh_checkpoint: Literal["alert", "fail"] = Field(
+        default="alert", description="Where no model has a newer checkpoint than the night before; fail: exit code 1 as well."
+    )
+    baseline: str | None = None
+    checkpoints: str | None = Field(
+        default=None, description="A table (CSV, JSONL or Parquet) of model, checkpoint, date: which are ready, in which order."
+    )
+    n_earlier: int = Field(
+        default=1, ge=0, description="Judged checkpoints of each model that stand beside its newest one in the night's table."
+    )
+
+    @field_validator("schedule")
+    @classmethod
+    def _is_once_a_day(cls, line: str) -> str:
+        try:
+            due = CronSim(line, datetime(2026, 1, 1, tzinfo=UTC))
+        except CronSimError as error:
+            raise ValueError(f'{line!r} is not a cron line ({error}). Write a cron line such as "0 2 * * *"') from error
+        if len(due.minutes) * len(due.hours) > 1:
+            raise ValueError(
+                f"{line!r} is due several times a day, and a night is named by its date. Write one minute and one hour, such as "
+                '"0 2 * * *"; a night that failed is started again by finish_by'
+            )
+        return line
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f'{name!r} is no time zone; write it as "Europe/Berlin" or "UTC"') from error
+        return name
+
+    def newest_due(self, now: datetime) -> datetime:
+        """The latest moment at or before `now` at which a night is due, in the schedule's own time zone."""
+        local = now.astimezone(ZoneInfo(self.timezone)).replace(second=1, microsecond=0)  # what is looked for lies before it
+        return next(CronSim(self.schedule, local, reverse=True))
+
+    def gives_up_at(self, night: date) -> datetime | None:
+        """The first `finish_by` after the night is due; None without one. A date on which none is due begins at midnight."""
+        if self.finish_by is None:
+            return None
+        zone = ZoneInfo(self.timezone)
+        midnight = datetime.combine(night, time(), zone)
+        due = self.newest_due(datetime.combine(night, time(23, 59), zone))
+        finish = datetime.combine(night, time.fromisoformat(self.finish_by), zone)
+        return finish if finish > max(due, midnight) else datetime.combine(night + timedelta(days=1), finish.time(), zone)

@@ -1,0 +1,114 @@
+"""What is corrected together: p, interval and verdict of every comparison. How two cells are compared is comparison_tests.py."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from schemas.benchmark import Statistics
+from schemas.statuses import ComparisonVerdict, Correction
+from tasks.aggregate.intervals import t_quantile
+
+Row = dict[str, object]
+ALPHA = 0.05
+
+
+class Family(StrEnum):
+    """Which comparisons are meant to be read together; the first word of the column family."""
+
+    HEADLINE = "headline"  # the rankings of headline dimensions: what the benchmark is for
+    ASPECTS = "aspects"  # the rankings of the other dimensions
+    CATEGORIES = "categories"  # single categories, and means over images, of dimensions that are ranked by another figure
+
+
+def corrected(rows: Sequence[Row], benchmark: str, statistics: Statistics) -> list[Row]:
+    """All comparisons of a benchmark with p, interval and failures corrected, and the verdict that follows from them.
+
+    A row comes with its Family in `family` and leaves with the family's whole name. Two checkpoints in one cell are one
+    comparison, however many kinds of rows it stands in; a row without p belongs to no family.
+    """
+    families: dict[str, dict[tuple[object, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    done = [dict(row) for row in rows]
+    for row in done:
+        families[_name(row, benchmark, statistics)][_pair(row)].append(row)
+    for name, pairs in families.items():
+        _correct(name, list(pairs.values()), statistics)
+    return done
+
+
+def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> None:
+    tested = [rows for rows in pairs if rows[0].get("p") is not None]
+    p_adjusted = adjust([_number(rows[0]["p"]) for rows in tested], statistics.correction)
+    level = interval_level(p_adjusted, statistics.correction)
+    for rows, p in zip(tested, p_adjusted, strict=True):
+        for row in rows:
+            row.update({"p_adjusted": p, "adjustment": statistics.correction.value, "n_family": len(tested)})
+            row.update(_interval(row, level) | {"verdict": _verdict(row, statistics).value})
+    failing = [rows for rows in pairs if rows[0].get("p_failures") is not None]
+    p_failures = adjust([_number(rows[0]["p_failures"]) for rows in failing], statistics.correction)
+    for rows, p in zip(failing, p_failures, strict=True):
+        for row in rows:
+            row["has_unequal_failures"] = p < ALPHA
+    for row in (row for rows in pairs for row in rows):
+        row["family"] = None if row.get("p") is None else name
+
+
+def adjust(p: Sequence[float], correction: Correction) -> list[float]:
+    """Bonferroni's p, or Benjamini and Hochberg's (1995) step-up p, in the order given."""
+    if correction is Correction.BENJAMINI_HOCHBERG and p:
+        from scipy.stats import false_discovery_control  # a second to import, for this alone
+
+        return [float(value) for value in false_discovery_control(list(p), method="bh")]
+    return [float(value) for value in np.minimum(1.0, np.asarray(p) * len(p))]
+
+
+def interval_level(p_adjusted: Sequence[float], correction: Correction) -> float:
+    """The level of each interval of a family, such that it leaves 0 out exactly where p_adjusted is under ALPHA.
+
+    Bonferroni: 1 - α/m, all m hold together in 95 % of families. Benjamini and Hochberg: 1 - Rα/m with R differences found, so
+    that of the intervals of those found at most 5 % miss on average (Benjamini & Yekutieli 2005).
+    """
+    n_found = sum(p < ALPHA for p in p_adjusted) if correction is Correction.BENJAMINI_HOCHBERG else 1
+    return 1 - ALPHA * max(1, n_found) / max(1, len(p_adjusted))
+
+
+def _interval(row: Row, level: float) -> Row:
+    if row.get("ci_low") is None:  # an exact test has p and no interval
+        return {}
+    half = t_quantile(level, _number(row["df"])) * _number(row["se"])
+    delta, width = _number(row["delta"]), _number(row["width"])
+    return {"ci_low_adjusted": max(-width, delta - half), "ci_high_adjusted": min(width, delta + half)}
+
+
+def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
+    delta = _number(row["delta"])
+    if _number(row["p_adjusted"]) >= ALPHA or delta == 0:
+        return ComparisonVerdict.OPEN
+    turned = _number(row["delta_bound_low"]) if delta > 0 else -_number(row["delta_bound_high"])
+    if statistics.failures == "worst_case" and turned <= 0:
+        return ComparisonVerdict.FAILURES_COULD_TURN_IT
+    return ComparisonVerdict.HIGHER if delta > 0 else ComparisonVerdict.LOWER
+
+
+def _name(row: Mapping[str, object], benchmark: str, statistics: Statistics) -> str:
+    parts = [row["family"]]
+    if row["family"] == Family.HEADLINE and statistics.family == "benchmark":
+        parts += [benchmark]
+    else:
+        parts += [row["rubric_id"], row["judge_model"]]
+    if statistics.family == "pair":
+        parts += sorted(_both(row))
+    return " | ".join(str(part) for part in parts)
+
+
+def _pair(row: Mapping[str, object]) -> tuple[object, ...]:
+    return (*(row[name] for name in ("rubric_id", "judge_model", "dimension", "category")), *sorted(_both(row)))
+
+
+def _both(row: Mapping[str, object]) -> list[str]:
+    return [f"{row[f'model_{end}']}/{row[f'checkpoint_{end}']}" for end in "ab"]
+
+
+def _number(value: object) -> float:
+    return float(str(value))

@@ -1,0 +1,198 @@
+"""The table `standings`: who has a rank in which ranking, who has none and why, and the differences beside it.
+
+What is compared with what is comparisons.py. Everything that is shown of ranks, colours and words is these rows.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from schemas.benchmark import Statistics
+from schemas.metrics import BOARD
+from schemas.statuses import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, StandingState
+from tasks.aggregate.comparisons import Contestant, ranking_categories, strata_names
+
+Row = dict[str, object]
+_DIFFERENCES = {
+    ComparisonKind.PREDECESSOR.value: "predecessor",
+    ComparisonKind.BASELINE.value: "baseline",
+}
+_BESIDE = {"": "delta", "_low": "ci_low_adjusted", "_high": "ci_high_adjusted"}
+
+
+def standing_rows(
+    contestants: Sequence[Contestant], compared: Sequence[Row], expected: frozenset[str], statistics: Statistics
+) -> Iterator[Row]:
+    """A row for each contestant of each ranking of one dimension: its cell, its state and the means over shared prompts.
+
+    Ranks and differences need the corrected comparisons: `ranked` adds them.
+    """
+    shared: dict[tuple[object, ...], dict[frozenset[Contestant], Row]] = defaultdict(dict)
+    known = {(one.judge_model, one.model, one.checkpoint): one for one in contestants}
+    for row in compared:
+        if row["comparison"] == ComparisonKind.EACH_OTHER:
+            ends = frozenset(known[row["judge_model"], row[f"model_{e}"], row[f"checkpoint_{e}"]] for e in "ab")  # type: ignore[index]
+            shared[row["judge_model"], row["category"]][ends] = row
+    for judge, found in groupby(contestants, key=lambda one: one.judge_model):
+        mine = list(found)
+        for place in sorted({place for one in mine for place in ranking_categories(one.cells)}):
+            yield from _ranking([one for one in mine if place in one.cells], place, shared[judge, place], expected, statistics)
+
+
+def _ranking(
+    mine: Sequence[Contestant],
+    place: str,
+    pairs: Mapping[frozenset[Contestant], Row],
+    expected: frozenset[str],
+    statistics: Statistics,
+) -> Iterator[Row]:
+    """The rows of one ranking."""
+    states = {one: _state(one.cells[place], statistics) for one in mine}
+    candidates = [one for one in mine if states[one] is None]
+    if len(mine) > statistics.max_ranked:
+        states |= dict.fromkeys(candidates, (StandingState.NOT_COMPARED, ComparisonReason.TOO_MANY_TO_RANK.value))
+        candidates = []
+    kept = _compared_with_all(candidates, pairs)
+    for one in candidates:
+        if one not in kept:
+            states[one] = StandingState.NOT_COMPARED, _why_not(one, candidates, pairs)
+    means = _over_shared_prompts(kept, place, expected)
+    for one in mine:
+        state, reason = states[one] or (StandingState.RANKED, None)
+        n_shared = [row["n_prompts_paired"] for ends, row in pairs.items() if one in ends]
+        yield one.cells[place] | {
+            "state": state.value, "reason": reason, "n_prompts_needed": statistics.min_paired_prompts,
+            "n_shared_prompts": max(n_shared, default=None),  # type: ignore[type-var]
+        } | means.get(one, {})  # fmt: skip
+
+
+def _state(cell: Row, statistics: Statistics) -> tuple[StandingState, str] | None:
+    """Why a cell is no candidate for a rank; None where it is one."""
+    if cell["status"] == CellStatus.BLOCKED:
+        return StandingState.BLOCKED, str(cell["reason"])
+    if cell["estimate"] is None:
+        return StandingState.NOT_COMPARED, str(cell["reason"])
+    if cell["reason"] == CellReason.TOO_FEW_PROMPTS or int(str(cell["n_prompts"])) < statistics.min_paired_prompts:
+        return StandingState.TOO_FEW, CellReason.TOO_FEW_PROMPTS.value
+    return None
+
+
+def _compared_with_all(candidates: Sequence[Contestant], pairs: Mapping[frozenset[Contestant], Row]) -> list[Contestant]:
+    """Those that were compared with one another, every two: a rank among others says something of each of them.
+
+    While two were not, the one with the most such gaps goes (of equals the one with fewer prompts, then the later name).
+    None where one alone is left.
+    """
+    kept = list(candidates)
+    gaps = {ends for ends, row in pairs.items() if row.get("delta") is None and ends <= set(kept)}
+    while gaps:
+        n_gaps = Counter(one for ends in gaps for one in ends)
+        first = max(n_gaps, key=lambda one: (n_gaps[one], -one.tally.n_prompts, one.model, one.checkpoint))
+        kept.remove(first)
+        gaps = {ends for ends in gaps if first not in ends}
+    return kept if len(kept) > 1 else []
+
+
+def _why_not(one: Contestant, candidates: Sequence[Contestant], pairs: Mapping[frozenset[Contestant], Row]) -> str:
+    """The commonest reason among its comparisons with the other candidates; alone where there are none."""
+    others = set(candidates) - {one}
+    rows = [pairs[frozenset({one, other})] for other in others if frozenset({one, other}) in pairs]
+    reasons = Counter(str(row["reason"]) for row in rows if row.get("delta") is None)
+    return min(reasons, key=lambda reason: (-reasons[reason], reason)) if reasons else ComparisonReason.ALONE.value
+
+
+def _over_shared_prompts(kept: Sequence[Contestant], place: str, expected: frozenset[str]) -> dict[Contestant, Row]:
+    """For each ranked one its mean over the prompts that are scored for all of them, and whether that changes an order."""
+    if not kept:
+        return {}
+    parts: dict[Contestant, list[float]] = {one: [] for one in kept}
+    n_shared = 0
+    for name in strata_names(kept[0], place, expected):
+        scored = {one: part.scored for one in kept if (part := one.part(name)) and part.scored is not None}
+        if len(scored) < len(kept):
+            return {one: {"n_shared_prompts": 0} for one in kept}
+        prompts = scored[kept[0]][3]
+        for one in kept[1:]:
+            prompts = np.intersect1d(prompts, scored[one][3], assume_unique=True)
+        if not len(prompts):
+            return {one: {"n_shared_prompts": 0} for one in kept}
+        n_shared += len(prompts)
+        for one, (sums, counts, _, mine) in scored.items():
+            rows = np.isin(mine, prompts)
+            parts[one].append(float(sums[rows].sum()) / int(counts[rows].sum()))
+    shared = {one: math.fsum(means) / len(means) for one, means in parts.items()}
+    own = {one: float(str(one.cells[place]["estimate"])) for one in kept}
+    return {
+        one: {
+            "n_shared_prompts": n_shared, "shared_estimate": shared[one],
+            "is_reordered": any((own[one] - own[other]) * (shared[one] - shared[other]) < 0 for other in kept),
+        }
+        for one in kept
+    }  # fmt: skip
+
+
+def ranked(standings: Iterable[Row], comparisons: Sequence[Row]) -> list[Row]:
+    """The rows with rank range, differences and what these were corrected with. `comparisons` are the corrected ones."""
+    done = [dict(row) for row in standings]
+    beside: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in comparisons:
+        beside[_ranking_of(row)].append(row)
+    by_ranking: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in done:
+        by_ranking[_ranking_of(row)].append(row)
+    for key, rows in by_ranking.items():
+        _place(rows, [row for row in beside[key] if row["comparison"] == ComparisonKind.EACH_OTHER])
+        for row in rows:
+            _add_differences(row, beside[key])
+    return done
+
+
+def _place(rows: Sequence[Row], pairs: Sequence[Row]) -> None:
+    """Best and worst rank of each ranked row: another is above it only where a comparison says so."""
+    placed = {_contestant(row): row for row in rows if row["state"] == StandingState.RANKED}
+    n_above, n_below = Counter[tuple[object, object]](), Counter[tuple[object, object]]()
+    for pair in pairs:
+        a, b = ((pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for end in "ab")
+        if a in placed and b in placed and pair.get("verdict") in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER):
+            better, worse = (a, b) if pair["verdict"] == ComparisonVerdict.HIGHER else (b, a)
+            n_above[worse] += 1
+            n_below[better] += 1
+    for one, row in placed.items():
+        row |= {"rank_low": 1 + n_above[one], "rank_high": len(placed) - n_below[one], "n_ranked": len(placed)}
+    unequal = [pair for pair in pairs if pair.get("has_unequal_failures")]
+    more = [(pair, "a" if _rate(pair, "a") > _rate(pair, "b") else "b") for pair in unequal]
+    fail_more = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair, end in more}
+    for row in rows:
+        row["has_unequal_failures"] = _contestant(row) in fail_more
+
+
+def _add_differences(row: Row, compared: Sequence[Row]) -> None:
+    for pair in compared:
+        name = _DIFFERENCES.get(str(pair["comparison"]))
+        if name is None or (pair["model_a"], pair["checkpoint_a"]) != _contestant(row):
+            continue
+        other = str(pair["checkpoint_b"])
+        row[name] = other if name == "predecessor" else f"{pair['model_b']}/{other}"
+        row |= {f"delta_{name}{end}": pair.get(column) for end, column in _BESIDE.items()}
+        row |= {
+            f"p_{name}": pair.get("p_adjusted"), f"verdict_{name}": pair.get("verdict"), f"reason_{name}": pair.get("reason"),
+            f"n_prompts_{name}": pair["n_prompts_paired"],
+        }  # fmt: skip
+    families = [pair for pair in compared if pair.get("family") is not None]
+    if families:
+        row |= {name: families[0][name] for name in ("adjustment", "family", "n_family")}
+
+
+def _rate(pair: Row, end: str) -> float:
+    return float(str(pair[f"fail_rate_{end}"]))
+
+
+def _ranking_of(row: Row) -> tuple[object, ...]:
+    return (*(row[name] for name in BOARD), row["category"])
+
+
+def _contestant(row: Row) -> tuple[object, object]:
+    return row["model"], row["checkpoint"]

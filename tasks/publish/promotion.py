@@ -1,0 +1,102 @@
+"""Which publication may become the current one, and which counts as good: one rule, and what it looks at. See pointer.py."""
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
+from schemas.statuses import FINAL_REPLY_STATUSES, CellStatus, ReplyStatus
+from schemas.tables import BENCHMARK_LONG
+from tasks.lake.object_store.cache_folder import bring
+
+_NO_REPLY: Final = frozenset(status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES)
+_READ: Final = ("metric", "estimand", "estimate", "status", "reason", "n_failed", "n_judgements", "failures_json")
+_MAX_UNANSWERED: Final = 0.01
+"""The share of judgements without a reply up to which a cell counts as asked: some outlast every attempt of a whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the rule looks at, counted over the means for prompts like these that can have an estimate.
+
+    `n_cut_short`: cells that lack replies: more than 1 % of what was asked, or, where they are blocked, most of what they lack.
+    """
+
+    run_date: date
+    n_cells: int = 0
+    n_estimates: int = 0
+    n_blocked: int = 0
+    n_cut_short: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the cells that have an estimate."""
+        return self.n_estimates / self.n_cells if self.n_cells else 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no cell was cut short, and at least half of them have an estimate."""
+        return self.n_cut_short == 0 and self.n_estimates > 0 and self.share >= 0.5
+
+    @property
+    def is_good(self) -> bool:
+        """Whether there is an estimate, no cell is blocked and none was cut short."""
+        return self.n_estimates > 0 and self.n_blocked == self.n_cut_short == 0
+
+
+def why_not_current(new: Standing, current: Standing | None) -> str | None:
+    """Why a publication does not become the current one, in a clause; None where it does.
+
+    It needs an estimate, a run date not before the current one's, and it must be full. One that is not full takes the place of
+    such a one alone that is not full either and shows no larger share of its cells.
+    """
+    if not new.n_estimates:
+        return "none of its cells has an estimate"
+    if current is None:
+        return None
+    if new.run_date < current.run_date:
+        return f"its run date, {new.run_date}, is before the current one's, {current.run_date}"
+    if new.is_full or not (current.is_full or new.share < current.share):
+        return None
+    cause = f"{new.n_cut_short} of its {new.n_cells} cells lack replies" if new.n_cut_short else "more than half is blocked"
+    return f"{cause}, and the current one shows more ({current.n_estimates} of {current.n_cells} cells; here {new.n_estimates})"
+
+
+def why_not_good(new: Standing, last_good: Standing | None) -> str | None:
+    """Why a publication is not the last good one, in a clause; None where it is."""
+    if not new.is_good:
+        return f"{new.n_blocked} of its {new.n_cells} cells are blocked and {new.n_cut_short} lack replies"
+    if last_good is not None and new.run_date < last_good.run_date:
+        return f"its run date, {new.run_date}, is before the last good one's, {last_good.run_date}"
+    return None
+
+
+def standing_of(cells: pl.DataFrame, run_date: date) -> Standing:
+    """The standing of `benchmark_long` rows."""
+    mine = means_for_prompts_like_these(cells).filter(pl.col("estimate").is_not_null() | ~_can_have_none())
+    blocked = mine.filter(pl.col("status") == CellStatus.BLOCKED.value)
+    cut_short = [_is_cut_short(**row) for row in mine.select("status", "n_failed", "n_judgements", "failures_json").to_dicts()]
+    return Standing(run_date, mine.height, mine["estimate"].count(), blocked.height, sum(cut_short))
+
+
+def standing_in(folder: Path, run_date: date) -> Standing:
+    """The standing of a published folder; one that is gone or cannot be read shows nothing, and gives way."""
+    try:
+        cells = pl.read_parquet(bring(folder / f"{BENCHMARK_LONG.name}.parquet"), columns=list(_READ))
+    except (OSError, pl.exceptions.PolarsError):
+        return Standing(run_date)
+    return standing_of(cells, run_date)
+
+
+def _can_have_none() -> pl.Expr:
+    return (pl.col("status") == CellStatus.NULL.value) & pl.col("reason").is_in(NO_TOTAL)
+
+
+def _is_cut_short(*, status: str, n_failed: int, n_judgements: int, failures_json: str) -> bool:
+    n_without_reply = sum(int(n) for word, n in json.loads(failures_json).items() if word in _NO_REPLY)
+    is_cause = status == CellStatus.BLOCKED and 2 * n_without_reply >= n_failed
+    return n_without_reply > 0 and (is_cause or n_without_reply > _MAX_UNANSWERED * n_judgements)

@@ -1,0 +1,145 @@
+"""What is corrected together: p, intervals and verdicts of a family, and what a failure may turn."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schemas.statuses import Correction
+from tasks.aggregate.families import adjust, interval_level
+from tests.support.scored_rows import FAILS, drawn, scored
+
+CORRECTIONS = [correction.value for correction in Correction]
+
+
+def test_bonferroni_by_hand_and_benjamini_hochberg():
+    p = [0.04, 0.001, 0.03, 0.9]
+    assert adjust(p, Correction.BONFERRONI) == pytest.approx([0.16, 0.004, 0.12, 1.0])
+    assert adjust(p, Correction.BENJAMINI_HOCHBERG) == pytest.approx([0.04 * 4 / 3, 0.004, 0.04 * 4 / 3, 0.9])
+    assert [adjust([], correction) for correction in Correction] == [[], []]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
+def test_a_correction_knows_no_order_and_never_helps(p, shuffle):
+    order = list(range(len(p)))
+    shuffle.shuffle(order)
+    for correction in Correction:
+        first, again = adjust(p, correction), adjust([p[i] for i in order], correction)
+        assert again == pytest.approx([first[i] for i in order])
+        assert all(raw <= found + 1e-15 <= 1 + 1e-12 for raw, found in zip(p, first, strict=True))
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=30), st.sampled_from(list(Correction)))
+def test_an_interval_leaves_zero_out_exactly_where_p_says_so(p, correction):
+    """A two-sided interval of level l leaves 0 out exactly where the raw p is under 1 - l."""
+    adjusted = adjust(p, correction)
+    level = interval_level(adjusted, correction)
+    assert [raw < 1 - level for raw in p] == [found < 0.05 for found in adjusted] or any(
+        raw == pytest.approx(1 - level) for raw in p
+    )
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_p_interval_verdict_and_rank_never_contradict(make_rubric, all_tables, correction, seed):
+    tables = all_tables(drawn(seed, 5, 5.5, 6, 8), make_rubric({None: ("q",)}), correction=correction, baseline="north/0")
+    found = tables["comparisons"].filter(category="__macro__")
+    assert found.height == 3 + 3 + 6
+    for row in found.iter_rows(named=True):
+        is_apart = row["ci_low_adjusted"] > 0 or row["ci_high_adjusted"] < 0
+        assert is_apart == (row["p_adjusted"] < 0.05) == (row["verdict"] != "open")
+        assert row["verdict"] in {"open", "higher" if row["delta"] > 0 else "lower"}
+        assert row["ci_low_adjusted"] <= row["ci_low"] <= row["ci_high"] <= row["ci_high_adjusted"]
+    assert set(found["verdict"]) > {"open"}, "the draw should hold both"
+    standing = {row["checkpoint"]: row for row in tables["standings"].iter_rows(named=True)}
+    for row in found.filter(comparison="each_other").iter_rows(named=True):
+        a, b = standing[row["checkpoint_a"]], standing[row["checkpoint_b"]]
+        if row["verdict"] == "higher":
+            assert b["rank_low"] > 1
+            assert a["rank_high"] < a["n_ranked"]
+
+
+def test_one_pair_is_one_comparison_whatever_it_is_called(make_rubric, all_tables):
+    """0, 1 and 2: the predecessor of 1 is the baseline too, and both are among each_other. Three pairs in all."""
+    found = all_tables(drawn(1, 4, 5, 7), make_rubric({None: ("q",)}), baseline="north/0")["comparisons"]
+    headline = found.filter(category="__macro__")
+    assert headline["n_family"].unique().to_list() == [3]
+    same = headline.filter(pl.col("checkpoint_a").is_in(["0", "1"]), pl.col("checkpoint_b").is_in(["0", "1"]))
+    assert sorted(same["comparison"]) == ["baseline", "each_other", "predecessor"]
+    assert same["p_adjusted"].n_unique() == 1
+    assert headline["p_adjusted"].to_list() == [min(1.0, 3 * p) for p in headline["p"]]
+
+
+def test_families_are_what_the_benchmark_file_declares(make_rubric, all_tables):
+    asked = make_rubric({None: ("overall_score", "style")})
+    rows = [
+        row | {"scores": {"overall_score": row["scores"]["q"], "style": 5 + n % 3}} for n, row in enumerate(drawn(2, 4, 5, 7))
+    ]
+    rows += [row | {"judge": "second eye"} for row in rows]
+    found = {
+        family: {
+            (row["family"], row["n_family"])
+            for row in all_tables(rows, asked, family=family)["comparisons"].drop_nulls("family").iter_rows(named=True)
+        }
+        for family in ("benchmark", "table", "pair")
+    }
+    both = {
+        (f"{word} | plain | {judge}", n) for judge in ("eye", "second eye") for word, n in (("aspects", 3), ("categories", 4))
+    }
+    assert found["benchmark"] == {("headline | nightly", 6), *both}
+    assert found["table"] == {("headline | plain | eye", 3), ("headline | plain | second eye", 3), *both}
+    assert {(name.split(" | ")[0], n) for name, n in found["pair"]} == {("headline", 1), ("aspects", 1), ("categories", 2)}
+    assert len(found["pair"]) == 2 * (3 + 3 + 2)  # judges, and pairs; of the single cells those of predecessors
+
+
+def test_where_no_total_exists_the_categories_are_the_ranking(make_rubric, all_tables):
+    asked = make_rubric({"x": ("q",), "y": ("other",)})
+    rows = [row | {"category": "x"} for row in drawn(3, 4, 7)]
+    rows += [row | {"category": "y", "prompt": f"y{row['prompt']}", "sample": f"y{row['sample']}", "scores": {"other": 3 + n % 4}}
+             for n, row in enumerate(rows)]  # fmt: skip
+    tables = all_tables(rows, asked)
+    assert set(tables["standings"].select("dimension", "category").rows()) == {("q", "x"), ("other", "y")}
+    assert set(tables["comparisons"].drop_nulls("family")["family"]) == {"headline | nightly"}
+
+
+@pytest.mark.parametrize(
+    ("n_failed", "settings", "verdict"),
+    [
+        pytest.param(0, {}, "higher", id="nothing is missing"),
+        pytest.param(1, {}, "higher", id="one missing reply cannot turn it"),
+        pytest.param(9, {}, "failures_could_turn_it", id="nine can"),
+        pytest.param(9, {"failures": "at_random"}, "higher", id="nine, taken as random"),
+    ],
+)
+def test_a_difference_that_failures_could_turn_is_none(make_rubric, all_tables, one, n_failed, settings, verdict):
+    new = [8 + n % 2 if n >= n_failed else FAILS for n in range(30)]
+    rows = scored("2", new) + scored("1", [6 + n % 3 / 2 for n in range(30)])
+    tables = all_tables(rows, make_rubric({None: ("q",)}), **settings)
+    row = one(tables["comparisons"], comparison="predecessor", category="__macro__")
+    assert row["p_adjusted"] < 1e-6
+    assert row["verdict"] == verdict
+    old = np.mean([6 + n % 3 / 2 for n in range(30)])
+    ends = [(sum(s for s in new if s is not FAILS) + n_failed * end) / 30 - old for end in (0, 10)]
+    assert (row["delta_bound_low"], row["delta_bound_high"]) == pytest.approx(ends)
+    ranks = {r["checkpoint"]: (r["rank_low"], r["rank_high"]) for r in tables["standings"].iter_rows(named=True)}
+    assert ranks == ({"2": (1, 1), "1": (2, 2)} if verdict == "higher" else {"2": (1, 2), "1": (1, 2)})
+
+
+def test_unequal_failures_are_corrected_for_how_many_pairs_there_are(make_rubric, all_tables):
+    """6 of 6 prompts fail more often: p = 2/64 alone is under 0.05, among three pairs it is not. 9 of 9 stay under it."""
+    fine, half = [5] * 30, [5 + n % 2 for n in range(30)]
+    found = []
+    for rows in (
+        scored("1", fine) + scored("2", [FAILS] * 6 + half[6:]),
+        scored("1", fine) + scored("2", [FAILS] * 6 + half[6:]) + scored("3", half),
+        scored("1", fine) + scored("2", [FAILS] * 9 + half[9:]) + scored("3", half),
+    ):
+        standings = all_tables(rows, make_rubric({None: ("q",)}))["standings"]
+        found.append(dict(standings.select("checkpoint", "has_unequal_failures").iter_rows()))
+    alone, three, nine = found
+    assert stats.binomtest(0, 6).pvalue < 0.05 < 3 * stats.binomtest(0, 6).pvalue
+    assert alone == {"1": False, "2": True}, "the one that fails is flagged, the other never"
+    assert three == {"1": False, "2": False, "3": False}
+    assert nine == {"1": False, "2": True, "3": False}

@@ -1,0 +1,126 @@
+"""The table of standings: who has a rank, who has none and why, and the means over shared prompts."""
+
+import random
+
+import polars as pl
+import pytest
+
+from tests.support.scored_rows import FAILS, PROMPTS, drawn, scored
+
+
+def standings(tables, **where):
+    return {row["checkpoint"]: row for row in tables["standings"].filter(**where).iter_rows(named=True)}
+
+
+def over(prompts, checkpoint, score, category=None):
+    return [
+        {"checkpoint": checkpoint, "category": category, "prompt": p, "sample": p, "scores": {"q": score(n)}}
+        for n, p in enumerate(prompts)
+    ]
+
+
+def test_ranks_follow_from_the_verdicts(make_rubric, all_tables):
+    tables = all_tables(drawn(5, 3, 5, 5.05, 9), make_rubric({None: ("q",)}))
+    found = standings(tables)
+    assert {name: (row["state"], row["rank_low"], row["rank_high"], row["n_ranked"]) for name, row in found.items()} == {
+        "0": ("ranked", 4, 4, 4), "1": ("ranked", 2, 3, 4), "2": ("ranked", 2, 3, 4), "3": ("ranked", 1, 1, 4),
+    }  # fmt: skip
+    assert [(row["predecessor"], row["verdict_predecessor"]) for row in found.values()] == [
+        (None, None), ("0", "higher"), ("1", "open"), ("2", "higher"),
+    ]  # fmt: skip
+    wide = {row["checkpoint"]: row for row in tables["benchmark_wide"].iter_rows(named=True)}
+    for name, row in found.items():
+        assert {
+            column: wide[name][column] for column in ("rank_low", "rank_high", "n_ranked", "p_predecessor", "delta_predecessor")
+        } == {column: row[column] for column in ("rank_low", "rank_high", "n_ranked", "p_predecessor", "delta_predecessor")}
+        compared = tables["comparisons"].filter(category="__macro__", comparison="predecessor", checkpoint_a=name)
+        if name != "0":
+            assert (row["delta_predecessor_low"], row["n_prompts_predecessor"]) == (compared["ci_low_adjusted"][0], 30)
+
+
+STATES = {
+    "alone": (scored("1", [5, 6] * 8), {}, {"1": ("not_compared", "alone", None)}),
+    "no prompt in common": (
+        over(PROMPTS[:8], "1", lambda n: n) + over(PROMPTS[8:], "2", lambda n: n % 5),
+        {},
+        {"1": ("not_compared", "dataset_differs", 0), "2": ("not_compared", "dataset_differs", 0)},
+    ),
+    "four prompts in common, five needed": (
+        over(PROMPTS[:8], "1", lambda n: n) + over(PROMPTS[4:], "2", lambda n: n % 5),
+        {},
+        {"1": ("not_compared", "too_few_paired_prompts", 4), "2": ("not_compared", "too_few_paired_prompts", 4)},
+    ),
+    "one apart from the others": (
+        [row for name in "12" for row in over(PROMPTS[:9], name, lambda n: n % 7)] + over(PROMPTS[7:], "3", lambda n: 3 + n % 2),
+        {},
+        {"1": ("ranked", None, 9), "2": ("ranked", None, 9), "3": ("not_compared", "too_few_paired_prompts", 2)},
+    ),
+    "too few prompts, and one blocked": (
+        over(PROMPTS[:3], "1", lambda n: n) + drawn(1, 5) + scored("2", [FAILS] * 20 + [5] * 10),
+        {"min_coverage": 0.5},
+        {"1": ("too_few", "too_few_prompts", None), "0": ("not_compared", "alone", None), "2": ("blocked", "empty", None)},
+    ),
+    "more than are ranked": (
+        drawn(1, 5, 6, 7),
+        {"max_ranked": 2},
+        dict.fromkeys("012", ("not_compared", "too_many_to_rank", None)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "settings", "expected"), STATES.values(), ids=STATES.keys())
+def test_who_has_no_rank_says_why(make_rubric, all_tables, rows, settings, expected):
+    found = standings(all_tables(rows, make_rubric({None: ("q",)}), **settings))
+    assert {name: (row["state"], row["reason"]) for name, row in found.items()} == {k: v[:2] for k, v in expected.items()}
+    for name, (state, _, n_shared) in expected.items():
+        row = found[name]
+        assert (row["rank_low"] is None, row["shared_estimate"] is None) == (state != "ranked", state != "ranked")
+        assert n_shared is None or row["n_shared_prompts"] == n_shared
+        assert row["n_prompts_needed"] == 5
+
+
+def test_a_category_that_one_lacks_leaves_it_without_a_rank(make_rubric, all_tables):
+    rows = [row for c in "xy" for name in "12" for row in over([c + p for p in PROMPTS[:8]], name, lambda n: n % 6, c)]
+    rows += over(["x" + p for p in PROMPTS[:8]], "3", lambda n: 9 - n % 2, "x")
+    found = standings(all_tables(rows, make_rubric({None: ("q",)}, report_by="category")))
+    assert {name: (row["state"], row["reason"]) for name, row in found.items()} == {
+        "1": ("ranked", None), "2": ("ranked", None), "3": ("not_compared", "category_missing"),
+    }  # fmt: skip
+
+
+def test_means_over_shared_prompts_stand_beside_the_means_over_all(make_rubric, all_tables):
+    """b is worse on every shared prompt and better on average: it was also given easy ones."""
+    hard, easy = PROMPTS[:10], PROMPTS[10:]
+    rows = over(hard, "a", lambda n: 4 + n % 3) + over(hard, "b", lambda n: 3 + n % 3) + over(easy, "b", lambda n: 10 - n % 2)
+    rows += over([*hard, *easy[:2]], "c", lambda n: n % 3)
+    found = standings(all_tables(rows, make_rubric({None: ("q",)})))
+    assert {name: (row["n_prompts"], row["n_shared_prompts"]) for name, row in found.items()} == {
+        "a": (10, 10),
+        "b": (30, 10),
+        "c": (12, 10),
+    }
+    assert found["a"]["shared_estimate"] == found["a"]["estimate"] == pytest.approx(4.9)
+    assert found["b"]["shared_estimate"] == pytest.approx(3.9)
+    assert found["b"]["estimate"] > found["a"]["estimate"]
+    assert {name: row["is_reordered"] for name, row in found.items()} == {"a": True, "b": True, "c": False}
+    assert (found["a"]["rank_low"], found["b"]["rank_low"]) == (1, 2), "the paired comparison goes by the shared prompts"
+
+
+def test_without_ragged_sets_both_means_are_one(make_rubric, all_tables):
+    draw = random.Random(4)
+    scores = [draw.randint(0, 10) for _ in range(54)]
+    rows = [
+        row
+        for place, (c, name) in enumerate((c, name) for c in "xy" for name in "123")
+        for row in over([c + p for p in PROMPTS[:9]], name, lambda n, first=9 * place: scores[first + n], c)
+    ]
+    found = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"))["standings"]
+    assert found.filter(pl.col("is_reordered")).is_empty()
+    assert found["shared_estimate"].to_list() == pytest.approx(found["estimate"].to_list())
+    assert found["n_shared_prompts"].to_list() == found["n_prompts"].to_list() == [18] * 3
+
+
+def test_a_standing_is_headline_where_its_rubric_leads_up_to_it(make_rubric, all_tables):
+    rows = [row | {"scores": {"overall_score": 5, "style": 6}} for row in drawn(1, 5, 6)]
+    found = all_tables(rows, make_rubric({None: ("overall_score", "style")}))["standings"]
+    assert set(found.select("dimension", "is_headline").rows()) == {("overall_score", True), ("style", False)}

@@ -1,0 +1,58 @@
+"""How a command ends: 1 is a gate's alone, what nobody foresaw is 70 with one sentence and a file, a full disk is 3."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECRET = "sk-canary-0123456789"
+
+
+def _salon(
+    folder: Path, *arguments: str, stdout: int | None = subprocess.PIPE, before: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """`salon ARGUMENTS` in a process; libraries in `before` come before those that are installed."""
+    environment = os.environ | {"TMPDIR": str(folder), "PYTHONPATH": f"{before or folder}:{ROOT}"}
+    command = [sys.executable, "-m", "flows", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"), [("typer", ["--version"]), ("PIL", ["demo"])], ids=["at the start", "in a command"]
+)
+def test_a_broken_library_is_one_sentence_and_70(tmp_path: Path, library: str, arguments: list[str]) -> None:
+    """The traceback stands in a file for its owner alone, and holds no secret."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / f"{library}.py").write_text(f"raise RuntimeError('this build of {library} is broken, {SECRET}')")
+    ended = _salon(tmp_path, *arguments, before=broken)
+    assert ended.returncode == 70
+    (sentence,) = ended.stderr.splitlines()
+    (details,) = tmp_path.glob("salon-fault-*.txt")
+    assert sentence.startswith(f"salon: this is a fault of Salon's own (RuntimeError: this build of {library} is broken")
+    assert str(details) in sentence
+    assert "report" in sentence
+    assert "Traceback" in details.read_text()
+    assert details.stat().st_mode & 0o077 == 0
+    assert SECRET not in sentence + details.read_text()
+
+
+def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = _salon(tmp_path, "rubrics", "list", stdout=full.fileno())
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert "free space" in ended.stderr
+
+
+def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
+    """Also of the help, which is printed before any command runs."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = _salon(tmp_path, "--help", stdout=writer)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, "")

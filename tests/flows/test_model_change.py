@@ -1,0 +1,55 @@
+"""A judge under whose name another model answers than on the night before: told of, or stopped; never compared in silence."""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.publish.reading import current
+from tests.flows.flow_support import Said
+from tests.flows.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+
+def _answers_as(provider: Provider, model: str) -> None:
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3", model=model))
+
+
+def test_nights_are_held_to_the_model_that_answered(
+    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    world = World(tmp_path)
+
+    def night(number: int, on_change: str = "alert") -> Said:
+        folder = tmp_path / "made" / MODEL / f"step-{number}"
+        if not folder.exists():
+            world.make(number)
+            noon = datetime(2026, 3, number, 12, tzinfo=UTC).timestamp()
+            os.utime(folder, (noon, noon))
+        file = write_benchmark(tmp_path, provider.url, judge=f'on_model_change = "{on_change}"')
+        return salon("nightly", file, "--run-date", f"2026-03-0{number}")
+
+    _answers_as(provider, "eye-of-march")
+    first = night(1)
+    assert (first.code, "answered as" in first.out) == (0, False)
+    _answers_as(provider, "eye-of-april")
+    told = night(2)
+    assert told.code == 0
+    assert "answered as eye-of-march on the night before, and as eye-of-april now" in told.out
+    compared = pl.read_parquet(current(tmp_path / "lake").folder / "comparisons.parquet").filter(comparison="predecessor")
+    assert compared.select("status", "reason").unique().rows() == [("null", "answering_model_differs")]
+    assert compared["delta"].null_count() == compared.height > 0
+
+    _answers_as(provider, "eye-of-may")
+    n = provider.n
+    stopped = night(3, "stop")
+    assert stopped.code == 3
+    assert "answered as eye-of-april on the nights before, and answers as eye-of-may now" in stopped.err
+    assert 'on_model_change = "alert"' in stopped.err
+    assert provider.n - n < N_SAMPLES
+    assert night(3, "alert").code == 0
+    assert night(2).out.startswith("the night of 2026-03-02 is published")

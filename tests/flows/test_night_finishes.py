@@ -1,0 +1,156 @@
+"""A night that failed finishes by itself until finish_by; a late one is about checkpoints of its date; stale ones say so."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.nightly import nightly
+from flows.nights.checkpoints import Checkpoint, made_until
+from flows.nights.record import notes
+from schemas.benchmark import load_benchmark
+from schemas.errors import InputError, StoreError
+from schemas.nightly import Nightly
+from tests.flows.flow_support import Said
+from tests.flows.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+pytestmark = pytest.mark.filterwarnings("error")
+NO_CREDIT = Play(401, b'{"error": {"message": "no such key"}}')
+"""What ends a run with exit code 3 at once; other outages are waited out for a minute first."""
+GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.make(1)
+    return world
+
+
+def _due_and_over(minutes: int) -> str:
+    """A schedule that was due some minutes ago, and the finish_by of the minute after it."""
+    due = datetime.now(UTC) - timedelta(minutes=minutes)
+    return f'schedule = "{due.minute} {due.hour} * * *"\nfinish_by = "{due + timedelta(minutes=1):%H:%M}"'
+
+
+def _written(world: World, url: str, nightly: str) -> Path:
+    file = write_benchmark(world.folder, url)
+    file.write_text(file.read_text().replace('schedule = "0 2 * * *"', nightly))
+    return file
+
+
+def _good_after_a_pause(provider: Provider) -> None:
+    """Let nothing be accepted until three seconds passed without a request: then there was a first try, and this is a second."""
+    provider.then, last_s = NO_CREDIT, [time.monotonic()]
+
+    def look() -> None:
+        if provider.n and time.monotonic() - last_s[0] > 3:
+            provider.then = GOOD
+        last_s[0] = time.monotonic()
+
+    provider.on_request = look
+
+
+@pytest.mark.parametrize("outage", ["the whole try", "one reply"])
+def test_a_night_that_failed_is_started_again_and_finishes(
+    salon: Callable[..., Said], world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, outage: str
+) -> None:
+    provider.then, provider.script = GOOD, deque([NO_CREDIT])
+    if outage == "the whole try":
+        _good_after_a_pause(provider)
+    due = datetime.now(UTC) - timedelta(minutes=1)
+    in_time = f"{datetime.now(UTC) + timedelta(hours=1):%H:%M}"
+    file = _written(world, provider.url, f'schedule = "{due.minute} {due.hour} * * *"\nfinish_by = "{in_time}"')
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    said = salon("nightly", file)
+    assert said.code == 0, said.err
+    told = " ".join(said.err.split())
+    assert f"started again in 5 s, until {in_time} UTC" in told
+    assert ("1 of 24 requests have no final reply" if outage == "one reply" else "does not accept the request") in told
+    assert [note.is_whole for note in notes(world.folder / "lake", "nights").values()] == [True]
+    assert provider.n > N_SAMPLES
+
+
+def test_after_finish_by_there_is_one_try(
+    salon: Callable[..., Said], world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.then = NO_CREDIT
+    file = _written(world, provider.url, _due_and_over(5))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    said = salon("nightly", file)
+    assert said.code == 3
+    assert "started again" not in said.err
+    n = provider.n
+    with pytest.raises(StoreError, match=r"is not started again by itself: finish_by, \d\d:\d\d UTC, is over"):
+        nightly(file, after_crash=True)
+    assert provider.n == n
+
+
+def test_a_late_night_is_about_the_checkpoints_of_its_date(salon: Callable[..., Said], world: World, judge_url: str) -> None:
+    world.make(2)
+    made = world.folder / "made" / MODEL
+    for name, day in (("step-1", 1), ("step-2", 5)):
+        noon = datetime(2026, 3, day, 12, tzinfo=UTC).timestamp()
+        os.utime(made / name, (noon, noon))
+    file = write_benchmark(world.folder, judge_url, nightly='on_no_fresh_checkpoint = "fail"')
+    none_yet = salon("nightly", file, "--run-date", "2026-02-28")
+    assert none_yet.code == 2
+    assert f"the first, {MODEL}/step-1, is of 2026-03-01" in none_yet.err
+    first = salon("nightly", file, "--run-date", "2026-03-03")
+    assert (first.code, f"{MODEL}/step-1;" in first.out, "step-2" in first.out) == (0, True, False)
+    assert "missed" not in first.out
+    same = salon("nightly", file, "--run-date", "2026-03-04")
+    assert same.code == 1
+    assert "no fresh checkpoint since the night of 2026-03-03" in same.out
+    fresh = salon("nightly", file, "--run-date", "2026-03-07")
+    assert fresh.code == 0
+    assert f"{MODEL}/step-2;" in fresh.out
+    assert "2 nights were due and have no publication: 2026-03-05, 2026-03-06" in fresh.out
+    assert "no fresh" not in fresh.out
+
+
+def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
+    dateless = [Checkpoint("m", "a", date(2026, 3, 1)), Checkpoint("m", "b")]
+    with pytest.raises(InputError, match=r"no date for m/b; list the dates in a table"):
+        made_until(dateless, date(2026, 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "timezone", "finish_by", "expected"),
+    [
+        ("0 2 * * *", "UTC", "08:00", "2026-03-05T08:00:00+00:00"),
+        ("0 22 * * *", "UTC", "08:00", "2026-03-06T08:00:00+00:00"),
+        ("0 2 * * *", "Asia/Tokyo", "08:00", "2026-03-05T08:00:00+09:00"),
+        ("0 2 * * 1", "UTC", "01:00", "2026-03-05T01:00:00+00:00"),
+        ("0 2 * * *", "UTC", None, None),
+    ],
+    ids=["the same day", "over midnight", "east", "a date without a night", "none"],
+)
+def test_until_when_a_night_is_tried(schedule: str, timezone: str, finish_by: str | None, expected: str | None) -> None:
+    section = Nightly(schedule=schedule, timezone=timezone, finish_by=finish_by)
+    found = section.gives_up_at(date(2026, 3, 5))
+    assert (found and found.isoformat()) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('schedule = "at two"', "nightly.schedule: 'at two' is not a cron line"),
+        (
+            'schedule = "0 */6 * * *"',
+            "due several times a day, and a night is named by its date. Write one minute and one hour",
+        ),
+        ('timezone = "Berlin"', "nightly.timezone: 'Berlin' is no time zone"),
+        ('finish_by = "8"', "nightly.finish_by"),
+    ],
+)
+def test_a_calendar_that_is_none_is_refused_with_its_line(world: World, line: str, named: str) -> None:
+    file = _written(world, "http://127.0.0.1:1/v1", line)
+    with pytest.raises(InputError, match=r"b\.toml, line \d+: ") as refused:
+        load_benchmark(file)
+    assert named in str(refused.value)

@@ -1,0 +1,73 @@
+"""Settings that only the rubrics, the provider or the dataset show to be wrong: `salon plan` refuses them with their line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.flows.flow_support import Said
+
+FILE = """\
+name = "small"
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+model = "lab/north"
+checkpoint = "one"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "m"
+base_url = "http://127.0.0.1:9/v1"
+parameters = { temperature = 0 }
+[nightly]
+baseline = "lab/north/one"
+[statistics]
+at_least = { score = 4 }
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    Image.new("RGB", (32, 32)).save(tmp_path / "a.png")
+    (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:50])
+    rows = [{"image": "a.png", "prompt": "a"}, {"image": "broken.png", "prompt": "b"}, {"image": "a.png", "prompt": "a"}]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(FILE)
+    return tmp_path / "b.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("temperature = 0", "n = 2", "line 12: judges[0].parameters: n cannot be set there; use repeats"),
+        ("score = 4", "beauty = 4", "line 16: statistics.at_least.beauty: no rubric of this file has it; its dimensions: score"),
+        (
+            "north/one",
+            "north/two",
+            "line 14: nightly.baseline: no sample is of 'lab/north/two'; write model/checkpoint; there are: lab/north/one",
+        ),
+    ],
+)
+def test_plan_refuses_what_a_run_could_not_use(file: Path, salon: Callable[..., Said], old: str, new: str, says: str) -> None:
+    file.write_text(FILE.replace(old, new))
+    said = salon("plan", file)
+    assert said.code == 2
+    assert f"b.toml, {says}" in said.err
+
+
+def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[..., Said]) -> None:
+    said = salon("plan", file)
+    assert said.code == 0, said.err
+    assert "broken_image 1 rows are not judged:\n            source-0, m.jsonl#2: " in said.out
+    assert "duplicate   1 rows are not judged:\n            source-0, m.jsonl#3" in said.out
+
+
+def test_advice_is_not_taken_for_a_secret(file: Path, salon: Callable[..., Said]) -> None:
+    """An address to be copied keeps its user; one with a password loses it."""
+    file.write_text(FILE.replace("name =", 'lake = "s3://bucket/x"\nname =', 1))
+    assert "postgresql+psycopg://user@host/database" in salon("plan", file).err
+    file.write_text(FILE.replace("name =", 'ledger = "nosuch://user:hunter22@host/x"\nname =', 1))
+    assert "hunter22" not in salon("plan", file).err

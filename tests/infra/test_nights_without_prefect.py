@@ -1,0 +1,83 @@
+"""infra/systemd and infra/cron: a night without a Prefect server, by the very command lines that stand there."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.commands.serving import WORKER_GRACE_S
+from flows.serving.deployment_files import INFRA
+from schemas.nightly import Nightly
+from tests.flows.conftest import judge_url as judge_url  # noqa: PLC0414  the judge of the flows' tests
+from tests.flows.night_world import World, write_benchmark
+
+ROOT = INFRA.parent
+UNITS = sorted((INFRA / "systemd").iterdir())
+SERVICE = (INFRA / "systemd" / "salon-nightly@.service").read_text()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> Path:
+    """A machine's folders below one of ours: /opt/salon with the command, /etc/salon with a benchmark, /var/lib/salon."""
+    root = tmp_path_factory.mktemp("machine")
+    for folder in ("opt/salon/.venv/bin", "etc/salon", "var/lib/salon"):
+        (root / folder).mkdir(parents=True)
+    command = root / "opt/salon/.venv/bin/salon"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m flows "$@"\n')
+    command.chmod(0o755)
+    World(root / "etc/salon").make(1)
+    write_benchmark(root / "etc/salon", judge_url, "geneval.toml")
+    return root
+
+
+def _on(machine: Path, line: str) -> str:
+    """The line with the machine's folders in place of the root's."""
+    return re.sub(r"(?<![\w/.])/(opt|etc|var)/", lambda found: f"{machine}/{found[1]}/", line)
+
+
+def _run(line: str, *, shell: bool) -> "subprocess.CompletedProcess[str]":
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    command = ["/bin/sh", "-c", line] if shell else shlex.split(line)
+    return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.slow
+def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -> None:
+    (line,) = re.findall(r"^ExecStart=(.+)$", SERVICE, re.MULTILINE)
+    night = _run(_on(installed, line.replace("%i", "geneval")), shell=False)
+    assert night.returncode == 0, night.stderr
+    assert "the night of " in night.stdout
+    lock, said = installed / "var/lib/salon/geneval.lock", installed / "var/lib/salon/geneval.log"
+    (cron,) = re.findall(r"^\S+ \S+ \* \* \*  salon  (.+)$", (INFRA / "cron" / "salon").read_text(), re.MULTILINE)
+    again = _run(_on(installed, cron), shell=True)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", ""), "cron mails what is printed"
+    assert "nothing was asked" in said.read_text()
+    held = _run(_on(installed, f"flock {lock} sh -c {shlex.quote(_on(installed, cron))}"), shell=True)
+    assert (held.returncode, held.stdout) == (0, ""), "another start is at it"
+    (installed / "etc/salon/geneval.toml").write_text("no benchmark")
+    assert "not valid TOML" in _run(_on(installed, cron), shell=True).stdout
+
+
+def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
+    assert "RestartPreventExitStatus=1 2 3\n" in SERVICE
+    for unit in UNITS:
+        for seconds in re.findall(r"TimeoutStopSec=(\d+)", unit.read_text()):
+            assert int(seconds) > WORKER_GRACE_S
+    hour, minute = re.findall(r"(\d+):(\d+):00 UTC", (INFRA / "systemd" / "salon-nightly@.timer").read_text())[0]
+    assert Nightly().schedule == f"{int(minute)} {int(hour)} * * *"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    for unit in UNITS:  # its programs are not installed here, and an instance has a name
+        text = unit.read_text().replace("/opt/salon/.venv/bin/salon", "/bin/true").replace("User=salon\n", "")
+        (tmp_path / unit.name.replace("@.", "@geneval.")).write_text(text)
+    files = [str(file) for file in tmp_path.iterdir()]
+    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True, check=False)
+    ours = [line for line in checked.stderr.splitlines() if "salon" in line]
+    assert (checked.returncode, ours) == (0, []), checked.stderr

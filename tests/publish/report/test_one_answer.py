@@ -1,0 +1,124 @@
+"""Thirty checkpoints in twenty categories: page, terminal, Markdown, LaTeX and DuckDB say of each what `standings` says."""
+
+import io
+import random
+import re
+
+import duckdb
+import polars as pl
+import pytest
+
+from flows.commands.tables import print_rows
+from flows.observability.terminal import Console
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, STANDINGS
+from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.exports import escape_markdown
+from tasks.publish.latex import escape_latex
+from tasks.publish.leaderboard import answers_of, leaderboard_rows
+from tasks.publish.reading import find_publication, load_cells
+from tasks.publish.report.gallery import Gallery
+from tasks.publish.standings import difference, rank
+
+N_CHECKPOINTS, N_CATEGORIES, N_PROMPTS = 30, 20, 100
+MARKS = {"higher": ("up", "better"), "lower": ("down", "worse"), "open": ("level", "can't tell")}
+
+
+def became(at):
+    """A checkpoint's level and the prompt's, and noise; some replies are refused, and of checkpoints 7 and 8 half.
+
+    Of every second model the second checkpoint is much better than the first.
+    """
+    draw = random.Random(f"{at.sample} {at.made}")
+    if draw.random() < (0.5 if at.made in (7, 8) else 0.04):
+        return "refusal"
+    return min(9.0, max(0.0, round(1 + at.made / 8 + 3 * (at.made % 4 == 1) + at.sample % 3 + draw.gauss(0, 0.5))))
+
+
+@pytest.fixture(scope="module")
+def published(made_in, publish_one, tmp_path_factory):
+    made_by = [(f"model-{n:02}", step) for n in range(N_CHECKPOINTS // 2) for step in ("step-1", "step-2")]
+    categories = [f"c{n:02}" for n in range(N_CATEGORIES)]
+    root = tmp_path_factory.mktemp("thirty")
+    made = made_in(
+        root, made_by=made_by, categories=categories, n_prompts=N_PROMPTS, n_per_prompt=1, became=became, picture=lambda _: None
+    )
+    return made, publish_one(root, made, 1)
+
+
+@pytest.fixture(scope="module")
+def standings(published):
+    """The rows as they were published, by (dimension, model, checkpoint)."""
+    rows = pl.read_parquet(published[1].folder / "standings.parquet").to_dicts()
+    assert len(rows) == N_CHECKPOINTS * 2
+    assert {row["state"] for row in rows} == {"ranked", "blocked"}
+    assert {row["verdict_predecessor"] for row in rows} >= {"higher", "open", None}
+    return {(row["dimension"], row["model"], row["checkpoint"]): row for row in rows}
+
+
+def test_ranks_and_verdicts_never_contradict(published, standings):
+    pairs = published[0].tables[COMPARISONS].filter(comparison="each_other", category="__macro__").to_dicts()
+    assert len(pairs) > 700
+    for pair in pairs:
+        a, b = (standings[pair["dimension"], pair[f"model_{end}"], pair[f"checkpoint_{end}"]] for end in "ab")
+        if a["state"] == b["state"] == "ranked" and pair["verdict"] in ("higher", "lower"):
+            better, worse = (a, b) if pair["verdict"] == "higher" else (b, a)
+            assert (pair["p_adjusted"] < 0.05, better["rank_high"] < better["n_ranked"], worse["rank_low"] > 1) == (True,) * 3
+        elif pair["verdict"] == "open":
+            assert pair["p_adjusted"] >= 0.05
+            assert pair["ci_low_adjusted"] <= 0 <= pair["ci_high_adjusted"]
+
+
+def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
+    lake_root, folder = published[0].lake.root, published[1].folder
+    cells = load_cells(find_publication(lake_root, folder.name))
+    rows = leaderboard_rows(cells, is_headline_only=False)
+    out = io.StringIO()
+    print_rows(Console(file=out, width=160, no_color=True), rows, answers_of(cells))
+    terminal, markdown, latex = out.getvalue(), (folder / "leaderboard.md").read_text(), (folder / "leaderboard.tex").read_text()
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        view = database.sql("SELECT * FROM leaderboard").pl()
+    assert {(row.dimension, row.model, row.checkpoint) for row in rows} == set(standings)
+    for key, row in standings.items():
+        dimension, model, checkpoint = key
+        placed, text = rank(row), difference(row, "predecessor")
+        (line,) = [found for found in terminal.splitlines() if row["cell_id"][:8] in found]
+        assert line.split()[0] == placed
+        assert text in line
+        (found,) = view.filter(dimension=dimension, model=model, checkpoint=checkpoint).to_dicts()
+        named = ("rank_low", "rank_high", "n_ranked", "estimate", "p_predecessor", "verdict_predecessor", "state", "cell_id")
+        assert {name: found[name] for name in named} == {name: row[name] for name in named}
+        if row["is_headline"]:
+            assert f"| {placed} | {model} | {checkpoint} | " in markdown
+            assert f" | {escape_markdown(text)} | " in markdown
+            assert f"{{}}{escape_latex(placed)} & {model} & {checkpoint} & " in latex
+            assert f" & {escape_latex(text)} & " in latex
+
+
+def test_the_page_says_the_same_and_colours_it_so(published, standings):
+    page = published[0].page(Gallery((), 48)).decode()
+    by_cell = {row["cell_id"]: row for row in standings.values()}
+    shown = re.findall(
+        r'<tr data-table="benchmark_long" data-key="(\w+)">\s*<td class="n rank"[^>]*>(.*?)</td>(.*?)</tr>', page, re.DOTALL
+    )
+    assert {cell for cell, *_ in shown} == set(by_cell)
+    for cell, placed, rest in shown:
+        row = by_cell[cell]
+        assert re.sub("<[^>]+>", "", placed) == rank(row)
+        before = r'<span class="delta (\w+)" data-table="standings"><span data-col="delta_predecessor">.*?'
+        marked = before + r'<span class="verdict">([^<]+)</span>'
+        change = re.search(marked, rest, re.DOTALL)
+        if row["verdict_predecessor"] is None:
+            assert change is None
+        else:
+            assert (change[1], change[2].replace("&#39;", "'")) == MARKS[row["verdict_predecessor"]]
+    firsts = re.findall(r'data-key="(\w+)"><b data-col="estimate" class="first">', page)
+    assert set(firsts) == {
+        row["cell_id"]
+        for row in standings.values()
+        if row["is_headline"] and row["rank_low"] == 1 and row["rank_high"] < row["n_ranked"]
+    }
+    for sentences in answers_of(load_cells(find_publication(published[0].lake.root, published[1].folder.name))).values():
+        for sentence in sentences:
+            assert sentence in page.replace("&#39;", "'").replace("\n", " ")
+    assert published[0].tables[BENCHMARK_LONG].height > N_CHECKPOINTS * N_CATEGORIES
+    assert STANDINGS in published[0].tables

@@ -1,0 +1,119 @@
+"""What may become the current publication, and the last good one: every way a run can fall short, after every kind of run."""
+
+import json
+from datetime import date
+
+import polars as pl
+import pytest
+
+from schemas.metrics import means_for_prompts_like_these
+from tasks.publish.folders import GOOD_POINTER, POINTER
+from tasks.publish.pointer import read_pointer
+from tasks.publish.promotion import Standing, standing_of, why_not_current, why_not_good
+
+DAY, BEFORE, AFTER = date(2026, 3, 2), date(2026, 3, 1), date(2026, 3, 3)
+WHOLE = "whole"
+RUNS = {
+    # how a run went: (cells with an estimate, failures of each blocked cell) of 8 cells of 240 judgements; or with a third
+    # entry: each has an estimate, and these failures
+    WHOLE: (8, {}),
+    "stopped by the budget at once": (0, {"not_asked": 24}),
+    "stopped by the budget early": (1, {"not_asked": 24}),
+    "stopped by the budget late": (7, {"not_asked": 24}),
+    "the judge went down half way": (4, {"server_error": 20, "timed_out": 4}),
+    "the key's limit was never got": (4, {"rate_limited": 24}),
+    "one cell filtered": (7, {"filtered": 24}),
+    "most cells filtered": (3, {"filtered": 24}),
+    "all filtered": (0, {"filtered": 24}),
+    "one cell refused, one reply of it lost": (7, {"refusal": 23, "timed_out": 1}),
+    "half of a cell unreadable, half never asked": (7, {"malformed": 12, "not_asked": 12}),
+    "stopped late, every cell over the floor": (0, {}, {"not_asked": 24}),
+    "every cell lacks a reply or two": (0, {}, {"timed_out": 2}),
+    "every cell has unreadable replies": (0, {}, {"malformed": 24}),
+}
+
+
+def cells(run: str) -> pl.DataFrame:
+    """The eight cells of a run, and beside them a total that nothing could give an estimate."""
+    n_estimates, failures, *of_all = RUNS[run]
+    of_estimates = of_all[0] if of_all else {}
+    n_estimates = 8 if of_all else n_estimates
+    scored = {"estimate": 3.0, "status": "ok", "n_failed": sum(of_estimates.values())}
+    rows = [scored | {"failures_json": json.dumps(of_estimates)}] * n_estimates
+    blocked = {"status": "blocked", "reason": "x", "failures_json": json.dumps(failures), "n_failed": sum(failures.values())}
+    rows += [blocked] * (8 - n_estimates)
+    rows += [{"status": "null", "reason": "not_in_all_categories", "failures_json": "{}", "n_failed": 0}]
+    schema = {"estimate": pl.Float64, "status": pl.String, "reason": pl.String, "failures_json": pl.String, "n_failed": pl.Int64}
+    like_these = {"metric": pl.lit("mean"), "estimand": pl.lit("prompts_like_these")}
+    return pl.DataFrame(rows, schema=schema).with_columns(n_judgements=pl.lit(240), **like_these)
+
+
+def standing(run: str, day: date) -> Standing:
+    return standing_of(cells(run), day)
+
+
+@pytest.mark.parametrize(
+    ("run", "first_ever", "after_a_whole_one", "after_one_stopped_early", "is_good"),
+    [
+        (WHOLE, True, True, True, True),
+        ("stopped by the budget at once", False, False, False, False),
+        ("stopped by the budget early", True, False, True, False),
+        ("stopped by the budget late", True, False, True, False),
+        ("the judge went down half way", True, False, True, False),
+        ("the key's limit was never got", True, False, True, False),
+        ("one cell filtered", True, True, True, False),
+        ("most cells filtered", True, False, True, False),
+        ("all filtered", False, False, False, False),
+        ("one cell refused, one reply of it lost", True, True, True, False),
+        ("half of a cell unreadable, half never asked", True, False, True, False),
+        ("stopped late, every cell over the floor", True, False, True, False),
+        ("every cell lacks a reply or two", True, True, True, True),
+        ("every cell has unreadable replies", True, True, True, True),
+    ],
+)
+def test_what_may_become_current(
+    run: str, *, first_ever: bool, after_a_whole_one: bool, after_one_stopped_early: bool, is_good: bool
+) -> None:
+    new, whole, early = standing(run, DAY), standing(WHOLE, BEFORE), standing("stopped by the budget early", BEFORE)
+    assert [why_not_current(new, before) is None for before in (None, whole, early)] == [
+        first_ever,
+        after_a_whole_one,
+        after_one_stopped_early,
+    ]
+    assert (why_not_good(new, whole) is None) == is_good
+    later = standing(WHOLE, AFTER)
+    assert why_not_current(new, later) is not None, "an older run date"
+    assert why_not_good(new, later) is not None
+
+
+def test_of_two_that_fall_short_the_one_that_shows_more_stays() -> None:
+    late, early = standing("stopped by the budget late", BEFORE), standing("stopped by the budget early", DAY)
+    assert why_not_current(early, late) == "7 of its 8 cells lack replies, and the current one shows more (7 of 8 cells; here 1)"
+    assert why_not_current(standing("stopped by the budget late", DAY), late) is None, "the latest of equals"
+
+
+def test_a_current_one_that_is_gone_gives_way(tmp_path, small_cells, put, name_digest):  # type: ignore[no-untyped-def]
+    old = put(tmp_path, small_cells)
+    (old.folder / "benchmark_long.parquet").unlink()
+    short = small_cells.with_columns(status=pl.lit("blocked"), failures_json=pl.lit('{"not_asked":9}'), n_failed=pl.lit(9))
+    assert put(tmp_path, short, publication_id=name_digest("short"), run_date=AFTER.replace(year=2027)).is_current
+
+
+def test_two_pointers(tmp_path, small_cells, put, name_digest):  # type: ignore[no-untyped-def]
+    """A complete table with a blocked cell is current and not good; one that was cut short is neither."""
+    is_one = pl.col("cell_id") == means_for_prompts_like_these(small_cells).drop_nulls("estimate")["cell_id"][0]
+
+    def with_a_blocked_cell(failures: str) -> pl.DataFrame:
+        blocked = {"estimate": None, "status": "blocked", "failures_json": failures, "n_failed": 9}
+        return small_cells.with_columns(
+            pl.when(is_one).then(pl.lit(value)).otherwise(name).alias(name) for name, value in blocked.items()
+        )
+
+    good = put(tmp_path, small_cells)
+    refused = put(tmp_path, with_a_blocked_cell('{"refusal":9}'), publication_id=name_digest("refused"))
+    short = put(tmp_path, with_a_blocked_cell('{"not_asked":9}'), publication_id=name_digest("short"))
+    assert [one.is_current for one in (good, refused, short)] == [True, True, False]
+    assert short.why_not_current is not None
+    assert "lack replies" in short.why_not_current
+    named = [read_pointer(good.folder.parent, name) for name in (POINTER, GOOD_POINTER)]
+    assert [found and found["publication_id"] for found in named] == [refused.publication_id, good.publication_id]
