@@ -314,7 +314,7 @@ def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: s
         stopped = runners.said_by(url, "/stats")
         # What was on its way at the kill may be paid twice; SIGTERM lets everything be stored.
         n_cut_off = runners.attempts_cut_off(ledger)
-        assert 0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 32
+        assert 0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 36  # 32 in flight, an eighth prepared
         (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
         again = salon("run", "b.toml")
         assert again.code == 0, again.err
