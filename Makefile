@@ -40,8 +40,8 @@ serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and bac
 
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py
-	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/test_resuming.py -k two_nights
-	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/test_gone.py -k flow_is_killed
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_resuming.py -k two_nights
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_gone.py -k flow_is_killed
 	$(BIN)/python tests/torture/many_hosts.py
 	$(BIN)/python tests/torture/campaign.py
 

@@ -11,7 +11,7 @@ from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
 from tasks.publish.machine_tables import runs
-from tests.flows.night_world import World, write_benchmark
+from tests.flows.nights.night_world import World, write_benchmark
 
 
 @pytest.fixture(scope="module")

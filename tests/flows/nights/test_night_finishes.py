@@ -16,7 +16,7 @@ from schemas.benchmark import load_benchmark
 from schemas.errors import InputError, StoreError
 from schemas.nightly import Nightly
 from tests.flows.flow_support import Said
-from tests.flows.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -22,7 +22,7 @@ from tasks.publish.standings import placed
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NIGHT = date(2026, 11, 5)
 
 

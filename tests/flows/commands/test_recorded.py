@@ -11,7 +11,7 @@ from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.read import parse_reply
 from tests.flows.flow_support import Said, cells_of, runs_of
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
 def test_viescore_means_are_those_of_the_raw_rows(needs_salon_data: Path, salon: Callable[..., Said], tmp_path: Path) -> None:

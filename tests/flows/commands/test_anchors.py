@@ -13,7 +13,7 @@ from schemas.errors import InputError
 from schemas.tables import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
 from tasks.plan.dataset import ANCHORS
-from tests.flows.night_world import N_PROMPTS, World, n_billed, write_benchmark
+from tests.flows.nights.night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 

@@ -133,7 +133,7 @@ class Server:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "demo.server", "--port", str(self.port), "--until-stdin-closes"]
-        root = Path(__file__).parents[2]
+        root = Path(__file__).parents[3]
         self.process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         self.process.stdout.readline()

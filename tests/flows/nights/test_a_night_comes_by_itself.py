@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from tasks.publish.reading import current, load_cells
-from tests.flows.night_world import N_SAMPLES, World, write_benchmark
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.prefect_server import RunningPrefect, end, running_prefect
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOON_S = 45
 """From writing the schedule to its minute, at least: deploying takes some seconds, on a busy machine twenty."""
 PATIENT_S = 60.0

@@ -239,7 +239,7 @@ def test_a_served_salon_runs_the_demo_through_its_deployment_and_leaves_nothing_
     unnamed = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     with (folder / "said.txt").open("w") as said:
         serving = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(folder)], cwd=Path(__file__).parents[2], stdout=said, stderr=said, env=unnamed
+            [sys.executable, "-c", SERVE, str(folder)], cwd=Path(__file__).parents[3], stdout=said, stderr=said, env=unnamed
         )
     try:
         api = _until_it_says(folder / "said.txt", serving, "The UI: ") + "/api"

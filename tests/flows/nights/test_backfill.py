@@ -37,7 +37,7 @@ from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
-from tests.flows.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")
@@ -225,7 +225,7 @@ def test_batches_are_preferred_and_outlive_a_kill(tmp_path: Path) -> None:
     (tmp_path / "batches.toml").write_text(BATCHES)
     with running_judge(tmp_path / "batches.toml") as url:
         file = write_benchmark(tmp_path, url, judge=f"repeats = {N_REPEATS}")
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
         killed = subprocess.Popen([sys.executable, "-c", KILLED, str(file), DAY.isoformat()], env=environment)
         end = time.monotonic() + 120
         while not _get(f"{url}/batches")["data"]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 START_LIMIT_S = 60.0
 _DASK = [sys.executable, "-m", "dask.__main__"]
 

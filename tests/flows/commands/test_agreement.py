@@ -14,7 +14,7 @@ from benchmarks.agreement_tables import RATERS, command, lay_out
 from tasks.ingest.readers.tables import records
 from tests.flows.flow_support import Said
 
-EXTRACTS = Path(__file__).parents[1] / "data" / "agreement"
+EXTRACTS = Path(__file__).parents[2] / "data" / "agreement"
 SCALE = {"model": "__all__", "category": "__micro__"}
 
 NOTEBOOK = {

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import runners
 from schemas.benchmark import Runner
-from tests.flows.dask_cluster import running_cluster
 from tests.flows.flow_support import Said
+from tests.flows.runs.dask_cluster import running_cluster
 
 pytestmark = pytest.mark.slow
 N, PART, N_WORKERS = 120, 30, 2

@@ -38,7 +38,7 @@ def test_parse_prints_a_line_for_each_line_in_order(salon: Callable[..., Said], 
 def test_parse_reads_standard_input() -> None:
     content = "".join(json.dumps(line) + "\n" for line in LINES).encode()
     command = [sys.executable, "-m", "flows", "parse", "--rubric", "alignment", "--jsonl", "-"]
-    said = subprocess.run(command, input=content, capture_output=True, check=True, cwd=Path(__file__).parents[2])
+    said = subprocess.run(command, input=content, capture_output=True, check=True, cwd=Path(__file__).parents[3])
     assert [json.loads(line) for line in said.stdout.splitlines()] == READ
 
 
@@ -72,7 +72,7 @@ def test_parse_says_what_is_allowed(arguments: list[str], words: list[str], salo
 
 
 def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable[..., Said], tmp_path: Path) -> None:
-    example = Path(__file__).parents[2] / "docs" / "examples" / "rubrics"
+    example = Path(__file__).parents[3] / "docs" / "examples" / "rubrics"
     assert "viescore_sc" in salon("rubrics", "list", "--rubrics", example).out
     assert "score[0]" in salon("rubrics", "show", "viescore_sc", "--rubrics", example).out
     assert salon("rubrics", "lint", example / "viescore_sc").out == "viescore_sc: good\n"

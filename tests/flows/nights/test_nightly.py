@@ -32,11 +32,11 @@ from schemas.tables import DRIFT, SAMPLES
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
-from tests.flows.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 FIRST = date(2026, 3, 1)
 N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))
-"""30 take about two minutes: SALON_NIGHTS=30 pytest tests/flows/test_nightly.py."""
+"""30 take about two minutes: SALON_NIGHTS=30 pytest tests/flows/nights/test_nightly.py."""
 MISSED = {2, 9, 10} & set(range(N_NIGHTS))
 CRASHED, STARTED_TWICE_AT_ONCE, STARTED_AGAIN = 3, 1, 1
 JUDGE_FROM, RUBRIC_FROM = (14, 20) if N_NIGHTS >= 30 else (4, 4)
@@ -63,7 +63,7 @@ def _night(file: Path, day: date) -> NightSummary:
 
 def _kill_in_mid_night(file: Path, day: date, url: str) -> None:
     """Start the night in a process of its own and kill it while it asks."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     before = n_billed(url)
     killed = subprocess.Popen([sys.executable, "-c", KILLED, str(file), day.isoformat()], env=environment)
     while n_billed(url) < before + 5:

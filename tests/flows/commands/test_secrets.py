@@ -29,7 +29,7 @@ from flows.cli import run
 from flows.observability import redaction
 from tests.support.prefect_server import RunningPrefect, shown_by
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 STARTED_S = time.time()
 BENCHMARK = """\
 name = "{name}"

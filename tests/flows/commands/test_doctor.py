@@ -18,10 +18,10 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from tests.flows.flow_support import Said
-from tests.flows.night_world import World, n_billed, write_benchmark
+from tests.flows.nights.night_world import World, n_billed, write_benchmark
 from tests.support.prefect_server import RunningPrefect, end, running_prefect
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Salon = Callable[..., Said]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tests.flows.flow_support import Said
-from tests.flows.night_world import N_SAMPLES, World, write_benchmark
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.provider import completion
 
 SAYS = "At most 0 image(s) <img src=x onerror=alert(1)> \x1b[31mred"

@@ -59,7 +59,7 @@ base_url = "{url}"
 [limits]
 shard_size = 60
 """
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
 
 
@@ -110,7 +110,7 @@ def test_a_worker_says_no_secret_and_its_errors_hold_none(monkeypatch: pytest.Mo
     monkeypatch.setenv("SALON_WORD", "correct-horse-battery")
     code = (
         "from flows.executors.worker import WorkerCall\n"
-        "try: WorkerCall('tests.flows.test_runners', 'say', ('SALON_WORD',))(None, 'correct-horse-battery')\n"
+        "try: WorkerCall('tests.flows.runs.test_runners', 'say', ('SALON_WORD',))(None, 'correct-horse-battery')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests/flows"},
@@ -314,7 +314,9 @@ def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: s
         stopped = runners.said_by(url, "/stats")
         # What was on its way at the kill may be paid twice; SIGTERM lets everything be stored.
         n_cut_off = runners.attempts_cut_off(ledger)
-        assert 0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 36  # 32 in flight, an eighth prepared
+        assert (
+            0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 36
+        )  # 32 in flight, an eighth prepared
         (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
         again = salon("run", "b.toml")
         assert again.code == 0, again.err

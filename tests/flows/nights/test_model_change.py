@@ -10,7 +10,7 @@ import pytest
 
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
-from tests.flows.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion
 
 

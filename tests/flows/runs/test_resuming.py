@@ -19,7 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
-from tests.flows.night_world import N_SAMPLES, World, write_benchmark
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.painting import paint
 
 BENCHMARK = """\
@@ -41,7 +41,7 @@ shard_size = 60
 
 def _start(folder: Path, name: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "flows", "run", f"{name}.toml", "--run-date", "2026-03-04"]
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     return subprocess.Popen(
         command, cwd=folder, env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -98,7 +98,7 @@ def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path) -
     world = World(tmp_path)
     for number in range(2):
         world.make(number)
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     said: dict[str, str] = {}
     with running_judge() as url:
         write_benchmark(tmp_path, url)
