@@ -6,7 +6,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest_plugins = [f"tests.support.{name}" for name in ("judging", "ledgers", "prefect_server", "provider", "small_lake")]
+pytest_plugins = [
+    f"tests.support.{name}" for name in ("installed", "judging", "ledgers", "prefect_server", "provider", "small_lake")
+]
 
 # A clock never fails a test (machines are busy), and what fails in CI fails there again.
 hypothesis.settings.register_profile("salon", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -17,7 +17,7 @@ from flows.executors.prefect_threads import prefect_task
 
 Found = TypeVar("Found")
 ROOT = Path(__file__).parents[1]
-OURS = ("schemas", "rubrics", "tasks", "flows", "demo", "benchmarks", "infra", "docs")
+OURS = ("schemas", "rubrics", "tasks", "flows", "demo", "salon", "benchmarks", "infra", "docs")
 LOCKS = ("run", "dev", "tool")
 # Modules that load objects, which runs code; functions that run text or hand it to a shell.
 FORBIDDEN_MODULES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle", "imp"}

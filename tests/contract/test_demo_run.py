@@ -1,7 +1,5 @@
-"""`salon demo` as a newcomer meets it: one run shared by the tests, then a second one."""
+"""`salon demo` as a newcomer meets it: one run of the installed wheel shared by the tests, then one of this checkout."""
 
-import contextlib
-import io
 import os
 import re
 from collections.abc import Iterator
@@ -19,19 +17,20 @@ from tasks.lake.reading import Lake
 from tasks.publish.explain import explain
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells
+from tests.support.installed import Installed
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in which `salon demo` has run once; what it printed is in said.txt."""
-    folder = tmp_path_factory.mktemp("newcomer")
+def home(installed: Installed) -> Iterator[Path]:
+    """A project in which the installed `salon demo` has run once; what it printed is in said.txt."""
+    done = installed.run("salon", "demo")
+    assert done.returncode == 0, done.stderr
+    (installed.project / "said.txt").write_text(done.stdout)
     before = Path.cwd()
-    os.chdir(folder)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        assert run(["demo"]) == 0
-    (folder / "said.txt").write_text(said.getvalue())
-    yield folder
+    os.chdir(installed.project)
+    yield installed.project
     os.chdir(before)
 
 
@@ -132,6 +131,37 @@ def test_a_second_run_asks_nothing_and_publishes_nothing_new(home: Path, capsys:
     last = runs(Lake(home / "lake")).row(-1, named=True)
     assert (last["n_asked"], last["n_cached"], last["outcome"]) == (0, last["n_requests"], "unchanged")
     assert [path.name for path in (home / "lake/publish/v1/demo").iterdir() if path.is_dir()] == [first]
+
+
+RUN_NOTEBOOK = """
+import ast, json, sys
+shown, names = [], {}
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        *before, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(before, []), "cell", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+        shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
+print(json.dumps([shown, [name for name in ("prefect", "sqlalchemy", "openai", "tasks", "schemas") if name in sys.modules]]))
+"""
+
+
+def test_the_notebook_runs_beside_a_project_with_packages_of_our_names(home: Path, installed: Installed) -> None:
+    done = installed.run("python", "-c", RUN_NOTEBOOK, ROOT / "docs" / "notebook.ipynb")
+    assert done.returncode == 0, done.stderr
+    shown, loaded = orjson.loads(done.stdout)
+    assert loaded == []
+    first, standings, compared, stars, means, tables, health, page, parsed, planned = shown
+    assert "demo-painter / step-3000" in first
+    assert "step-2000" in standings
+    assert "higher" in compared
+    assert "data:image/png;base64," in stars
+    assert "object_presence" in means or "overall_score" in means
+    assert "'standings'" in tables
+    assert "salon-demo-judge" in health
+    assert "Content-Security-Policy" in page
+    assert parsed == "[{'scores': {'score': 4}}, {'error': 'not_found'}]"
+    assert "nothing was sent" in planned
 
 
 def test_the_table_is_filtered(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

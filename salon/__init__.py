@@ -1,0 +1,36 @@
+"""What a notebook imports: publications read by their tables alone, and Salon's commands started as processes of their own.
+
+Nothing here imports the packages of the application, so that it works in any project, whatever is called `tasks` there; and
+nothing heavy is imported before it is used.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salon.errors import SalonError
+from salon.places import Place
+from salon.publication import Publication
+from salon.report import Report
+from salon.running import parse, plan, run
+from salon.samples import Samples
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Publication", "Report", "SalonError", "Samples", "open", "parse", "plan", "publications", "run"]
+
+
+def open(  # noqa: A001 - `salon.open`, as in `gzip.open`
+    place: str | Path = "lake", benchmark: str | None = None, publication: str | None = None
+) -> Publication:
+    """The current publication of a lake, or the one whose id begins with `publication` (4 characters or more).
+
+    `place`: the lake's folder, a copy of its `publish` alone, or s3://bucket/prefix. With several benchmarks, name one.
+    Raises SalonError that says what there is instead.
+    """
+    return Publication.find(Place.of(place), benchmark, publication)
+
+
+def publications(place: str | Path = "lake") -> "pl.DataFrame":
+    """What a lake has published: a row for each benchmark, run date and publication, and whether it is the current one."""
+    return Publication.listed(Place.of(place))

@@ -1,0 +1,82 @@
+"""Where tables stand: a folder, or a prefix of an object store. It reads names and bytes, and writes nothing."""
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from salon.errors import SalonError
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+LAYOUT = "publish/v1"
+_URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_=+@,.-]+)*)/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A lake, or what of it was copied. `tables` is the part of a name that leads from it to what was published."""
+
+    root: str
+    tables: str = f"{LAYOUT}/"
+
+    @classmethod
+    def of(cls, place: str | Path) -> Self:
+        """The lake at a folder or address; a folder may be its `publish` or `publish/v1` as well. Raises SalonError."""
+        if str(place).startswith("s3://"):
+            if not _URL.fullmatch(str(place)):
+                raise SalonError("the address of a lake on an object store is s3://bucket/prefix; keys come from the environment")
+            return cls(str(place).rstrip("/"))
+        folder = Path(place).expanduser().resolve()
+        for inside in (f"{LAYOUT}/", "v1/", ""):
+            if any((folder / inside).glob("*/*/manifest.json")):
+                return cls(str(folder), inside)
+        if not folder.is_dir():
+            raise SalonError(f"{folder} is no folder; name a lake, such as salon.open('lake')")
+        raise SalonError(f"{folder} holds no publication: name a lake in which `salon run` or `salon demo` published one")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is an object store."""
+        return self.root.startswith("s3://")
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None where there is none. Raises SalonError where it cannot be read."""
+        try:
+            return bytes(_store(self.root).get(name).bytes()) if self.is_remote else Path(self.root, name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise SalonError(f"{self.root}/{name} cannot be read: {str(error).partition(chr(10))[0][:300]}", 3) from error
+
+    def names(self, folder: str, ending: str) -> list[str]:
+        """The files somewhere below a folder whose names end so, sorted."""
+        if self.is_remote:
+            found = (str(one["path"]) for batch in _store(self.root).list(prefix=folder.rstrip("/")) for one in batch)
+        else:
+            root = Path(self.root)
+            found = (path.relative_to(root).as_posix() for path in (root / folder).rglob(f"*{ending}"))
+        return sorted(name for name in found if name.endswith(ending))
+
+    def children(self, folder: str) -> list[str]:
+        """The folders in a folder, by their own names, sorted."""
+        if self.is_remote:
+            found = [str(one) for one in _store(self.root).list_with_delimiter(folder.rstrip("/"))["common_prefixes"]]
+        else:
+            found = [path.name for path in Path(self.root, folder).glob("*") if path.is_dir()]
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
+
+@lru_cache(maxsize=8)
+def _store(url: str) -> "S3Store":
+    """A client; keys and region are found in the environment."""
+    from obstore.store import S3Store
+
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    address = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT")
+    own: dict[str, Any] = {"endpoint": address} if address else {}
+    is_plain = bool(address and address.startswith("http://"))
+    return S3Store(bucket, prefix=prefix or None, client_options={"allow_http": is_plain, "timeout": "300s"}, **own)

@@ -1,0 +1,267 @@
+"""One publication: its tables as polars frames, each held against the digest it was published with. It computes no number."""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Self
+
+from salon.errors import SalonError
+from salon.places import Place
+from salon.report import Report
+from salon.samples import Samples
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MACRO = "__macro__"
+_CONTESTANT = ("model", "checkpoint")
+_SIGNED = ("delta", "ci_low", "ci_high", "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high")
+_TURNED = {"higher": "lower", "lower": "higher"}
+_SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published folder. `folder` is below the place; `is_current` says whether its benchmark's pointer names it."""
+
+    place: Place
+    folder: str
+    benchmark: str
+    publication_id: str
+    run_date: str
+    is_current: bool
+    files: Mapping[str, str]  # name -> sha256, as the manifest says
+
+    @classmethod
+    def find(cls, place: Place, benchmark: str | None, prefix: str | None) -> Self:
+        """See salon.open."""
+        homes = [name for name in place.children(place.tables) if name != "tables" and benchmark in (None, name)]
+        if prefix:
+            ids = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if one.startswith(prefix)]
+            found = [pair for pair in ids if len(prefix) >= 4 and len(pair[1]) == 64]
+        else:
+            found = [(home, named[0]) for home in homes if (named := _pointer(place, home))]
+        if len(found) == 1:
+            return cls._opened(place, *found[0])
+        known = "\n".join(f"  {row[0]}  {row[2]}  {row[1][:12]}" for row in cls.listed(place).iter_rows()) or "  none"
+        what = f"{len(found)} publications" if found else "no publication"
+        raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; name one by benchmark= or publication=:\n{known}")
+
+    @classmethod
+    def _opened(cls, place: Place, home: str, publication_id: str) -> Self:
+        folder = f"{place.tables}{home}/{publication_id}"
+        content = place.read(f"{folder}/manifest.json") or b""
+        named, sha256 = _pointer(place, home) or ("", "")
+        if named == publication_id and hashlib.sha256(content).hexdigest() != sha256:
+            raise SalonError(f"{place.root}/{folder}/manifest.json is not what latest.json names; restore it from its source")
+        try:
+            said = json.loads(content)
+            files = {name: file["sha256"] for name, file in said["files"].items()}
+            found = said["benchmark"], said["publication_id"], said["run_date"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise SalonError(f"{place.root}/{folder} holds no whole manifest.json; restore it from its source") from error
+        return cls(place, folder, *found, named == publication_id, files)
+
+    @classmethod
+    def listed(cls, place: Place) -> "pl.DataFrame":
+        """See salon.publications."""
+        import polars as pl
+
+        homes = [name for name in place.children(place.tables) if name != "tables"]
+        pairs = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if len(one) == 64]
+        found = [cls._opened(place, *pair) for pair in pairs]
+        rows = sorted((one.benchmark, one.publication_id, one.run_date, one.is_current) for one in found)
+        schema = {"benchmark": pl.String, "publication_id": pl.String, "run_date": pl.String, "is_current": pl.Boolean}
+        return pl.DataFrame(rows, schema=schema, orient="row").sort("benchmark", "run_date", "publication_id")
+
+    @property
+    def tables(self) -> list[str]:
+        """What `table` can read: the tables in the folder, and the large ones beside all publications."""
+        small = {name.removesuffix(".parquet") for name in self.files if name.endswith(".parquet")}
+        return sorted(small | {file["table"] for file in self._placed()})
+
+    def table(self, name: str) -> "pl.DataFrame":
+        """A table as published (docs/tables.md). Raises SalonError where there is none, or a file is not what was published."""
+        import polars as pl
+
+        if f"{name}.parquet" in self.files:
+            return pl.read_parquet(io.BytesIO(self.content(f"{name}.parquet")))
+        parts = [file for file in self._placed() if file["table"] == name]
+        if not parts:
+            raise SalonError(
+                f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; it has {', '.join(self.tables)}"
+            )
+        read = [self._checked(f"{self.place.tables}{file['path']}", file["sha256"]) for file in parts]
+        return pl.concat(pl.read_parquet(io.BytesIO(content)) for content in read)
+
+    def content(self, name: str) -> bytes:
+        """A file of the folder, after its digest was held against the manifest. Raises SalonError."""
+        if name not in self.files:
+            raise SalonError(f"{self!r} has no file {name!r}; it has {', '.join(self.files)}")
+        return self._checked(f"{self.folder}/{name}", self.files[name])
+
+    def _checked(self, name: str, sha256: str) -> bytes:
+        content = self.place.read(name)
+        if content is None or hashlib.sha256(content).hexdigest() != sha256:
+            raise SalonError(f"{self.place.root}/{name} is not the file that was published; restore it from its source")
+        return content
+
+    def _placed(self) -> list[dict[str, Any]]:
+        """The files among the tables for machines; none for a publication from before there were such."""
+        return list(json.loads(self.content("tables.json"))["files"]) if "tables.json" in self.files else []
+
+    def provenance(self) -> dict[str, Any]:
+        """What it was made from: identities, instruments, judges, settings."""
+        return dict(json.loads(self.content("provenance.json")))
+
+    def standings(
+        self, rubric: str | None = None, dimension: str | None = None, category: str = MACRO, *, is_all: bool = False
+    ) -> "pl.DataFrame":
+        """Who is better and how sure that is, best first: the table `standings`, of the headline dimensions alone.
+
+        `dimension` names another one, `is_all` leaves none out. Ranks, differences and p come from one family of comparisons.
+        """
+        import polars as pl
+
+        rows = self.table("standings").filter(category=category)
+        if dimension is None and not is_all:
+            rows = rows.filter(pl.col("is_headline"))
+        rows = _narrowed(rows, rubric_id=rubric, dimension=dimension)
+        order = ["rubric_id", "judge_model", "dimension", "rank_low", "rank_high", "estimate", *_CONTESTANT]
+        return rows.sort(order, descending=[name == "estimate" for name in order], nulls_last=True)
+
+    def compare(
+        self, a: str, b: str, rubric: str | None = None, dimension: str | None = None, category: str | None = None
+    ) -> "pl.DataFrame":
+        """The published comparisons of a with b (checkpoint, or model/checkpoint), as a less b: one row for each pair of cells.
+
+        `verdict` is what the page says of a. Raises SalonError for a name that is no checkpoint's, or more than one's.
+        """
+        import polars as pl
+
+        table = self.table("comparisons")
+        first, second = (self._contestant(name) for name in (a, b))
+        sides = [tuple(f"{name}_{side}" for name in _CONTESTANT) for side in "ab"]
+        same = table.filter(_is(sides[0], first), _is(sides[1], second))
+        turned = _turned(table.filter(_is(sides[0], second), _is(sides[1], first)))
+        rows = _narrowed(pl.concat([same, turned]), rubric_id=rubric, dimension=dimension, category=category)
+        key = ["rubric_id", "judge_model", "dimension", "category", "metric", "estimand"]
+        is_tested = pl.col("p_adjusted").is_not_null()  # one pair stands under each kind of comparison it is made for
+        return rows.sort([*key, is_tested], descending=[False] * 6 + [True]).unique(key, keep="first", maintain_order=True)
+
+    def samples(
+        self,
+        prompt: str | None = None,
+        model: str | None = None,
+        checkpoint: str | None = None,
+        category: str | None = None,
+        rubric: str | None = None,
+    ) -> Samples:
+        """The judged samples with their scores, and in a notebook their pictures. `prompt`: a part of its text, in any case."""
+        return Samples.of(self, prompt, _given(model=model, checkpoint=checkpoint, category=category), rubric)
+
+    def report(self) -> Report:
+        """The page: shown in a notebook, opened in a browser by `.open()`."""
+        return Report(self.content("report.html"), self.place, f"{self.folder}/report.html")
+
+    def _contestant(self, name: str) -> tuple[str, str]:
+        cells = self.table("benchmark_long").select(_CONTESTANT).unique().sort(_CONTESTANT).rows()
+        found = [pair for pair in cells if name in (pair[1], "/".join(pair))]
+        if len(found) != 1:
+            known = ", ".join("/".join(pair) for pair in found or cells)
+            raise SalonError(f"{name!r} is {len(found)} of the published checkpoints; write one of: {known}")
+        return found[0]
+
+    def __repr__(self) -> str:
+        current = "current" if self.is_current else "not current"
+        return f"Publication({self.benchmark!r}, {self.run_date}, {self.publication_id[:12]}, {current})"
+
+    def _repr_html_(self) -> str:
+        """The headline standings as a table; every text escaped."""
+        named = f"{escape(self.run_date)}, publication <code>{escape(self.publication_id[:12])}</code>"
+        title = f"<p><b>{escape(self.benchmark)}</b>, {named}</p>"
+        if "standings.parquet" not in self.files:
+            return f"{title}<p>published before there were standings; its tables: {escape(', '.join(self.tables))}</p>"
+        parts = [title]
+        rows = self.standings()
+        for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
+            parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}</p>")
+            parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]))
+        return "".join(parts)
+
+
+def _pointer(place: Place, home: str) -> tuple[str, str] | None:
+    """The publication that a benchmark's pointer names, and its manifest's sha256; None where there is none yet."""
+    content = place.read(f"{place.tables}{home}/latest.json")
+    try:
+        said = None if content is None else json.loads(content)
+        return None if said is None else (str(said["publication_id"]), str(said["manifest_sha256"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it") from error
+
+
+def _asked(benchmark: str | None, prefix: str | None) -> str:
+    of = f"of benchmark {benchmark!r}" if benchmark else "is current"
+    return f"{of} and begins with {prefix!r} (4 characters or more)" if prefix else of
+
+
+def _given(**named: str | None) -> dict[str, str]:
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _narrowed(rows: "pl.DataFrame", **named: str | None) -> "pl.DataFrame":
+    """The rows with these values. Raises SalonError for a value that no row has."""
+    for name, value in _given(**named).items():
+        if value not in rows[name]:
+            raise SalonError(f"there is no {name} {value!r} here; there are: {', '.join(sorted(rows[name].unique()))}")
+        rows = rows.filter(**{name: value})
+    return rows
+
+
+def _is(columns: tuple[str, ...], values: tuple[str, ...]) -> "pl.Expr":
+    import polars as pl
+
+    return pl.all_horizontal(pl.col(name) == value for name, value in zip(columns, values, strict=True))
+
+
+def _turned(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The same comparisons seen from b: sides change places, differences their sign, ends and words theirs."""
+    import polars as pl
+
+    pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss")]
+    pairs += [("ci_low", "ci_high"), ("ci_low_adjusted", "ci_high_adjusted"), ("delta_bound_low", "delta_bound_high")]
+    other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
+    columns = [pl.col(other.get(name, name)).alias(name) * (-1 if name in _SIGNED else 1) if name in _SIGNED
+               else pl.col(other.get(name, name)).alias(name) for name in rows.columns]  # fmt: skip
+    turned = rows.select(columns)
+    return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
+
+
+def _standing(row: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = row["rank_low"], row["rank_high"]
+    delta, delta_low, delta_high = (row[f"delta_predecessor{end}"] for end in ("", "_low", "_high"))
+    verdict = "" if row["verdict_predecessor"] is None else f" {row['verdict_predecessor']}".replace("_", " ")
+    return (
+        "–" if low is None else str(low) if low == high else f"{low}–{high}",
+        f"{row['model']} / {row['checkpoint']}",
+        _numbers(row["estimate"], row["ci_low"], row["ci_high"]),
+        _numbers(delta, delta_low, delta_high, sign="+") + verdict,
+        str(row["n_prompts"]),
+        "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
+        str(row["state"]).replace("_", " "),
+    )
+
+
+def _numbers(value: float | None, low: float | None, high: float | None, sign: str = "") -> str:
+    if value is None:
+        return "–"
+    return f"{value:{sign}.2f}" + ("" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]")
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in _SHOWN)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,81 @@
+"""Salon's commands from Python, each as a process of its own: what they do, print and end with is what the terminal's do."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from salon.errors import SalonError
+from salon.places import Place
+from salon.publication import Publication
+
+_COMMAND = Path(__file__).with_name("command.py")
+_BLOCKED = 1
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command printed."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def plan(file: str | Path, *options: str) -> Told:
+    """What a run would ask, cost and take (`salon plan FILE`); nothing is sent. Raises SalonError with the command's sentence."""
+    return Told(_said("plan", str(file), *options))
+
+
+def run(file: str | Path, *options: str) -> Publication:
+    """Run a benchmark file (`salon run FILE`) and wait until it is done; the publication it made or found.
+
+    `options` are the command's: `"--max-usd", "5"`. One with blocked cells is given back too: its standings say so.
+    Raises SalonError with the command's sentence and exit code.
+    """
+    import polars as pl
+
+    _said("run", str(file), *options, allowed=(0, _BLOCKED))
+    said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    lake = str(said.get("lake", "lake/"))
+    place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
+    runs = place.read(f"{place.tables}tables/runs/benchmark_name={said['name']}/runs.parquet")
+    newest = pl.read_parquet(runs or b"", hive_partitioning=False).sort("started_at")["publication_id"][-1]
+    return Publication.find(place, said["name"], newest)
+
+
+def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iterable[str | Path] = ()) -> list[dict[str, Any]]:
+    """Read replies by a rubric (`salon parse --rubric ID[:CATEGORY]`): {"scores": ...} or {"error": reason} for each, in order.
+
+    A reply is its text, or {"raw": text, "context": {...}}. `folders` hold rubrics of your own.
+    """
+    lines = [json.dumps({"raw": one} if isinstance(one, str) else dict(one)) for one in replies]
+    own = [word for folder in folders for word in ("--rubrics", str(folder))]
+    said = _said("parse", "--rubric", rubric, "--jsonl", "-", *own, given="".join(f"{line}\n" for line in lines))
+    return [json.loads(line) for line in said.splitlines()]
+
+
+def _said(*arguments: str, given: str | None = None, allowed: tuple[int, ...] = (0,)) -> str:
+    command = [sys.executable, "-P", str(_COMMAND), *arguments]
+    pipe = subprocess.PIPE
+    told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120"}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=told) as process:
+        try:
+            out, error = process.communicate(given or "")
+        except KeyboardInterrupt:  # a notebook's "interrupt": requests that were sent are finished and stored
+            process.terminate()
+            process.wait()
+            raise
+    if process.returncode not in allowed:
+        raise SalonError(error.strip() or f"salon {arguments[0]} ended with code {process.returncode}", process.returncode)
+    return out

@@ -1,0 +1,109 @@
+"""Judged samples with their scores, in a notebook as cards with their pictures, which are read from the lake when shown."""
+
+import base64
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon.publication import Publication
+
+N_SHOWN = 24
+"""Cards in a notebook; a notebook keeps what it shows, pictures and all."""
+
+_KINDS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp"}  # what browsers show
+_KEY = ("sample_id", "rubric_id", "judge_model", "repeat")
+_OF_SAMPLE = ("sample_id", "model", "checkpoint", "prompt", "category", "seed", "source_key", "image_sha256")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """`frame` has a row for each sample, rubric, judge, repeat and dimension; `status` and `reason` say why a score is null."""
+
+    publication: "Publication"
+    frame: "pl.DataFrame"
+
+    @classmethod
+    def of(cls, publication: "Publication", prompt: str | None, named: Mapping[str, str], rubric: str | None) -> "Samples":
+        """See Publication.samples."""
+        import polars as pl
+
+        samples = publication.table("samples").filter(**named).select(_OF_SAMPLE)
+        if prompt is not None:
+            samples = samples.filter(pl.col("prompt").str.to_lowercase().str.contains(prompt.lower(), literal=True))
+        asked = publication.table("judgements").filter(pl.col("occasion") == "")  # anchors are asked again each night
+        if rubric is not None:
+            asked = asked.filter(rubric_id=rubric)
+        asked = asked.select(*_KEY, "request_key", judgement_status="status", judgement_reason="reason")
+        read = publication.table("scores").select("request_key", "dimension", "score", "status", "reason", "note")
+        joined = samples.join(asked, on="sample_id").join(read, on="request_key", how="left")
+        joined = joined.with_columns(
+            status=pl.coalesce("status", "judgement_status"), reason=pl.coalesce("reason", "judgement_reason")
+        )
+        order = ("prompt", "model", "checkpoint", *_KEY, "dimension")
+        return cls(publication, joined.drop("request_key", "judgement_status", "judgement_reason").sort(order))
+
+    def pictures(self, sample_ids: Iterable[str] | None = None) -> dict[str, bytes]:
+        """The stored bytes of these samples' pictures (default: all of the frame's); of those that the place holds."""
+        import polars as pl
+
+        wanted = list(dict.fromkeys(self.frame["sample_id"] if sample_ids is None else sample_ids))
+        place = self.publication.place
+        folder = f"samples/dataset_id={self.publication.provenance()['identities']['dataset_id']}"
+        found: dict[str, bytes] = {}
+        for name in place.names(folder, ".parquet"):
+            part = io.BytesIO(place.read(name) or b"") if place.is_remote else Path(place.root, name)
+            mine = pl.scan_parquet(part, hive_partitioning=False).filter(pl.col("sample_id").is_in(wanted))
+            rows = mine.select("sample_id", pl.col("image").struct.field("bytes")).drop_nulls().collect()
+            found |= dict(rows.iter_rows())
+        return found
+
+    @cached_property
+    def _rows(self) -> dict[str, list[dict[str, Any]]]:
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in self.frame.iter_rows(named=True):
+            rows.setdefault(row["sample_id"], []).append(row)
+        return rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Samples({len(self)} samples, {self.frame.height} scores)\n{self.frame}"
+
+    def _repr_html_(self) -> str:
+        shown = list(self._rows)[:N_SHOWN]
+        pictures = self.pictures(shown)
+        cards = "".join(_card(self._rows[one], pictures.get(one)) for one in shown)
+        rest = f"; the first {len(shown)} are shown" if len(self) > len(shown) else ""
+        style = "display:flex;flex-wrap:wrap;gap:12px"
+        return f'<p>{len(self)} samples, {self.frame.height} scores{rest}</p><div style="{style}">{cards}</div>'
+
+
+def _card(rows: list[dict[str, Any]], picture: bytes | None) -> str:
+    first = rows[0]
+    said = [f"{row['rubric_id']} {row['dimension'] or ''}: {_score(row)}" for row in rows]
+    lines = [f"{first['model']} / {first['checkpoint']}", first["prompt"] or first["source_key"], *said, first["sample_id"][:12]]
+    text = "".join(f"<div>{escape(str(line))}</div>" for line in lines)
+    return f'<div style="width:190px;font-size:12px;overflow-wrap:anywhere">{_picture(picture, first)}{text}</div>'
+
+
+def _score(row: Mapping[str, Any]) -> str:
+    why = row["reason"] or row["status"] or "no reply"
+    if row["score"] is None:
+        return f"no score ({why})"
+    return f"{row['score']:g}" + ("" if row["status"] == "scored" else f" ({why})")
+
+
+def _picture(content: bytes | None, row: Mapping[str, Any]) -> str:
+    kind = next((kind for start, kind in _KINDS.items() if content and content.startswith(start)), None)
+    if content is None or kind is None:
+        return f"<div>{'no picture here' if row['image_sha256'] else 'without a picture'}</div>"
+    data = base64.b64encode(content).decode()
+    return f'<img alt="" style="max-width:190px;max-height:190px" src="data:image/{kind};base64,{data}">'

@@ -1,0 +1,113 @@
+"""`import salon` over small publications: what it reads, what it refuses, and that nothing hostile leaves it unescaped.
+
+The demo's publication, read by the installed package beside another project, is tests/contract/test_demo_run.py.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import salon
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, STANDINGS
+from tasks.publish.folders import Published
+from tests.publish.report.conftest import Made
+
+
+@pytest.fixture(scope="module")
+def published(hostile: Made, publish_one: Callable[..., Published]) -> Path:
+    """A lake with the hostile publication as that of the benchmark `nightly`."""
+    publish_one(hostile.lake.root, hostile, 1)
+    return hostile.lake.root
+
+
+@pytest.mark.parametrize("inside", ["", "publish", "publish/v1"])
+def test_it_reads_wherever_the_tables_are(published: Path, inside: str, hostile: Made, tmp_path: Path) -> None:
+    shutil.copytree(published / "publish", tmp_path / "elsewhere" / "publish")
+    p = salon.open(tmp_path / "elsewhere" / inside)
+    assert p.is_current
+    for table in (BENCHMARK_LONG, STANDINGS, COMPARISONS):
+        assert p.table(table.name).equals(hostile.tables[table].select(table.columns))
+    ranked = p.standings(is_all=True).filter(pl.col("rank_low").is_not_null())
+    assert ranked["estimate"].is_sorted(descending=True) or ranked["dimension"].n_unique() > 1
+
+
+def test_a_comparison_seen_from_the_other_side_is_the_same_comparison(published: Path, hostile: Made) -> None:
+    p = salon.open(published)
+    pairs = hostile.tables[COMPARISONS].select("model_a", "checkpoint_a", "model_b", "checkpoint_b").unique().rows()
+    for model_a, checkpoint_a, model_b, checkpoint_b in pairs:
+        a, b = f"{model_a}/{checkpoint_a}", f"{model_b}/{checkpoint_b}"
+        one, other = p.compare(a, b), p.compare(b, a)
+        assert one.height == other.height > 0
+        assert one["delta"].to_list() == [None if value is None else -value for value in other["delta"]]
+        assert one["ci_low_adjusted"].to_list() == [None if value is None else -value for value in other["ci_high_adjusted"]]
+        assert one["win"].to_list() == other["loss"].to_list()
+        assert set(one["checkpoint_a"]) == {checkpoint_a}
+        verdicts = set(zip(one["verdict"], other["verdict"], strict=True))
+        assert verdicts <= {("higher", "lower"), ("lower", "higher"), ("open", "open"), (None, None)} | {
+            ("failures_could_turn_it", "failures_could_turn_it")
+        }
+
+
+def test_samples_hold_every_score_and_every_reason_for_none(published: Path, hostile: Made) -> None:
+    samples = salon.open(published).samples()
+    assert len(samples) == 90
+    assert samples.frame["score"].null_count() == samples.frame.filter(reason="refusal").height == 6
+    pictures = samples.pictures()
+    assert pictures.keys() == set(samples.frame["sample_id"])
+    assert all(content.startswith(b"\x89PNG") for content in pictures.values())
+    assert (
+        len(salon.open(published).samples(prompt="ᚠ田")) == len(samples.frame.filter(pl.col("prompt").str.contains("ᚠ田"))) // 2
+    )
+
+
+def test_nothing_hostile_leaves_it_unescaped(published: Path) -> None:
+    p = salon.open(published)
+    shown = p._repr_html_() + p.samples()._repr_html_()
+    assert set(re.findall(r"<(/?\w+)", shown)) == {
+        tag for name in ("p", "b", "code", "table", "thead", "tbody", "tr", "th", "td", "div") for tag in (name, f"/{name}")
+    } | {"img"}
+    assert "window.pwned" in shown
+
+
+def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publication:
+    """The publication, one of its files changed."""
+    (folder,) = (path for path in root.glob("publish/v1/nightly/*") if path.is_dir())
+    (folder / name).write_bytes((folder / name).read_bytes() + b" " if content is None else content)
+    return salon.open(root)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        pytest.param(lambda root: salon.open(root / "nowhere"), "is no folder", id="no folder"),
+        pytest.param(lambda root: salon.open(root / "samples"), "holds no publication", id="no lake"),
+        pytest.param(lambda _: salon.open("s3://no bucket"), "s3://bucket/prefix", id="no address"),
+        pytest.param(lambda root: salon.open(root, "weekly"), "nightly  2026-01-02", id="no such benchmark"),
+        pytest.param(lambda root: salon.open(root, publication="ffffffff"), "no publication", id="no such publication"),
+        pytest.param(lambda root: salon.open(root).table("nonesuch"), "it has benchmark_long", id="no such table"),
+        pytest.param(lambda root: salon.open(root).standings("nonesuch"), "there are: small", id="no such rubric"),
+        pytest.param(lambda root: salon.open(root).compare("x", "y"), "is 0 of the published", id="no such checkpoint"),
+        pytest.param(lambda root: salon.open(root).report(), "has no file 'report.html'", id="no page"),
+        pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
+        pytest.param(lambda root: _spoiled(root, "manifest.json"), "not what latest.json names", id="another manifest"),
+        pytest.param(lambda root: _spoiled(root, "../latest.json", b"{}"), "no pointer Salon wrote", id="another pointer"),
+        pytest.param(lambda _: salon.parse("nonesuch", ["4"]), "there is no rubric 'nonesuch'", id="a command's own sentence"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_sentence(published: Path, tmp_path: Path, ask: Callable[[Path], object], said: str) -> None:
+    root = tmp_path / "lake"
+    shutil.copytree(published, root)
+    with pytest.raises(salon.SalonError, match=re.escape(said)):
+        ask(root)
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    heavy = ("polars", "pyarrow", "prefect", "sqlalchemy", "openai")
+    code = f"import salon, sys; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
