@@ -43,7 +43,7 @@ class Table:
 
     def empty(self) -> pl.DataFrame:
         """A frame without rows, of the table's columns and types."""
-        return pl.DataFrame(self.schema().empty_table())
+        return pl.DataFrame(schema=pl.Schema(self.schema()))  # pyarrow imports pandas for an empty_table()
 
     def frame(self, rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
         """Rows as a frame, in their order; a column that a row lacks is null. Raises ValueError where that is forbidden."""

@@ -1,63 +1,153 @@
-"""The commands' names, and how Salon's own errors become a line and an exit code. All else that can go wrong: flows/cli.py."""
+"""The commands' names, and how Salon's own errors become a line and an exit code. All else that can go wrong: flows/cli.py.
 
+A command's module is imported when the command is called: a help text and a table are not to wait for what a run needs.
+"""
+
+import ast
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
-from flows.commands import agreement, anchors, doctor, instruments, nights, probing, reading, running, serving, verifying
-from flows.observability import redaction
-from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away, printable
-from flows.prefect_server import how_to_do_without
 from schemas.errors import SalonError, StoreError
-from tasks.publish.identity import code_version
 
 PREFECT_AWAY = (
     "the Prefect server does not answer ({}); start it, or {} to run without one. "
     "What was bought is stored; the same command goes on from there"
 )
-
-app = typer.Typer(
-    name="salon",
-    help="The nightly jury for generated images: no number in a published table was invented.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-COMMANDS: dict[str, Callable[..., int]] = {
-    "demo": running.demo,
-    "run": running.run,
-    "plan": running.plan,
-    "nightly": nights.nightly,
-    "backfill": nights.backfill,
-    "import": running.import_,
-    "table": reading.table,
-    "open": reading.open_page,
-    "explain": reading.explain,
-    "verify": verifying.verify,
-    "probe-injection": probing.probe_injection,
-    "agreement": agreement.agreement,
-    "parse": instruments.parse,
-    "doctor": doctor.doctor,
-    "deploy": serving.deploy,
-    "serve": serving.serve,
-    "worker": serving.worker,
-    "serve-judge": serving.serve_judge,
+SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
+    "Run": {
+        "demo": "running.demo",
+        "plan": "running.plan",
+        "run": "running.run",
+        "nightly": "nights.nightly",
+        "backfill": "nights.backfill",
+        "import": "running.import_",
+    },
+    "Read": {
+        "table": "reading.table",
+        "open": "reading.open_page",
+        "explain": "reading.explain",
+        "verify": "verifying.verify",
+    },
+    "Operate": {
+        "doctor": "doctor.doctor",
+        "deploy": "serving.deploy",
+        "worker": "serving.worker",
+        "serve": "serving.serve",
+        "serve-judge": "serving.serve_judge",
+    },
+    "Instruments": {
+        "rubrics": {"list": "instruments.list_", "show": "instruments.show", "lint": "instruments.lint"},
+        "parse": "instruments.parse",
+        "agreement": "agreement.agreement",
+        "anchors": {"freeze": "anchors.freeze", "list": "anchors.list_", "bridge": "anchors.bridge"},
+        "probe-injection": "probing.probe_injection",
+    },
 }
+"""Under each heading of the help, a command's name and its function in this folder, or a group's commands."""
+GROUPS = {
+    "rubrics": "List, show and check rubrics.",
+    "anchors": "Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __init__(self, functions: Mapping[str, str | dict[str, str]]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> Any:
+        of = self._functions[name]
+        if isinstance(of, Mapping):
+            return _group(_Commands(of), help=GROUPS[name], callback=lambda: None)
+        module, _, function = of.partition(".")
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(name)(_exiting(getattr(import_module(f"flows.commands.{module}"), function)))
+        return typer.main.get_command(one)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def about(self, name: str) -> str:
+        """The command's first sentences, read from its source: nothing is imported for a list of commands."""
+        of = self._functions[name]
+        return GROUPS[name] if isinstance(of, Mapping) else _docstrings(of.partition(".")[0])[of.partition(".")[2]]
+
+
+class _Group(TyperGroup):
+    """A group whose help lists its commands under headings, each with all of its first line."""
+
+    listed: _Commands
+    sections: Mapping[str, Iterable[str]] = {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as the base class calls it
+        for heading, names in (self.sections or {"Commands": self.listed}).items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.listed.about(name)) for name in names])
+
+
+@functools.cache
+def _docstrings(module: str) -> dict[str, str]:
+    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text("utf-8"))
+    of = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {name: text.partition("\n\n")[0].replace("\n", " ") for name, text in of.items()}
+
+
+def _exiting(command: Callable[..., int]) -> Callable[..., None]:
+    """The command, ending with its exit code; what went wrong becomes one line and a code."""
+
+    @functools.wraps(command)
+    def called(*arguments: object, **options: object) -> None:
+        try:
+            code = command(*arguments, **options)
+        except SalonError as error:
+            _tell(str(error))
+            raise typer.Exit(error.exit_code) from error
+        except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from error
+        except Exception as error:
+            from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
+
+            if is_prefect_away(error):
+                from flows.prefect_server import how_to_do_without
+
+                PREFECT_IS_AWAY.set()
+                _tell(PREFECT_AWAY.format(error, how_to_do_without()))
+                raise typer.Exit(StoreError.exit_code) from error
+            raise
+        raise typer.Exit(code)
+
+    return called
+
+
+def _tell(text: str) -> None:
+    from flows.observability import redaction
+    from flows.observability.terminal import printable
+
+    print(f"salon: {printable(redaction.redacted(text))}", file=sys.stderr)
 
 
 def _tell_version(is_asked: bool) -> None:
     if is_asked:
+        from tasks.publish.identity import code_version
+
         print(f"salon {version('salon')}, code {code_version()[:12]}")
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     _version: Annotated[
         bool,
@@ -69,46 +159,15 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    """The nightly jury for generated images: no number in a published table was invented."""
 
 
-def _exiting(command: Callable[..., int]) -> Callable[..., None]:
-    """The command, ending with its exit code; what went wrong becomes one line and a code."""
-
-    @functools.wraps(command)
-    def called(*arguments: object, **options: object) -> None:
-        try:
-            code = command(*arguments, **options)
-        except SalonError as error:
-            print(f"salon: {printable(redaction.redacted(str(error)))}", file=sys.stderr)
-            raise typer.Exit(error.exit_code) from error
-        except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from error
-        except Exception as error:
-            if is_prefect_away(error):
-                PREFECT_IS_AWAY.set()
-                print(f"salon: {printable(redaction.redacted(PREFECT_AWAY.format(error, how_to_do_without())))}", file=sys.stderr)
-                raise typer.Exit(StoreError.exit_code) from error
-            raise
-        raise typer.Exit(code)
-
-    return called
+def _group(commands: _Commands, **options: Any) -> _Group:
+    of = typer.Typer(cls=_Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None, **options)
+    group = cast("_Group", typer.main.get_group(of))
+    group.listed, group.commands = commands, cast("Any", commands)
+    return group
 
 
-for _name, _function in COMMANDS.items():
-    app.command(_name)(_exiting(_function))
-rubrics = typer.Typer(help="List, show and check rubrics.", no_args_is_help=True, rich_markup_mode=None)
-RUBRIC_COMMANDS: dict[str, Callable[..., int]] = {"list": instruments.list_, "show": instruments.show, "lint": instruments.lint}
-for _name, _function in RUBRIC_COMMANDS.items():
-    rubrics.command(_name)(_exiting(_function))
-app.add_typer(rubrics, name="rubrics")
-anchor_sets = typer.Typer(
-    help="Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-ANCHOR_COMMANDS: dict[str, Callable[..., int]] = {"freeze": anchors.freeze, "list": anchors.list_, "bridge": anchors.bridge}
-for _name, _function in ANCHOR_COMMANDS.items():
-    anchor_sets.command(_name)(_exiting(_function))
-app.add_typer(anchor_sets, name="anchors")
+app = _group(_Commands({name: of for section in SECTIONS.values() for name, of in section.items()}), callback=_options)
+app.sections = SECTIONS

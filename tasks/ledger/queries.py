@@ -27,7 +27,7 @@ from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, stored
 KEYS_PER_QUERY = 10_000
 
 
-_LAKE_TYPES = pl.DataFrame(LAKE_REPLIES.schema().empty_table()).schema
+_LAKE_TYPES = LAKE_REPLIES.empty().schema
 _STORED_TYPES: dict[str, Any] = {
     column.name: pl.Binary if column.name in VERBATIM else pl.Int64 if column.name != of else kind
     for column, (of, kind) in zip(REPLIES.columns, _LAKE_TYPES.items(), strict=True)

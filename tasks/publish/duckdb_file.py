@@ -6,6 +6,8 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, TABLES, Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
@@ -124,7 +126,7 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         )
     for table in _ALWAYS:
         if table not in small:
-            empty = table.schema().empty_table()
+            empty = pa.Table.from_batches([], table.schema())
             database.register("empty", empty)
             database.execute(f'CREATE TABLE "{table.name}" AS SELECT *, NULL::VARCHAR AS publication FROM empty')  # noqa: S608
             database.unregister("empty")

@@ -133,7 +133,7 @@ def _scanned(paths: list[Path], columns: list[str]) -> pl.LazyFrame:
 
 
 def _nothing(table: Table, columns: list[str]) -> pl.DataFrame:
-    return pl.DataFrame(table.schema().empty_table().select(columns)).with_row_index(ROW)
+    return table.empty().select(columns).with_row_index(ROW)
 
 
 def _columns(table: Table) -> list[str]:

@@ -14,9 +14,8 @@ from typing import Any
 import orjson
 import polars as pl
 import pytest
-import typer.main
-from typer.testing import CliRunner
 
+from flows.cli import run
 from flows.commands.app import app
 from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
@@ -43,14 +42,13 @@ def words_of(command: Any, *before: str) -> Iterator[tuple[str, ...]]:
         yield from words_of(below, *before, name)
 
 
-def test_the_help_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_of_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, value in WIDE.items():
         monkeypatch.setenv(name, value)
     shown = []
-    for words in words_of(typer.main.get_command(app)):
-        result = CliRunner().invoke(app, [*words, "--help"], prog_name="salon")
-        assert result.exit_code == 0, words
-        shown.append("\n".join(line.rstrip() for line in result.output.splitlines()))
+    for words in words_of(app):
+        assert run([*words, "--help"]) == 0, words
+        shown.append("\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()))
     hold("help.txt", "\n".join(shown))
 
 
@@ -63,7 +61,7 @@ def test_the_schema_of_every_table() -> None:
 
 
 @pytest.mark.parametrize("rubric_id", ["interleaved", "image_aspects", "caption", "composition", "alignment"])
-def test_salon_parse_on_the_golden_replies(rubric_id: str, tmp_path: Path) -> None:
+def test_salon_parse_on_the_golden_replies(rubric_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replies = [reply for reply in read_replies(load_rubric(SHIPPED / rubric_id).folder) if isinstance(reply["raw"], str)]
     categories = list(dict.fromkeys(reply["context"].get("category") for reply in replies))
     found: list[str] = []
@@ -71,9 +69,8 @@ def test_salon_parse_on_the_golden_replies(rubric_id: str, tmp_path: Path) -> No
         mine = [reply for reply in replies if reply["context"].get("category") == category]
         (tmp_path / "replies.jsonl").write_bytes(b"\n".join(map(orjson.dumps, mine)))
         called = f"{rubric_id}:{category}" if category else rubric_id
-        result = CliRunner().invoke(app, ["parse", "--rubric", called, "--jsonl", str(tmp_path / "replies.jsonl")])
-        assert result.exit_code == 0, result.output
-        found += [called, *result.stdout.splitlines()]
+        assert run(["parse", "--rubric", called, "--jsonl", str(tmp_path / "replies.jsonl")]) == 0
+        found += [called, *capsys.readouterr().out.splitlines()]
     hold(f"parse/{rubric_id}.txt", "\n".join(found))
 
 

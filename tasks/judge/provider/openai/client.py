@@ -1,39 +1,59 @@
 """The client: one judge behind one OpenAI-compatible endpoint, one attempt at a time. Retries, limits, ledger: the engine's."""
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
-from typing import Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import aiohttp
-import httpx2
 import orjson
-from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Payload, RequestPicture
-from tasks.judge.provider.openai.batch_api import OpenAIBatches
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.picture_tokens import picture_rule
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.transport import (
-    CONNECT_TIMEOUT_S,
     DEFAULT_BASE_URL,
     RefusedReplyError,
-    ReplyCap,
     Secrets,
     api_key,
     endpoint,
     no_response,
 )
-from tasks.judge.provider.openai.wire import AiohttpWire, SdkWire, Wire, is_by_sdk
+from tasks.judge.provider.openai.wire import AiohttpWire, Wire, is_by_sdk
 
-_PATH = "/chat/completions"
-_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+if TYPE_CHECKING:
+    from tasks.judge.provider.openai.batch_api import OpenAIBatches
+
+_CHAT, _MODELS = "/chat/completions", "/models"
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": f"salon/{version('salon')}",
+}
+_ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Headers and the environment variables that every client of the API takes them from."""
+
+
+def _wire(base_url: str, headers: Mapping[str, str], n_connections: int, deadline_s: float) -> Wire:
+    if not is_by_sdk():
+        return AiohttpWire(base_url, headers, n_connections)
+    from tasks.judge.provider.openai.sdk_wire import SdkWire
+
+    return SdkWire(base_url, headers, n_connections, deadline_s)
+
+
+def _accounts() -> dict[str, str]:
+    return {name: value for name, variable in _ACCOUNTS.items() if (value := os.environ.get(variable))}
 
 
 class OpenAIProvider:
@@ -47,25 +67,13 @@ class OpenAIProvider:
         self._secrets = Secrets(judge)
         self._deadline_s = deadline_s
         self._batch: OpenAIBatches | None = None
-        # The SDK's timeouts are for each read; the deadline around the whole attempt is our own.
-        timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
-        limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._transport = DefaultAioHttpClient(
-            limits=limits, timeout=timeout, follow_redirects=False, event_hooks={"response": [ReplyCap()]}
-        )
-        self._client = AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=judge.base_url or DEFAULT_BASE_URL,
-            http_client=self._transport,
-            max_retries=0,
-        )
-        base_url = self._client.base_url
-        url = base_url.copy_with(raw_path=base_url.raw_path + _PATH.lstrip("/").encode())
-        sent = {**self._client.default_headers, **self._client.auth_headers}
-        headers = {name: value for name, value in sent.items() if isinstance(value, str)} | _HEADERS
-        self._wire: Wire = (
-            SdkWire(url, headers, self._transport, deadline_s) if is_by_sdk() else AiohttpWire(str(url), headers, concurrency)
-        )
+        headers = _HEADERS | ({"Authorization": f"Bearer {self._key}"} if self._key else {}) | _accounts()
+        self._wire = _wire(judge.base_url or DEFAULT_BASE_URL, headers, concurrency, deadline_s)
+
+    def _address(self, path: str) -> str:
+        """A path of the API under the judge's base_url, whose query stays at the end."""
+        parts = urlsplit(self.judge.base_url or DEFAULT_BASE_URL)
+        return parts._replace(path=parts.path.rstrip("/") + path).geturl()
 
     @staticmethod
     def check(judge: Judge) -> None:
@@ -77,9 +85,11 @@ class OpenAIProvider:
     picture_rule = staticmethod(picture_rule)
 
     @property
-    def batch(self) -> OpenAIBatches:
+    def batch(self) -> "OpenAIBatches":
         """The Batch API at the same endpoint."""
         if self._batch is None:
+            from tasks.judge.provider.openai.batch_api import OpenAIBatches
+
             self._batch = OpenAIBatches(self.judge.base_url or DEFAULT_BASE_URL, self._key, self._secrets)
         return self._batch
 
@@ -94,9 +104,9 @@ class OpenAIProvider:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._deadline_s):
-                status_code, said, body = await self._wire.post(payload)
+                status_code, said, body = await self._wire.post(self._address(_CHAT), payload)
                 answer = read_answer(status_code, said, self._secrets.out_of_bytes(body))
-        except (httpx2.RequestError, aiohttp.ClientError) as error:
+        except aiohttp.ClientError as error:
             answer = no_response(error)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
@@ -110,8 +120,8 @@ class OpenAIProvider:
         """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""
         try:
             async with asyncio.timeout(self._deadline_s):
-                response = await self._client.get("/models", cast_to=httpx2.Response, options={"headers": _HEADERS})
-            listed = orjson.loads(response.content)["data"]
+                _, _, body = await self._wire.get(self._address(_MODELS))
+            listed = orjson.loads(body)["data"]
             return next(date.fromisoformat(row["shutdown_date"]) for row in listed if row["id"] == self.judge.model)
         except Exception:  # noqa: BLE001 - an optional courtesy: nothing depends on it
             return None
@@ -124,6 +134,5 @@ class OpenAIProvider:
     async def close(self) -> None:
         """Close the connections."""
         await self._wire.close()
-        await self._client.close()
         if self._batch is not None:
             await self._batch.close()

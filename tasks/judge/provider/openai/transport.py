@@ -2,13 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
-import httpx2
 
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
@@ -128,44 +127,6 @@ async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGener
     finally:
         if has_turn:
             turn.release()
-
-
-class _Capped(httpx2.AsyncByteStream):
-    """A response stream of which no more is read than `capped` gives. Its turn ends when the response is closed."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, turn: asyncio.Lock) -> None:
-        self._stream, self._turn = stream, turn
-        self._chunks: AsyncGenerator[bytes] | None = None
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        self._chunks = capped(self._stream, self._turn)
-        async for chunk in self._chunks:
-            yield chunk
-
-    async def aclose(self) -> None:
-        if self._chunks is not None:
-            await self._chunks.aclose()
-        await self._stream.aclose()
-
-
-class ReplyCap:
-    """A response hook: a packed reply is refused before it is unpacked, one of more than MAX_REPLY_BYTES while it is read.
-
-    The library unpacks whatever spelling of an encoding it knows, twice where it is named twice, and without a limit: 5 MB are
-    5 GB. None was asked for. Large replies of one client are read one at a time.
-    """
-
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-
-    async def __call__(self, response: httpx2.Response) -> None:
-        """Raise RefusedReplyError, or bound what is read."""
-        refuse_packed(response.headers.get("content-encoding", ""))
-        said = response.headers.get("content-length", "")
-        if said.isdecimal() and len(said) < 12 and int(said) <= LARGE_BYTES:
-            return  # the transport holds it to what it says
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Capped(response.stream, self._turn)
 
 
 def no_response(error: Exception) -> Answer:

@@ -1,18 +1,18 @@
-"""How a request's bytes go out and a response's come in: through aiohttp itself, or through the SDK's transport around it.
+"""How a request's bytes go out and a response's come in: through aiohttp itself, or as sdk_wire.py has it.
 
 Either gives the same for the same server: no redirect is followed, and a reply is read within the bounds of transport.py.
 """
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+import ssl
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx2
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
@@ -26,13 +26,16 @@ Response = tuple[int, Mapping[str, str], bytes]
 
 
 class Wire(Protocol):
-    """Connections to one address."""
+    """Connections to one endpoint."""
 
-    async def post(self, payload: Payload) -> Response:
+    async def post(self, url: str, payload: Payload) -> Response:
         """Send a body made as the socket takes it: hundreds of whole ones would stay in memory until their replies come.
 
-        Raises RefusedReplyError, and what aiohttp or httpx2 raises.
+        Raises RefusedReplyError, and aiohttp's errors.
         """
+
+    async def get(self, url: str) -> Response:
+        """Ask for what stands at an address. Raises as `post` does."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -49,16 +52,25 @@ def is_by_sdk() -> bool:
 class AiohttpWire:
     """aiohttp as it is: past the SDK's transport, which costs twice as much as all that it wraps."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], n_connections: int) -> None:
-        self._url, self._headers, self._n_connections = URL(url, encoded=True), dict(headers), n_connections
-        self._proxy = _proxy(url)
+    def __init__(self, base_url: str, headers: Mapping[str, str], n_connections: int) -> None:
+        self._headers, self._n_connections = dict(headers), n_connections
+        self._is_encrypted, self._proxy = urlsplit(base_url).scheme == "https", _proxy(base_url)
         self._turn = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, payload: Payload) -> Response:
+    async def post(self, url: str, payload: Payload) -> Response:
         """Send a body; the whole response."""
+        return await self._sent("POST", url, _Body(payload))
+
+    async def get(self, url: str) -> Response:
+        """Ask for what stands at an address; the whole response."""
+        return await self._sent("GET", url, None)
+
+    async def _sent(self, method: str, url: str, body: "_Body | None") -> Response:
         session = self._session or self._opened()
-        sent = session.post(self._url, data=_Body(payload), headers=self._headers, proxy=self._proxy, allow_redirects=False)
+        sent = session.request(
+            method, URL(url, encoded=True), data=body, headers=self._headers, proxy=self._proxy, allow_redirects=False
+        )
         async with sent as response:
             refuse_packed(response.headers.get("content-encoding", ""))
             async with aclosing(capped(response.content.iter_any(), self._turn)) as chunks:
@@ -71,7 +83,7 @@ class AiohttpWire:
 
     def _opened(self) -> aiohttp.ClientSession:
         """In the loop that sends. The environment's proxies are ours to find: aiohttp would read ~/.netrc with them."""
-        context = httpx2.create_ssl_context() if self._url.scheme == "https" else True
+        context = _trusted() if self._is_encrypted else True
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._n_connections, ssl=context),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
@@ -79,6 +91,13 @@ class AiohttpWire:
             auto_decompress=False,
         )
         return self._session
+
+
+def _trusted() -> ssl.SSLContext:
+    """The authorities that the SDK trusts; imported for an encrypted endpoint alone."""
+    from httpx2 import create_ssl_context
+
+    return create_ssl_context()
 
 
 class _Body(aiohttp.payload.Payload):
@@ -105,33 +124,3 @@ def _proxy(url: str) -> str | None:
     if proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     return proxies.get(parts.scheme) or proxies.get("all")
-
-
-class SdkWire:
-    """The `openai` package's own transport, past its building of a request, which costs as much as sending it."""
-
-    def __init__(self, url: httpx2.URL, headers: Mapping[str, str], transport: httpx2.AsyncClient, deadline_s: float) -> None:
-        self._url, self._headers, self._transport = url, dict(headers), transport
-        timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
-        self._extensions = {"timeout": timeout.as_dict()}  # what the transport adds where it builds the request itself
-
-    async def post(self, payload: Payload) -> Response:
-        """Send a body; the whole response."""
-        headers = self._headers | {"content-length": str(payload.n_bytes)}
-        request = httpx2.Request("POST", self._url, headers=headers, stream=_Stream(payload), extensions=self._extensions)
-        response = await self._transport.send(request)
-        return response.status_code, response.headers, response.content
-
-    async def close(self) -> None:
-        """The transport is the SDK's to close."""
-
-
-class _Stream(httpx2.AsyncByteStream):
-    """A payload as httpx2 takes it."""
-
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._payload:
-            yield piece
