@@ -7,19 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-HEAVY = (
-    "aiohttp",
-    "duckdb",
-    "great_expectations",
-    "httpx2",
-    "jinja2",
-    "openai",
-    "pandas",
-    "PIL",
-    "prefect",
-    "scipy",
-    "sqlalchemy",
-)
+HEAVY = "aiohttp duckdb great_expectations httpx2 jinja2 openai pandas PIL prefect scipy sqlalchemy"
 MODULES = """
 import sys
 from flows.cli import run
