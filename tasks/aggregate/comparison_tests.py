@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, stdtr, stdtrit
+import scipy  # its parts are imported where they are first used
 
 from tasks.aggregate.intervals import LEVEL, added, t_quantile
 from tasks.aggregate.outcomes import Array
@@ -76,7 +76,7 @@ def is_still(found: Paired, width: float) -> bool:
 
 def t_test(delta: float, se: float, df: float) -> float:
     """Two-sided p of Student's t, to 12 digits: the last ones differ between processors, published bytes may not."""
-    return _rounded(2.0 * float(stdtr(df, -abs(delta) / se)))
+    return _rounded(2.0 * float(scipy.special.stdtr(df, -abs(delta) / se)))
 
 
 def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
@@ -91,7 +91,7 @@ def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
 
 def mde80(se: float, df: float) -> float:
     """The true difference that is found in 80 % of cases, two-sided at 5 %: (t at 0.975 + t at 0.80) · se (Bloom 1995)."""
-    return (t_quantile(LEVEL, df) + _rounded(float(stdtrit(df, POWER)))) * se
+    return (t_quantile(LEVEL, df) + _rounded(float(scipy.special.stdtrit(df, POWER)))) * se
 
 
 def delta_bounds(a: Tally, b: Tally) -> tuple[float, float] | None:
@@ -124,7 +124,7 @@ def failures_p(a: Tally, b: Tally) -> float | None:
     n_more, n_less = int((share_a > share_b + _SAME).sum()), int((share_b > share_a + _SAME).sum())
     if n_more == n_less:
         return 1.0
-    return _rounded(min(1.0, 2.0 * float(bdtr(min(n_more, n_less), n_more + n_less, 0.5))))
+    return _rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5))))
 
 
 def _rounded(value: float) -> float:

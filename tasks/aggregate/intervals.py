@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+import scipy  # its parts are imported where they are first used
 
 from schemas.statuses import CellReason
 
@@ -130,4 +130,4 @@ def interval(estimate: ClusteredMean, low: float, high: float, level: float = LE
 
 def t_quantile(level: float, df: float) -> float:
     """The two-sided Student t quantile, to 12 digits: the last ones differ between processors, published bytes may not."""
-    return float(f"{float(stdtrit(df, (1 + level) / 2)):.12g}")
+    return float(f"{float(scipy.special.stdtrit(df, (1 + level) / 2)):.12g}")

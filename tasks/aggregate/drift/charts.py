@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import stdtr, stdtrit
+import scipy  # its parts are imported where they are first used
 
 from schemas.metrics import HEADLINE
 
@@ -81,13 +81,13 @@ def shared_alpha(n_headline: int, n_other: int, *, is_headline: bool, n_baseline
 
 def quantile(alpha: float, df: int) -> float:
     """Two-sided Student quantile."""
-    return float(np.round(stdtrit(df, 1 - alpha / 2), _DIGITS))
+    return float(np.round(scipy.special.stdtrit(df, 1 - alpha / 2), _DIGITS))
 
 
 def p_value(deviation: pl.Series, se: pl.Series, df: int) -> pl.Series:
     """Two-sided p of no change; null where there is no deviation."""
     ratio = (deviation / se).abs()
-    found = np.round(2 * stdtr(df, -ratio.to_numpy()), _DIGITS)
+    found = np.round(2 * scipy.special.stdtr(df, -ratio.to_numpy()), _DIGITS)
     return pl.Series(found).fill_nan(None)
 
 
