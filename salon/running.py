@@ -49,9 +49,9 @@ def run(file: str | Path, *options: str) -> Publication:
     said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     lake = str(said.get("lake", "lake/"))
     place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
-    runs = place.read(f"{place.tables}tables/runs/benchmark_name={said['name']}/runs.parquet")
-    newest = pl.read_parquet(runs or b"", hive_partitioning=False).sort("started_at")["publication_id"][-1]
-    return Publication.find(place, said["name"], newest)
+    runs = place.names(f"{place.tables}tables/runs/benchmark_name={said['name']}", ".parquet")  # a file a run, by its start
+    newest = pl.read_parquet(place.read(runs[-1]) or b"", columns=["publication_id"])
+    return Publication.find(place, said["name"], newest.item())
 
 
 def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iterable[str | Path] = ()) -> list[dict[str, Any]]:

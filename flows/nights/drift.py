@@ -19,32 +19,31 @@ from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import night_series
 from tasks.context import StageContext
-from tasks.lake.atomic_files import write_parquet
+from tasks.lake.atomic_files import locked, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.lake.reading import Lake
+from tasks.lake.reading import Lake, read_files
 from tasks.publish.duckdb_file import write_duckdb
-from tasks.publish.folders import LAYOUT
-from tasks.publish.machine_tables import runs, write_living_table
+from tasks.publish.living_tables import write_living_table
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, publications
 
 N_NIGHTS_MIN = 2
 
 
 def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) -> Path | None:
-    """Put the DRIFT table over all nights of a benchmark at `drift.parquet` beside its publications; None before a second night.
+    """Write the DRIFT table over all nights of a benchmark beside its publications; its file, None before a second night.
 
     It is derived from publications alone and made anew whole, so a reader meets the old table or the new one; so is
-    `salon.duckdb`, which is written from the first night on and holds drift and runs too.
+    `salon.duckdb`, which is written from the first night on and holds drift and runs too. Of two runs that end together on a
+    machine the second begins after the first: who writes last has read all that was published before.
     """
-    target, nights = None, nightly_publications(lake_root, benchmark)
-    if len(nights) >= N_NIGHTS_MIN:
-        series = _series(lake_root, nights, rubrics, bridges_of(lake_root, benchmark))
-        found = drift(series)
-        target = lake_root / "publish" / LAYOUT / benchmark / f"{DRIFT.name}.parquet"
-        write_parquet(conform(found, DRIFT), target, lake_root / "staging")
-        push(lake_root, target, write_living_table(lake_root, DRIFT, benchmark, found))
-    write_duckdb(lake_root, benchmark)
-    return target
+    with locked(lake_root, f"derived-{benchmark}"):
+        target, nights = None, nightly_publications(lake_root, benchmark)
+        if len(nights) >= N_NIGHTS_MIN:
+            found = drift(_series(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
+            target = write_living_table(lake_root, DRIFT, benchmark, found)
+        write_duckdb(lake_root, benchmark)
+        return target
 
 
 def drift_of_lake(
@@ -105,7 +104,7 @@ def bridges_of(lake_root: Path, benchmark: str) -> pl.DataFrame | None:
         pair = path.stem.rpartition("-")[2]
         found.pop(pair, None)
         found[pair] = path
-    return pl.concat([pl.read_parquet(path) for path in found.values()]) if found else None
+    return read_files(list(found.values()), BRIDGES) if found else None
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

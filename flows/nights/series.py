@@ -105,7 +105,7 @@ def _read(path: Path) -> pl.DataFrame:
     """The kept nights. A file that is not there, cannot be read or is another version's holds none."""
     fresh(path)
     try:
-        found = pl.read_parquet(path)
+        found = pl.read_parquet(path.read_bytes())  # at once: another run may replace it
     except (OSError, pl.exceptions.PolarsError):
         return pl.DataFrame(schema=_schema())
     return found if found.schema == _schema() else pl.DataFrame(schema=_schema())

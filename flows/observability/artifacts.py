@@ -20,6 +20,7 @@ from tasks.context import StageContext
 from tasks.publish.exports import escape_markdown
 from tasks.publish.folders import REPORT
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+from tasks.publish.living_tables import living_table
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -126,8 +127,8 @@ def _inert(text: str) -> str:
 
 
 def _drift(home: Path) -> pl.DataFrame | None:
-    path = home / f"{DRIFT.name}.parquet"
-    return pl.read_parquet(path) if path.is_file() else None
+    path = living_table(home.parents[2], DRIFT, home.name)
+    return pl.read_parquet(path) if path else None
 
 
 def _dashed(name: str) -> str:

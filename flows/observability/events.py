@@ -13,7 +13,7 @@ from flows.observability.alerting import Alert
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Benchmark
 from schemas.tables import COMPARISONS, DRIFT
-from tasks.publish.folders import LAYOUT
+from tasks.publish.living_tables import living_table
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -39,9 +39,9 @@ def alerts_after_run(
     alerts: list[Alert] = []
     if published.is_new and published.is_current and not is_backfill:
         compared = published.folder / f"{COMPARISONS.name}.parquet"
-        drift = lake_root / "publish" / LAYOUT / name / f"{DRIFT.name}.parquet"
+        drift = living_table(lake_root, DRIFT, name)
         alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
-        alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift.is_file() else []
+        alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift else []
     if published.is_new and not is_backfill:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
     if published.is_new:

@@ -84,7 +84,7 @@ def write_partitions(
     folder, written = _folder(run), []
     for row in rows.iter_slices(1):
         target = folder / f"{row['partition_id'].item()}.parquet"
-        if row["n_left"].item() == 0 and target.is_file() and pl.read_parquet(target)["n_left"].item() == 0:
+        if row["n_left"].item() == 0 and target.is_file() and pl.read_parquet(target.read_bytes())["n_left"].item() == 0:
             continue  # done before: who did it, and when, stays
         write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")
         written.append(target)

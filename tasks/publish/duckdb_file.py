@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from schemas.errors import CorruptLakeError
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, TABLES, Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
+from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import FOLDER, LARGE, partition_folder, tables_folder
 from tasks.publish.reading import publications
 
@@ -100,6 +102,8 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
                 database.commit()
         except refused as error:
             raise OSError(str(error)) from error
+        except duckdb.InvalidInputException as error:
+            raise CorruptLakeError(f"{target} cannot be made, a table it is made of is broken: {error}") from error
         write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
         push(lake_root, target)
     return target
@@ -122,7 +126,8 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         files = quoted(_glob(lake_root, table, benchmark))
         options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
         database.execute(
-            f'CREATE TABLE "{table.name}" AS SELECT * EXCLUDE (benchmark_name) FROM read_parquet({files}, {options})'  # noqa: S608
+            f'CREATE TABLE "{table.name}" AS '  # noqa: S608
+            f"SELECT COLUMNS(lambda name: name <> 'benchmark_name') FROM read_parquet({files}, {options})"
         )
     for table in _ALWAYS:
         if table not in small:
@@ -139,8 +144,10 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
 
 
 def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
-    """The pattern of a benchmark's files of a table; empty where there are none."""
+    """The pattern of a benchmark's files of a table, or its one file; empty where there are none."""
     folder = partition_folder(lake_root, table, benchmark)
+    if table is DRIFT:
+        return str(living_table(lake_root, DRIFT, benchmark) or "")
     for pattern in ("*/*.parquet", "*.parquet"):
         if next(folder.glob(pattern), None):
             return f"{folder}/{pattern}"

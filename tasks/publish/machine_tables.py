@@ -2,9 +2,9 @@
 
 Sealed folders are publication.py, SQL over the tables duckdb_file.py.
 
-`publish/v1/tables/<table>/benchmark_name=<name>/publication=<id>/part-00000.parquet`, and for tables that live on,
-`publish/v1/tables/<table>/benchmark_name=<name>/<table>.parquet`. The keys are no columns' names, so that readers that refuse
-a column given twice can read them.
+`publish/v1/tables/<table>/benchmark_name=<name>/publication=<id>/part-00000.parquet`, and a file a run in
+`publish/v1/tables/runs/benchmark_name=<name>/`. None is ever replaced: whoever globs reads what was there when he looked. The
+keys are no columns' names, so that readers that refuse a column given twice can read them. What has versions: living_tables.py.
 """
 
 import json
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
-from tasks.lake.atomic_files import locked, place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
+from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake, part_name, read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
@@ -77,13 +77,6 @@ def place_tables(
             _settle(staged, target)
         placed += [_describe(lake.root, table, path) for path in sorted(target.glob("*.parquet"))]
     return placed
-
-
-def write_living_table(lake_root: Path, table: Table, benchmark: str, frame: pl.DataFrame) -> Path:
-    """Replace a table that lives on from run to run (`runs`, `drift`) by `frame`, whole. Raises StoreError."""
-    target = partition_folder(lake_root, table, benchmark) / f"{table.name}.parquet"
-    write_parquet(conform(frame.rechunk(), table).combine_chunks(), target, lake_root / "staging")
-    return target
 
 
 def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
@@ -168,16 +161,16 @@ def changed_tables(lake_root: Path, folder: Path) -> list[str]:
 
 
 def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
-    """Append one row of RUNS (`started_at` in UTC) as a file of its own; two runs never share a name.
+    """Append one row of RUNS (`started_at` in UTC) as a file of its own, to the lake's and to the benchmark's for machines.
 
-    The benchmark's runs among the tables for machines are then written anew, whole.
+    Two runs never share a name.
     """
     frame = RUNS.frame([row])
     started = frame["started_at"].dt.strftime("%Y%m%dT%H%M%S%6f")[0]
     path = lake.append_row(RUNS, f"{started}-{secrets.token_hex(4)}", frame)
-    benchmark = str(row["benchmark"])
-    with locked(lake.root, f"runs-{benchmark}"):  # whoever writes last has read every row appended before
-        push(lake.root, write_living_table(lake.root, RUNS, benchmark, runs(lake).filter(benchmark=benchmark)))
+    target = partition_folder(lake.root, RUNS, str(row["benchmark"])) / path.name
+    write_bytes(path.read_bytes(), target, lake.root / "staging")
+    push(lake.root, target)
     return path
 
 

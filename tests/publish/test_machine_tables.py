@@ -132,7 +132,7 @@ def test_readers_that_glob_meet_no_column_twice(small_lake, placed):
     assert found == [("nightly", placed.publication_id)]
 
 
-def test_runs_are_one_file_of_all_runs_of_the_benchmark(small_lake):
+def test_runs_are_a_file_each_among_those_of_the_benchmark(small_lake):
     lake, rows = small_lake.lake, []
     for minute, benchmark in ((1, "nightly"), (0, "nightly"), (2, "weekly")):
         moment = pd.Timestamp(f"2026-01-01T00:0{minute}:00Z").to_pydatetime()
@@ -144,9 +144,10 @@ def test_runs_are_one_file_of_all_runs_of_the_benchmark(small_lake):
         }  # fmt: skip
         record_run(lake, row)
         rows.append(row)
-    written = pq.read_table(tree(lake.root) / "runs/benchmark_name=nightly/runs.parquet", partitioning=None)
-    assert written.schema.equals(RUNS.schema(), check_metadata=True)
-    assert written["started_at"].to_pylist() == [rows[1]["started_at"], rows[0]["started_at"]]
+    files = sorted((tree(lake.root) / "runs/benchmark_name=nightly").iterdir())
+    written = [pq.read_table(path, partitioning=None) for path in files]
+    assert all(one.schema.equals(RUNS.schema(), check_metadata=True) for one in written)
+    assert [one["started_at"].to_pylist() for one in written] == [[rows[1]["started_at"]], [rows[0]["started_at"]]]
 
 
 def test_another_publication_of_the_same_partitions_has_the_same_files_once(small_lake, placed, put, name_digest):

@@ -19,6 +19,7 @@ from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.publish.agreement import ALL
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.folders import INDEX, LAYOUT, POINTER, REPORT
+from tasks.publish.living_tables import living_table
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, publications
 from tasks.publish.report.boards import Board, boards, glance
@@ -145,9 +146,9 @@ def _last_runs(lake_root: Path) -> list[Row]:
 
 
 def nights(home: Path, n_charted: int) -> Nights | None:
-    """From drift.parquet beside the benchmark's publications; None before there is one. At most `n_charted` drawings."""
-    path = home / f"{DRIFT.name}.parquet"
-    if not path.is_file():
+    """From the benchmark's drift table; None before there is one. At most `n_charted` drawings."""
+    path = living_table(home.parents[2], DRIFT, home.name)
+    if path is None:
         return None
     rows = pl.read_parquet(path, columns=DRIFT.columns).sort(*_SERIES, "run_date").to_dicts()
     series = [list(mine) for _, mine in groupby(rows, key=lambda row: tuple(row[name] for name in _SERIES))]

@@ -1,5 +1,6 @@
 """What a run publishes beside its means: the judge's own noise where it is repeated, and drift from the second night on."""
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -35,7 +36,7 @@ def test_repeats_and_nights(salon: Callable[..., Said], judge_url: str, tmp_path
     (tmp_path / "b.toml").write_text(BENCHMARK.format(url=judge_url))
     home = tmp_path / "lake" / "publish" / "v1" / "nights"
     assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
-    assert not (home / "drift.parquet").exists()  # one night is no series
+    assert not (home / "drift.json").exists()  # one night is no series
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
 
     publication = current(tmp_path / "lake")
@@ -46,8 +47,9 @@ def test_repeats_and_nights(salon: Callable[..., Said], judge_url: str, tmp_path
     assert reliability["var_judge"].to_list() == [0.0, 0.0, 0.0]  # the demo's judge says the same each time
     assert pl.read_parquet(publication.folder / "designs.parquet").height > 0
 
-    assert pq.read_schema(home / "drift.parquet").equals(DRIFT.schema(), check_metadata=True)
-    drift = pl.read_parquet(home / "drift.parquet")
+    newest = home / json.loads((home / "drift.json").read_bytes())["path"]
+    assert pq.read_schema(newest).equals(DRIFT.schema(), check_metadata=True)
+    drift = pl.read_parquet(newest)
     assert drift["run_date"].cast(pl.String).unique().sort().to_list() == ["2026-01-02", "2026-01-03"]
     assert drift["judge_model"].unique().to_list() == ["salon-demo-judge"]
 

@@ -25,6 +25,7 @@ from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
 from schemas.tables import BENCHMARK_LONG, DRIFT, Table
 from tasks.publish.folders import Published
+from tasks.publish.living_tables import write_living_table
 from tasks.publish.standings import placed
 from tests.support.prefect_server import RunningPrefect
 
@@ -196,7 +197,7 @@ def test_a_server_that_fails_is_spoken_of_and_ends_nothing(
 def test_events_are_sent_once_and_of_the_current_night(
     tmp_path: Path, folder: Path, is_new: bool, is_current: bool, names: list[str]
 ) -> None:
-    drift(5.0, 5.0, 9.0).with_columns(verdict=pl.lit("model")).write_parquet(folder.parent / "drift.parquet")
+    write_living_table(tmp_path, DRIFT, folder.parent.name, drift(5.0, 5.0, 9.0).with_columns(verdict=pl.lit("model")))
     board = cells("step-1").with_columns(status=pl.lit("blocked"))
     summary = summary_of(folder, board, is_new=is_new, is_current=is_current)
     sending = flow(name="sends events")(lambda: emit_after_run(run_of(tmp_path), summary, board))

@@ -15,6 +15,7 @@ from schemas.errors import CorruptLakeError
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
+from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import record_run
 from tasks.publish.report.index import N_RUNS, write_index
 
@@ -178,8 +179,7 @@ def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publis
         drift_row(41, estimate=None, ewma=None, limit_low=None),
     ]
     schema = empty(DRIFT).schema
-    target = tmp_path / "publish" / "v1" / "nightly" / "drift.parquet"
-    write_parquet(conform(pl.DataFrame(rows, schema=schema), DRIFT), target, tmp_path / "staging")
+    write_living_table(tmp_path, DRIFT, "nightly", pl.DataFrame(rows, schema=schema))
     page = write_index(tmp_path).read_text()
     for text in (">1 alarm<", ">judge<", ">−0.25<", "2026-02-10", "<svg"):
         assert text in page, text

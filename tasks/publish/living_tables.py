@@ -1,0 +1,74 @@
+"""Tables that live on from run to run, one at a time: each version a file of its own, and a pointer to the newest.
+
+Tables that only grow (`runs`) are machine_tables.py's. Readers of Parquet open a path twice, for the footer and for the rows: a
+file replaced between the two gives an error, or the rows of one version under the footer of another. So no version is replaced.
+
+`publish/v1/<benchmark>/<table>.json` says {"path": "<table>/<digest>.parquet", "sha256", "n_rows", "schema_version"}.
+"""
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from schemas.errors import CorruptLakeError
+from schemas.tables import SCHEMA_VERSION, Table, conform
+from tasks.lake.atomic_files import scratch, sha256_of_file, write_bytes, write_parquet
+from tasks.lake.object_store.cache_folder import bring, bucket_behind, fresh, push
+from tasks.publish.folders import LAYOUT, as_json
+
+KEPT_S: Final = 86_400.0
+"""How long a version stays after it was written once there is a newer one: a reader that was told of it may still open it."""
+
+
+def write_living_table(lake_root: Path, table: Table, benchmark: str, frame: pl.DataFrame) -> Path:
+    """Make `frame` the table's newest version; its file. For one process at a time. Raises StoreError."""
+    pointer, staging = _pointer(lake_root, table, benchmark), lake_root / "staging"
+    with scratch(lake_root, table.name) as staged:
+        written = staged / f"{table.name}.parquet"
+        write_parquet(conform(frame.rechunk(), table).combine_chunks(), written, staging)
+        digest = sha256_of_file(written)
+        target = pointer.with_suffix("") / f"{digest[:16]}.parquet"
+        write_bytes(written.read_bytes(), target, staging)
+    said = {"path": f"{table.name}/{target.name}", "sha256": digest, "n_rows": frame.height, "schema_version": SCHEMA_VERSION}
+    push(lake_root, target)
+    write_bytes(as_json(said), pointer, staging)
+    push(lake_root, pointer)
+    _drop_old_versions(lake_root, target)
+    return target
+
+
+def living_table(lake_root: Path, table: Table, benchmark: str) -> Path | None:
+    """The file of the table's newest version; None before there is one. Raises CorruptLakeError."""
+    pointer = _pointer(lake_root, table, benchmark)
+    fresh(pointer)
+    try:
+        said = json.loads(pointer.read_bytes())
+        path, sha256 = pointer.parent / table.name / Path(str(said["path"])).name, said["sha256"]
+        if sha256_of_file(bring(path)) == sha256:
+            return path
+    except FileNotFoundError:
+        if not pointer.exists():
+            return None
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise CorruptLakeError(f"{pointer} does not name a file that is as it was written; delete it and run the benchmark again")
+
+
+def _pointer(lake_root: Path, table: Table, benchmark: str) -> Path:
+    return lake_root / "publish" / LAYOUT / benchmark / f"{table.name}.json"
+
+
+def _drop_old_versions(lake_root: Path, newest: Path) -> None:
+    oldest_s = time.time() - KEPT_S
+    for path in newest.parent.glob("*.parquet"):
+        with suppress(OSError):
+            if path != newest and path.stat().st_mtime < oldest_s:
+                path.unlink()
+    bucket = bucket_behind(lake_root)
+    if bucket:
+        there = bucket.below(newest.parent.relative_to(lake_root).as_posix())
+        bucket.delete(one.path for one in there if not one.path.endswith(newest.name) and one.changed_at.timestamp() < oldest_s)
