@@ -49,7 +49,8 @@ def run(file: str | Path, *options: str) -> Publication:
     said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     lake = str(said.get("lake", "lake/"))
     place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
-    runs = place.names(f"{place.tables}tables/runs/benchmark_name={said['name']}", ".parquet")  # a file a run, by its start
+    there = place.names(f"{place.tables}tables/runs/benchmark_name={said['name']}", ".parquet")
+    runs = [name for name in there if not name.endswith("/runs.parquet")]  # a file a run, by its start; all of an earlier Salon's
     newest = pl.read_parquet(place.read(runs[-1]) or b"", columns=["publication_id"])
     return Publication.find(place, said["name"], newest.item())
 

@@ -16,36 +16,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import DRIFT, RUNS, Table
+from schemas.tables import DRIFT, RUNS
 from tasks.lake.atomic_files import locked
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import NAME, write_duckdb
 from tasks.publish.living_tables import KEPT_S, living_table, write_living_table
 from tasks.publish.machine_tables import record_run, runs
+from tests.support.small_lake import filled_row
 
 DAY = date(2026, 11, 3)
 N_RUNS_EACH, N_READERS = 4, 4
 
 
-def row(table: Table, **values: object) -> dict[str, object]:
-    """A row with a value of its type in every column."""
-    plain = {"date32[day]": DAY, "int64": 0, "double": 0.5, "bool": False}
-    made: dict[str, object] = {}
-    for of in table.fields:
-        text = next(iter(of.values)) if of.values else "x" * (of.length or 1)  # noqa: PD011
-        made[of.name] = None if of.is_nullable else plain.get(str(of.arrow_type), text)
-    return made | values
-
-
 def version(n: int) -> pl.DataFrame:
     """Version n of drift: n rows (versions differ in length) that all say n."""
-    return DRIFT.frame([row(DRIFT, run_date=DAY + timedelta(days=i), estimate=float(n), benchmark="nightly") for i in range(n)])
+    return DRIFT.frame(
+        [filled_row(DRIFT, run_date=DAY + timedelta(days=i), estimate=float(n), benchmark="nightly") for i in range(n)]
+    )
 
 
 def finish(lake: Lake, n: int) -> None:
     """What two runs that end together do to what lives on."""
     started = datetime(2026, 11, 3, tzinfo=UTC) + timedelta(seconds=n)
-    record_run(lake, row(RUNS, benchmark="nightly", started_at=started, finished_at=started))
+    record_run(lake, filled_row(RUNS, benchmark="nightly", started_at=started, finished_at=started))
     with locked(lake.root, "derived-nightly"):
         write_living_table(lake.root, DRIFT, "nightly", version(n))
         write_duckdb(lake.root, "nightly")

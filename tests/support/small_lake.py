@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,17 @@ class SmallLake:
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
     schema = table.empty().schema
     return pl.DataFrame(rows, schema=schema)
+
+
+def filled_row(table: Table, **values: object) -> dict[str, object]:
+    """A row with something of its type in every column that may not be null."""
+    moment = datetime(RUN_DATE.year, RUN_DATE.month, RUN_DATE.day, tzinfo=UTC)
+    plain = {"date32[day]": RUN_DATE, "int64": 0, "double": 0.5, "bool": False, "timestamp[us, tz=UTC]": moment}
+    made: dict[str, object] = {}
+    for of in table.fields:
+        text = next(iter(of.values)) if of.values else "x" * (of.length or 1)
+        made[of.name] = None if of.is_nullable else plain.get(str(of.arrow_type), text)
+    return made | values
 
 
 def rubric() -> Rubric:

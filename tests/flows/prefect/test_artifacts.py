@@ -28,6 +28,7 @@ from tasks.publish.folders import Published
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.standings import placed
 from tests.support.prefect_server import RunningPrefect
+from tests.support.small_lake import filled_row
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -59,7 +60,7 @@ def drift(*estimates: float | None) -> pl.DataFrame:
         | {"run_date": date(2026, 11, n), "estimate": e, "ewma": e, "limit_low": 4.0, "limit_high": 6.0, "is_alarm": e == 9.0}
         for n, e in enumerate(estimates, start=1)
     ]
-    return table_of(DRIFT, rows)
+    return DRIFT.frame([filled_row(DRIFT, **row) for row in rows])
 
 
 def images(page: str) -> list[str]:
