@@ -4,10 +4,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import parent_process
+from multiprocessing.util import Finalize
 from typing import Any
 
 from flows.executors.base import StageTask
@@ -20,6 +21,8 @@ from tasks.ledger.mutex import has_heartbeat
 from tasks.publish.identity import code_version
 from tasks.stopping import STOP
 
+STAY_S = 10.0
+"""How long connections, ramp and limits of a shard that asked are kept for the next one of this process."""
 POLL_S = 0.5
 """How often a shard that asks looks whether its flow lives."""
 _GONE = "the flow of this shard was stopped or is gone; replies under way are stored, and the same command goes on from here"
@@ -101,7 +104,8 @@ def following(lease: FlowLease | None) -> Iterator[None]:
         watching = threading.Thread(target=_watch, args=(ledger, lease, over, lost), name="salon-lease", daemon=True)
         watching.start()
         try:
-            yield
+            with _sessions.kept():
+                yield
         finally:
             over.set()
             watching.join()
@@ -109,6 +113,44 @@ def following(lease: FlowLease | None) -> Iterator[None]:
                 STOP.clear()  # for the next shard, of another run
     if lost.is_set() or _leaving.is_set():
         raise StoppedError(_GONE)
+
+
+class _Sessions:
+    """Holds the loop of judging (tasks/judge/session.py) from shard to shard, until STAY_S after the last or the end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holding = ExitStack()
+        self._timer: threading.Timer | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """What the block opens stays open after it. One block at a time."""
+        from tasks.judge.runtime import LOOP
+
+        timer = threading.Timer(STAY_S, lambda: self.end(timer))
+        timer.daemon = True
+        with self._lock:
+            if self._timer is None:
+                self._holding.enter_context(LOOP.held())
+                Finalize(None, self.end, exitpriority=1)
+            else:
+                self._timer.cancel()
+            self._timer = timer
+        try:
+            yield
+        finally:
+            timer.start()
+
+    def end(self, timer: threading.Timer | None = None) -> None:
+        """Close what was kept; told by a timer, only where no shard came since that was set."""
+        with self._lock:
+            if timer is None or timer is self._timer:
+                self._timer = None
+                self._holding.close()
+
+
+_sessions = _Sessions()
 
 
 def _watch(ledger: Ledger, lease: FlowLease, over: threading.Event, lost: threading.Event) -> None:

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import Self
 
 from schemas.benchmark import Judge, Limits
 from schemas.errors import StoreError
+from tasks.api_keys import key_named
 from tasks.judge.provider.base import Provider, provider_of
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter, gives_way, limiter_id
@@ -68,7 +70,8 @@ class Session:
 async def session_of(ledger_url: str, judge: Judge, limits: Limits) -> Session:
     """The session of all shards in the process's loop that ask this judge within these limits. Raises MissingKeyError."""
     of_key = (limits.concurrency, limits.deadline_s, limits.requests_per_minute, limits.tokens_per_minute, gives_way())
-    key = (ledger_url, judge.model_dump_json(), *of_key)
+    api_key = sha256(key_named(judge.api_key_env).encode()).digest()  # another one may be fetched for the next run
+    key = (ledger_url, judge.model_dump_json(), api_key, *of_key)
     return await LOOP.kept(key, lambda: _open(ledger_url, judge, limits))
 
 

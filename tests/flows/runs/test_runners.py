@@ -20,6 +20,7 @@ from prefect import flow
 from prefect.blocks.system import Secret
 
 from benchmarks import runners
+from demo.running import running_judge
 from flows.executors import keys
 from flows.executors.base import ShardCall, Threads, stage_task
 from flows.executors.choose import check_runner
@@ -58,6 +59,7 @@ model = "salon-demo-judge"
 base_url = "{url}"
 [limits]
 shard_size = 60
+concurrency = 8
 """
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
@@ -275,24 +277,33 @@ def test_pictures_in_memory_do_not_travel() -> None:
 
 
 # --- whole runs ---------------------------------------------------------------------------------------------------
+SCENARIO = """\
+[[models]]
+id = "salon-demo-judge"
+usd_per_million_input_tokens = 0
+usd_per_million_output_tokens = 0
+"""
 FIGURES = ["cell_id", "estimate", "se", "ci_low", "ci_high", "n_scored", "n_failed", "status", "reason"]
 
 
-def test_processes_give_the_same_table_and_the_same_publication(
-    tmp_path: Path, judge_url: str, salon: Callable[..., Said]
-) -> None:
+def test_processes_give_the_same_table_and_the_same_publication(tmp_path: Path, salon: Callable[..., Said]) -> None:
     paint(tmp_path)
-    text = BENCHMARK.format(url=judge_url)
-    (tmp_path / "here.toml").write_text('lake = "here"\n' + text)
-    (tmp_path / "there.toml").write_text('lake = "there"\nrunner = "processes"\nworkers = { n = 2 }\n' + text)
-    assert salon("run", "here.toml", "--run-date", "2026-03-04").code == 0
-    said = salon("run", "there.toml", "--run-date", "2026-03-04")
-    assert said.code == 0, said.err
-    assert "judge: 360 done" in said.err
-    first, second = (cells_of(tmp_path / name, "anywhere").select(FIGURES) for name in ("here", "there"))
-    assert first.equals(second)
-    (tmp_path / "there.toml").write_text('lake = "there"\n' + text)
-    again = salon("run", "there.toml", "--run-date", "2026-03-04")
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    with running_judge(tmp_path / "scenario.toml") as url:
+        text = BENCHMARK.format(url=url)
+        (tmp_path / "here.toml").write_text('lake = "here"\n' + text)
+        (tmp_path / "there.toml").write_text('lake = "there"\nrunner = "processes"\nworkers = { n = 2 }\n' + text)
+        assert salon("run", "here.toml", "--run-date", "2026-03-04").code == 0
+        n_before = runners.said_by(url, "/stats")["n_connections"]
+        said = salon("run", "there.toml", "--run-date", "2026-03-04")
+        n_connections = runners.said_by(url, "/stats")["n_connections"] - n_before
+        assert said.code == 0, said.err
+        assert "judge: 360 done" in said.err
+        assert n_connections <= 8 + 2, "a worker's next shard finds the connections of the last"
+        first, second = (cells_of(tmp_path / name, "anywhere").select(FIGURES) for name in ("here", "there"))
+        assert first.equals(second)
+        (tmp_path / "there.toml").write_text('lake = "there"\n' + text)
+        again = salon("run", "there.toml", "--run-date", "2026-03-04")
     assert "unchanged" in again.out
     assert runs_of(tmp_path / "there").get_column("outcome").to_list() == ["published", "unchanged"]
 
