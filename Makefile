@@ -20,7 +20,7 @@ demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no se
 	@$(BIN)/salon demo
 
 test: $(VENV)/.dev  ## run the tests, in three processes (on two cores ten to twenty-five minutes, as busy as they are)
-	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope
+	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 	$(BIN)/ruff check .
@@ -41,7 +41,8 @@ serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and bac
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_resuming.py -k two_nights
-	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_gone.py -k flow_is_killed
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_gone.py tests/flows/runs/test_runners.py -k "flow_is_killed or workers_killed"
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_fortnight.py
 	$(BIN)/python tests/torture/many_hosts.py
 	$(BIN)/python tests/torture/campaign.py
 

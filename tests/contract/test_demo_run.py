@@ -19,6 +19,8 @@ from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells
 from tests.support.installed import Installed
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

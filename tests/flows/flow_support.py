@@ -27,3 +27,13 @@ def cells_of(lake: Path, benchmark: str | None = None) -> pl.DataFrame:
 def runs_of(lake: Path) -> pl.DataFrame:
     """Every run recorded in a lake."""
     return runs(Lake(lake))
+
+
+def findings(said: str) -> dict[str, str]:
+    """What `salon doctor` says of each thing, by its name: how it is, and what was found."""
+    found = {}
+    for line in said.splitlines():
+        state, what = line[:8].strip(), line[8:24].strip()
+        if state in {"ok", "wrong", "skipped"}:
+            found[what] = f"{state}: {line[24:]}"
+    return found

@@ -17,6 +17,8 @@ from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tests.support.planning import plan_part
 
+pytestmark = pytest.mark.slow
+
 N_REQUESTS, N_IN_FLIGHT = 1000, 100
 
 SHARD = """

@@ -48,8 +48,9 @@ class RunningPrefect:
         ]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start it, again if it ended, and wait until it answers."""
+    def start(self, **settings: str) -> None:
+        """Start it, again if it ended, with other settings where some are given, and wait until it answers."""
+        self._own |= settings
         log = self.home / "server.log"
         with log.open("ab") as said:
             self._process = subprocess.Popen(self._command, env=self._own, stdout=said, stderr=said, start_new_session=True)

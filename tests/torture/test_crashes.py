@@ -13,7 +13,10 @@ from harness import COMPILER, N_SAMPLES, ProcessPool, Recorder, make_world, proc
 from jobs import STOP_LIMIT_S
 from points import POINTS
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed"),
+]
 
 
 @pytest.fixture(scope="module")

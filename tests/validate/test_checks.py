@@ -20,6 +20,8 @@ from tasks.validate.gate_and_quarantine import decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>alert(1)</script>"
 BETWEEN = "ExpectColumnValuesToBeBetween"
 

@@ -29,6 +29,8 @@ from flows.cli import run
 from flows.observability import redaction
 from tests.support.prefect_server import RunningPrefect, shown_by
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 STARTED_S = time.time()
 BENCHMARK = """\

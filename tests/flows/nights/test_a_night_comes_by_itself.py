@@ -1,4 +1,7 @@
-"""A night that nobody starts, after the server was killed: its scheduler makes the run, the worker starts it, it publishes."""
+"""A night that nobody starts, after the server was killed: its scheduler makes the run, the worker starts it, it publishes.
+
+`salon doctor` is asked on the way, while each part is not there yet: one server for both, since starting one is dear.
+"""
 
 import os
 import signal
@@ -13,6 +16,7 @@ import httpx
 import pytest
 
 from tasks.publish.reading import current, load_cells
+from tests.flows.flow_support import findings
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.prefect_server import RunningPrefect, end, running_prefect
 
@@ -37,32 +41,61 @@ def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
 ) -> None:
     World(tmp_path).make(1)
     file = write_benchmark(tmp_path, judge_url)
-    with running_prefect(tmp_path, prefect_tables) as server, (tmp_path / "worker.log").open("wb") as log:
-        _kill_the_server_while_a_run_is_pending(server, file)
+    no_scheduler = {"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false"}
+    with running_prefect(tmp_path, prefect_tables, **no_scheduler) as server, (tmp_path / "worker.log").open("wb") as log:
+        _salon(server, "deploy", file)
+        code, found = _doctor(server, file)
+        assert (code, found["Prefect server"][:4], found["clock"][:4]) == (3, "ok: ", "ok: ")
+        assert found["worker"] == "wrong: none is alive on work pool salon-process"
+        assert found["scheduler"] == "wrong: nights-nightly has an active schedule and no run in the future: no night will come"
+        _kill_the_server_while_a_run_is_pending(server)
         due = due_soon(file)
         _salon(server, "deploy", file)
         command = [sys.executable, "-m", "flows", "worker"]
         worker = subprocess.Popen(command, cwd=ROOT, env=server.environment, stdout=log, stderr=log, start_new_session=True)
         try:
             run = _made_by_the_schedule(server, due)
+            code, found = _until_all_is_well(server, file)
+            assert code == 0, f"{found}\n{(tmp_path / 'worker.log').read_text()[-2000:]}"
+            assert found["scheduler"].startswith("ok: nights-nightly: next run ")
+            assert found["worker"].startswith("ok: 1 alive on work pool salon-process")
             ended = _until_it_ends(server, run["id"])
         finally:
             worker.send_signal(signal.SIGINT)
             end(worker, 60)
+        server.stop()
+        code, found = _doctor(server, file)
+        assert (code, "does not answer" in found["Prefect server"]) == (3, True)
     assert ended["state"]["type"] == "COMPLETED", f"{ended['state']}\n{(tmp_path / 'worker.log').read_text()[-3000:]}"
     assert datetime.fromisoformat(ended["start_time"]) >= due
     assert load_cells(current(tmp_path / "lake"))["n_scored"].max() == N_SAMPLES
 
 
-def _kill_the_server_while_a_run_is_pending(server: RunningPrefect, file: Path) -> None:
-    """A worker takes a run, and before it begins server and worker are gone: a place held for it then is held for ever."""
-    _salon(server, "deploy", file)
+def _doctor(server: RunningPrefect, file: Path) -> tuple[int, dict[str, str]]:
+    command, env = [sys.executable, "-m", "flows", "doctor", str(file)], os.environ | server.environment
+    said = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=180, check=False)
+    return said.returncode, findings(said.stdout)
+
+
+def _until_all_is_well(server: RunningPrefect, file: Path) -> tuple[int, dict[str, str]]:
+    """What is seen once all is well, or after a minute and a half: a worker takes a while to begin."""
+    give_up_s = time.monotonic() + 90
+    while (found := _doctor(server, file))[0] and time.monotonic() < give_up_s:
+        time.sleep(0.5)
+    return found
+
+
+def _kill_the_server_while_a_run_is_pending(server: RunningPrefect) -> None:
+    """A worker takes a run, and before it begins server and worker are gone: a place held for it then is held for ever.
+
+    The server that comes back has its scheduler.
+    """
     found = httpx.get(f"{server.api}/deployments/name/nightly/nights-nightly", timeout=PATIENT_S).raise_for_status().json()
     run = _posted(server, f"deployments/{found['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}})
     taken = _posted(server, f"flow_runs/{run['id']}/set_state", {"state": {"type": "PENDING"}})
     assert taken["status"] == "ACCEPT"
     server.kill()
-    server.start()
+    server.start(PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED="true")
 
 
 def _posted(server: RunningPrefect, path: str, body: dict[str, Any]) -> dict[str, Any]:

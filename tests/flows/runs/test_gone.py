@@ -44,10 +44,14 @@ class World:
     def start(self, n_asked: int = 0) -> "subprocess.Popen[bytes]":
         """`salon run`; it has asked so many questions when this returns."""
         flow = runners.start(self.folder, self.server)
-        while self.asked("n_requests") < n_asked:
+        self.until_asked(flow, n_asked)
+        return flow
+
+    def until_asked(self, flow: "subprocess.Popen[bytes]", n: int) -> None:
+        """Wait until so many questions were asked."""
+        while self.asked("n_requests") < n:
             assert flow.poll() is None, f"the run ended before it could be disturbed: {self.said}"
             time.sleep(0.05)
-        return flow
 
     def asked(self, count: str) -> int:
         return int(runners.said_by(self.judge, "/stats")[count])
@@ -69,20 +73,23 @@ def world(tmp_path: Path, prefect_api: str) -> Iterator[World]:
         yield World(tmp_path, judge, prefect_api)
 
 
-def test_the_scheduler_goes_away(world: World, salon: Callable[..., Said]) -> None:
-    with running_cluster(world.folder, N_WORKERS) as cluster:
+def test_a_worker_is_killed_and_then_the_scheduler(world: World, salon: Callable[..., Said]) -> None:
+    with running_cluster(world.folder, N_WORKERS + 1) as cluster:
         world.write("dask", cluster.address)
-        flow = world.start(n_asked=N // 3)
+        flow = world.start(n_asked=N // 4)
+        cluster.workers[0].kill()
+        world.until_asked(flow, N // 2)
         cluster.scheduler.kill()
         assert flow.wait(TOLD_WITHIN_S) == 3, world.said
         assert f"the Dask scheduler at {cluster.address} went away; what was bought is stored." in world.said
         assert "Start it and its workers, which end with it; then run the same command again" in world.said
-        assert [worker.wait(LIMIT_S) for worker in cluster.workers] == [0, 0], "they store what is under way, and end"
-    assert N // 3 <= runners.count(world.ledger, "replies") < N
+        ended = [worker.wait(LIMIT_S) for worker in cluster.workers[1:]]
+        assert ended == [0] * N_WORKERS, "they store what is under way, and end"
+    assert N // 4 <= runners.count(world.ledger, "replies") < N
     world.write("local")
     again = salon("run", "b.toml")
     assert again.code == 0, again.err
-    world.check_all_is_bought_once(n_cut_off_most=0)
+    world.check_all_is_bought_once(n_cut_off_most=N_A_KILL_CUTS_OFF)
 
 
 def test_a_process_of_this_machine_is_killed(world: World) -> None:

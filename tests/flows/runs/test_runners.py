@@ -47,6 +47,8 @@ from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.support.painting import paint
 from tests.support.postgres import running_postgres, why_not
 
+pytestmark = pytest.mark.slow
+
 BENCHMARK = """\
 name = "anywhere"
 [[sources]]
@@ -308,6 +310,7 @@ def test_processes_give_the_same_table_and_the_same_publication(tmp_path: Path, 
     assert runs_of(tmp_path / "there").get_column("outcome").to_list() == ["published", "unchanged"]
 
 
+@pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="a minute of CPU: in `make torture`")
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str, salon: Callable[..., Said]) -> None:
     """A worker is killed -9, later the flow gets SIGTERM; where shards run next makes no difference. One limit, PostgreSQL."""

@@ -1,0 +1,238 @@
+"""Fourteen scheduled nights on a real Prefect server, its clock turned from night to night, a fault in each part: no hand needed.
+
+Server, worker and nights see the clock that libfaketime shows them: what time passes is the test's to say, sleeps stay real.
+"""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import psutil
+import pytest
+
+from tasks.publish.reading import publications
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.postgres import PostgresServer, running_postgres, why_not
+from tests.support.prefect_server import RunningPrefect, end, running_prefect
+from tests.support.provider import Play, Provider, completion
+
+ROOT = Path(__file__).parents[2]
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="fifteen minutes: in `make torture`"),
+    pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
+    pytest.mark.skipif(FAKETIME is None, reason="libfaketime (Debian's package faketime) turns the clock"),
+]
+N_NIGHTS = 14
+LIMIT_S = 240.0
+OUTAGE_S = 75.0
+"""Longer than a run waits for a judge: the night's first try ends."""
+GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
+OTHER = Play(body=completion("Reasoning: plain.\nScore: 3", model="judge-2026-09-09"))
+DOWN = Play(503, b'{"error": {"message": "down for maintenance"}}')
+SLOW = Play(body=GOOD.body, delay_s=3.0)
+
+
+class Clock:
+    """What the programs of this world take for the time: the machine's, and so much later."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, self._ahead = folder / "clock", timedelta()
+        self.turn(timedelta())
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(FAKETIME),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def turn(self, by: timedelta) -> None:
+        """Later by so much, for all of them within a second."""
+        self._ahead += by
+        new = self._file.with_suffix(".new")
+        new.write_text(f"+{self._ahead.total_seconds():.0f}\n")
+        new.replace(self._file)
+
+    def turn_to(self, moment: datetime) -> None:
+        self.turn(moment - self.now)
+
+
+@dataclass
+class Nights:
+    """The world: pictures, judge, server, worker, clock."""
+
+    folder: Path
+    judge: Provider
+    server: RunningPrefect
+    clock: Clock
+    worker: "subprocess.Popen[bytes] | None" = None
+
+    def salon(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        command, env = [sys.executable, "-m", "flows", *words], os.environ | self.server.environment
+        return subprocess.run(command, cwd=self.folder, env=env, check=False, capture_output=True, text=True, timeout=LIMIT_S)
+
+    def start_worker(self) -> None:
+        with (self.folder / "worker.log").open("ab") as log:
+            env = self.server.environment | {"OPENAI_API_KEY": "sk-of-nobody", "PYTHONPATH": str(ROOT)}
+            command = [sys.executable, "-m", "flows", "worker"]
+            self.worker = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True)
+
+    def kill_worker(self) -> None:
+        """kill -9: the worker and the nights it runs."""
+        assert self.worker is not None
+        for process in [*psutil.Process(self.worker.pid).children(recursive=True), self.worker]:
+            os.kill(process.pid, signal.SIGKILL)
+        self.worker.wait()
+
+    def ask(self, path: str, body: dict[str, Any]) -> Any:
+        return httpx.post(f"{self.server.api}/{path}", json=body, timeout=60).raise_for_status().json()
+
+    def runs_of(self, due: datetime) -> list[dict[str, Any]]:
+        """The runs of a night's moment and of the hours after it, the first begun first."""
+        moments = {"after_": due.isoformat(), "before_": (due + timedelta(hours=12)).isoformat()}
+        found: list[dict[str, Any]] = self.ask("flow_runs/filter", {"flow_runs": {"expected_start_time": moments}})
+        return sorted(found, key=lambda run: str(run["expected_start_time"]))
+
+    def published(self) -> dict[str, bool]:
+        """Run dates with a publication, each with whether it is current."""
+        return {str(one.run_date): one.is_current for one in publications(self.folder / "lake")}
+
+    def until(self, look: Callable[[], object], what: str) -> None:
+        give_up_s = time.monotonic() + LIMIT_S
+        while not look():
+            assert time.monotonic() < give_up_s, f"{what}: {self.told()}"
+            time.sleep(0.5)
+
+    def told(self) -> str:
+        return (self.folder / "worker.log").read_text(errors="replace")[-4000:]
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Salon's events of a name, whenever they were sent."""
+        since = (self.clock.now - timedelta(days=60)).isoformat()
+        asked = {"filter": {"event": {"name": [name]}, "occurred": {"since": since, "until": self.clock.now.isoformat()}}}
+        found: list[dict[str, Any]] = self.ask("events/filter", asked)["events"]
+        return found
+
+
+@pytest.fixture
+def nights(tmp_path: Path, prefect_tables: Path, provider: Provider) -> Iterator[Nights]:
+    clock, world = Clock(tmp_path), World(tmp_path)
+    for number in range(1, N_NIGHTS + 3):
+        world.make(number)
+    file = write_benchmark(tmp_path, provider.url, nightly='finish_by = "08:00"\ncheckpoints = "ready.jsonl"')
+    (tmp_path / "ready.jsonl").write_text("")
+    file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 4\nshard_size = 8"))
+    with running_postgres() as postgres, prefect_on(postgres, tmp_path, prefect_tables, clock) as server:
+        made = Nights(tmp_path, provider, server, clock)
+        try:
+            yield made
+        finally:
+            if made.worker is not None:
+                end(made.worker, 60)
+
+
+@contextmanager
+def prefect_on(postgres: PostgresServer, folder: Path, tables: Path, clock: Clock) -> Iterator[RunningPrefect]:
+    """The server on PostgreSQL, as operations.md has it."""
+    url = postgres.new_database().replace("+psycopg", "+asyncpg")
+    with running_prefect(folder, tables, **clock.settings, PREFECT_SERVER_DATABASE_CONNECTION_URL=url) as server:
+        yield server
+
+
+def test_fourteen_nights_come_once_each_and_every_fault_is_told(nights: Nights) -> None:
+    clock, judge, server = nights.clock, nights.judge, nights.server
+    judge.then = GOOD
+    first = (clock.now + timedelta(days=1)).replace(hour=2, minute=0, second=0, microsecond=0)
+    list_until(nights, first)
+    deployed = nights.salon("deploy", "b.toml")
+    assert deployed.returncode == 0, deployed.stderr
+    nights.start_worker()
+    due, days = first, []
+    for number in range(1, N_NIGHTS + 1):
+        if number == 9:  # the machine is off for a night
+            nights.kill_worker()
+            server.stop()
+            missed = due
+            due += timedelta(days=1)
+            clock.turn_to(due - timedelta(hours=1))
+            server.start()
+            nights.start_worker()
+        list_until(nights, due)
+        judge.then = {5: DOWN, 7: OTHER, 11: SLOW}.get(number, OTHER if number > 7 else GOOD)
+        clock.turn_to(due - timedelta(seconds=20))
+        if number == 3:
+            server_killed_while_pending(nights, due)
+        if number == 5:
+            n_before = judge.n
+            nights.until(lambda: judge.n > n_before, "the judge that is down was never asked")  # noqa: B023
+            time.sleep(OUTAGE_S)
+            judge.then = GOOD
+        if number == 11:
+            worker_killed_in_mid_run(nights, due)
+            judge.then = OTHER
+        day = due.date().isoformat()
+        nights.until(lambda: nights.published().get(day), f"night {number}, {day}, did not come")  # noqa: B023
+        days.append(day)
+        due += timedelta(days=1)
+    assert sorted(nights.published()) == days, "one publication a night, and no other"
+    notes = (nights.folder / "lake" / "nights" / "nights").glob("*.json")
+    assert [orjson.loads(path.read_bytes())["is_whole"] for path in notes] == [True] * N_NIGHTS
+    time.sleep(5)  # events are on their way
+    (told,) = nights.events("salon.night.missed")
+    assert told["payload"]["dates"] == [missed.date().isoformat()]
+    (changed,) = nights.events("salon.judge.changed")
+    assert changed["payload"]["run_date"] == days[6]
+    assert not nights.events("salon.night.failed")
+    assert len({event["payload"]["publication"] for event in nights.events("salon.table.published")}) == N_NIGHTS
+    with sqlite3.connect(nights.folder / "lake" / "ledger.db") as ledger:
+        (n_replies,) = ledger.execute("SELECT count(*) FROM replies").fetchone()
+    assert n_replies == N_NIGHTS * N_SAMPLES
+
+
+def list_until(nights: Nights, due: datetime) -> None:
+    """A new checkpoint is ready each night."""
+    listed = nights.folder / "ready.jsonl"
+    n = len(listed.read_text().splitlines()) + 1
+    row = {"model": "demo-painter", "checkpoint": f"step-{n}", "date": due.date().isoformat()}
+    with listed.open("ab") as file:
+        file.write(orjson.dumps(row) + b"\n")
+
+
+def server_killed_while_pending(nights: Nights, due: datetime) -> None:
+    """The server goes as soon as the night's run is taken, and is back."""
+    taken = {"PENDING", "RUNNING"}
+    nights.until(lambda: {run["state"]["type"] for run in nights.runs_of(due)} & taken, "no worker took the run")
+    nights.server.kill()
+    nights.server.start()
+
+
+def worker_killed_in_mid_run(nights: Nights, due: datetime) -> None:
+    """The worker and the night die together; systemd would start the worker again, the automation starts the night."""
+    n_before = nights.judge.n
+    nights.until(lambda: nights.judge.n > n_before + 6, "the night never asked")
+    nights.kill_worker()
+    nights.judge.then = OTHER
+    nights.start_worker()
+    give_up_s = time.monotonic() + LIMIT_S
+    while not nights.published().get(due.date().isoformat()) and time.monotonic() < give_up_s:
+        nights.clock.turn(timedelta(minutes=2))
+        time.sleep(10)
