@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from schemas.benchmark import Judge
 from tasks.judge.session import SPARE
