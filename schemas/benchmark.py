@@ -167,6 +167,14 @@ class Statistics(_Section):
     )
 
 
+class Report(_Section):
+    """What stands beside a publication's report."""
+
+    max_pictured: int = Field(
+        default=20_000, ge=0, description="Judged samples on the pages with their pictures; 0: no such pages."
+    )
+
+
 class Recorded(_Section):
     """How replies recorded elsewhere are read: which column is which, or a template that rebuilds the reply text."""
 
@@ -235,6 +243,7 @@ class Benchmark(_Section):
     gate: Gate = Gate()
     nightly: Nightly = Nightly()
     statistics: Statistics = Statistics()
+    report: Report = Report()
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """`salon table`, `explain` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
 
 import os
+import re
 import sys
 import webbrowser
 from dataclasses import asdict
@@ -14,13 +15,14 @@ from rich.text import Text
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console, result_console
 from schemas.errors import InputError
+from schemas.statuses import ScoreStatus
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
-from tasks.publish.explain import ExplainedJudgement, Explanation
+from tasks.publish.explain import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
 from tasks.publish.explain import explain as explain_cell
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.leaderboard import answers_of, format_estimate, leaderboard_rows
-from tasks.publish.reading import chosen, find_cell, load_cells
+from tasks.publish.reading import Publication, chosen, find_cell, load_cells
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
@@ -71,7 +73,8 @@ def table(
 
 def explain(
     cell: Annotated[
-        str, typer.Argument(help="A cell's id (its first characters), or model/checkpoint/rubric/dimension[/category].")
+        str,
+        typer.Argument(help="A cell's or sample's id (its first characters), or model/checkpoint/rubric/dimension[/category]."),
     ],
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
@@ -81,9 +84,13 @@ def explain(
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
-    """Trace a published number to its samples, the exact messages, the replies and the hashes."""
+    """Trace a published number, or one sample, to the exact messages, the replies and the hashes."""
     opened = open_lake(lake)
     found = chosen(opened.root, benchmark, publication)
+    sample = explain_sample(opened, found, cell) if _is_sample(found, cell) else None
+    if sample is not None:
+        _show_sample(sample, as_json=as_json)
+        return 0
     explanation = explain_cell(opened, found, find_cell(load_cells(found), cell), limit or None)
     if as_json:
         print(orjson.dumps(asdict(explanation), default=str).decode())
@@ -96,6 +103,28 @@ def explain(
     if n_left:
         console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json gives them to a program")
     return 0
+
+
+def _is_sample(publication: Publication, address: str) -> bool:
+    """Whether it can be a sample's id: hexadecimal, long enough, and no cell's."""
+    known = load_cells(publication)["cell_id"]
+    return re.fullmatch(r"[0-9a-f]{8,64}", address) is not None and not known.str.starts_with(address).any()
+
+
+def _show_sample(sample: ExplainedSample, *, as_json: bool) -> None:
+    if as_json:
+        print(orjson.dumps(asdict(sample), default=str).decode())
+        return
+    console = result_console()
+    console.print(Text(f"{sample.model} / {sample.checkpoint}, sample {sample.sample_id}", style="bold"))
+    console.print(f"{len(sample.judgements)} judgements in publication {sample.publication_id[:16]}\n")
+    for judgement, (rubric, judge), scores in zip(sample.judgements, sample.judged_by, sample.scores, strict=True):
+        console.print(Text(f"{rubric}, judged by {judge}", style="bold"))
+        for dimension, score, status, reason in scores:
+            told = "no score" if score is None else f"{score:g}"
+            why = "" if status == ScoreStatus.SCORED else f" ({reason or status})"
+            console.print(Text(f"  {dimension}: {told}{why}"))
+        _print_judgement(console, judgement)
 
 
 def _print_cell(console: Console, explanation: Explanation) -> None:
@@ -118,7 +147,8 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
 def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
     score = "no score" if judgement.score is None else f"{judgement.score:g}"
     why = f" ({judgement.status}{': ' + judgement.reason if judgement.reason else ''})"
-    console.rule(Text(f"{score}{why}"), align="left")
+    if judgement.score is not None or judgement.reason:
+        console.rule(Text(f"{score}{why}"), align="left")
     console.print(f"sample   {judgement.sample_id}")
     for name, value in judgement.sample.items():
         if value is not None:

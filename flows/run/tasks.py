@@ -118,12 +118,17 @@ class RunTables:
 def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
     from tasks.publish.publication import Draft, publish
+    from tasks.publish.report.compare import compare_pages
     from tasks.publish.report.gallery import gallery_of
     from tasks.publish.report.page import report_page
 
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
-    said, pages = provenance(context), {}
-    if not tables.is_there:
-        gallery = gallery_of(context.lake, context.ids, tables.by_table[BENCHMARK_LONG])
-        pages = {REPORT: report_page(name, tables.by_table, said, gallery)}
-    return publish(context.lake.root, Draft(name, tables.by_table, said, pages, is_there=tables.is_there))
+    said = provenance(context)
+    if tables.is_there:
+        return publish(context.lake.root, Draft(name, tables.by_table, said, is_there=True))
+    cells = tables.by_table[BENCHMARK_LONG]
+    n_pictured = context.benchmark.report.max_pictured
+    gallery = gallery_of(context.lake, context.ids, cells)
+    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=n_pictured > 0)}
+    further = compare_pages(context.lake, context.ids, cells, name, n_pictured)
+    return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

@@ -75,6 +75,19 @@ class Explanation:
     is_reproduced: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ExplainedSample:
+    """One sample: every judgement of it, with its scores as (dimension, score, status, reason)."""
+
+    publication_id: str
+    sample_id: str
+    model: str
+    checkpoint: str
+    judgements: tuple[ExplainedJudgement, ...]
+    judged_by: tuple[tuple[str, str], ...]  # rubric and judge of each
+    scores: tuple[tuple[tuple[str, float | None, str, str | None], ...], ...]  # of each
+
+
 def explain(lake: Lake, publication: Publication, cell: Mapping[str, Any], limit: int | None = None) -> Explanation:
     """Everything behind one cell. Raises StoreError where the lake no longer holds what the publication was made from."""
     said = publication.provenance()
@@ -92,6 +105,30 @@ def explain(lake: Lake, publication: Publication, cell: Mapping[str, Any], limit
         judgements,
         recomputed,
         is_reproduced(cell, members, recomputed),
+    )
+
+
+def explain_sample(lake: Lake, publication: Publication, prefix: str) -> ExplainedSample | None:
+    """Every judgement of the one judged sample whose id begins so; None where there is none, or more than one."""
+    ids: dict[str, str] = publication.provenance()["identities"]
+    judged = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(pl.col("sample_id").str.starts_with(prefix), pl.col("occasion") == "")
+    rows = judged.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
+    if rows["sample_id"].n_unique() != 1:
+        return None
+    wanted = pl.col("request_key").is_in(rows["request_key"].drop_nulls().to_list())
+    scores: dict[str | None, list[tuple[str, float | None, str, str | None]]] = defaultdict(list)
+    for row in lake.scan(SCORES, ids["reading_id"]).filter(wanted).sort("dimension").collect(engine="streaming").to_dicts():
+        scores[row["request_key"]].append((row["dimension"], row["score"], row["status"], row["reason"]))
+    unscored = {"score": pl.Float64, "note": pl.String, "bound_low": pl.Float64, "bound_high": pl.Float64}
+    members = rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in unscored.items())
+    return ExplainedSample(
+        publication.publication_id,
+        rows["sample_id"][0],
+        rows["model"][0],
+        rows["checkpoint"][0],
+        tuple(_explained(lake, ids, members)),
+        tuple(rows.select("rubric_id", "judge_model").iter_rows()),
+        tuple(tuple(scores[key]) for key in rows["request_key"]),
     )
 
 

@@ -1,7 +1,7 @@
 """Publishing: one immutable folder per publication, then the pointer (pointer.py). Finding and reading them is reading.py."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,17 @@ from tasks.publish.standings import placed
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is to be published: tables, and pages by their plain file names. Of one that `is_there` already, its cells alone."""
+    """What is to be published: tables, and pages by their plain file names. Of one that `is_there` already, its cells alone.
+
+    `further` are pages that are made one at a time, while they are written: together they may be larger than the memory.
+    """
 
     name: PublicationName
     tables: Mapping[Table, pl.DataFrame]
     provenance: Mapping[str, Any]
     pages: Mapping[str, bytes] = field(default_factory=dict)
     is_there: bool = False
+    further: Iterable[tuple[str, bytes]] = ()
 
 
 def publish(lake_root: Path, made: Draft) -> Published:
@@ -72,6 +76,10 @@ def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
         placed = place_tables(Lake(lake_root), made.name, written, made.provenance.get("identities") or {})
         texts[LISTING] = as_json(named | {"files": [asdict(file) for file in placed]})
         for name, content in texts.items():
+            write_bytes(content, staged / name, staging)
+        for name, content in made.further:
+            if Path(name).name != name or (staged / name).exists():
+                raise ValueError(f"a page needs a plain file name that no other file of the publication has; not so: {name!r}")
             write_bytes(content, staged / name, staging)
         write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
         return take_place(staged, folder, _tables_of(staged, folder.parent))

@@ -165,8 +165,8 @@ def find_cell(cells: pl.DataFrame, address: str) -> dict[str, Any]:
         close = difflib.get_close_matches(address, joined["path"].to_list(), n=5, cutoff=0.3)
         found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in(close))
         raise InputError(
-            f"there is no cell {address!r}; write four characters or more of a cell's id, or model/checkpoint/rubric/dimension"
-            f"[/category]; close to it:\n{_listed(found)}"
+            f"there is no cell {address!r}; write four characters or more of a cell's id, eight of a sample's, or "
+            f"model/checkpoint/rubric/dimension[/category]; close to it:\n{_listed(found)}"
         )
     raise InputError(f"{address!r} is {found.height} cells; write the id of one:\n{_listed(found)}")
 

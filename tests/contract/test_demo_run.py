@@ -47,6 +47,10 @@ def test_it_says_what_the_judge_is_and_where_the_files_are(home: Path) -> None:
     folder = re.search(r"^files\s+(\S+)/$", said, re.MULTILINE)
     assert folder is not None
     assert (Path(folder[1]) / "benchmark_long.csv").is_file()
+    beside = [(Path(folder[1]) / name).read_text() for name in ("report.html", "compare.html", "pictures-009.html")]
+    assert 'href="compare.html"' in beside[0]
+    assert 'href="pictures-009.html#p-' in beside[1]
+    assert (Path(folder[1]) / "pictures-009.jpg").read_bytes().startswith(b"\xff\xd8\xff")
 
 
 def test_the_checkpoints_come_in_the_right_order(cells: pl.DataFrame) -> None:
@@ -164,6 +168,20 @@ def test_the_notebook_runs_beside_a_project_with_packages_of_our_names(home: Pat
     assert "Content-Security-Policy" in page
     assert parsed == "[{'scores': {'score': 4}}, {'error': 'not_found'}]"
     assert "nothing was sent" in planned
+
+
+def test_a_sample_is_explained_under_each_of_its_rubrics(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the command that stands on its card."""
+    pages = (page.read_text() for page in (home / "lake/publish/v1/demo").glob("*/pictures-*.html"))
+    found = next(text.partition(">a photo of a star <")[2] for text in pages if ">a photo of a star <" in text)
+    command = re.search(r"<code>salon (explain [0-9a-f]{12} --publication [0-9a-f]{12})</code>", found)
+    assert command is not None
+    assert run([*command[1].split(), "--json"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert {rubric for rubric, _ in told["judged_by"]} == {"alignment", "composition", "image_aspects"}
+    assert [len(scores) > 0 for scores in told["scores"]] == [True] * 3
+    assert run(command[1].split()) == 0
+    assert "overall_score: " in capsys.readouterr().out
 
 
 def test_the_table_is_filtered(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

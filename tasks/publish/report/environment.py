@@ -22,14 +22,18 @@ from tasks.publish.standings import rank, verdict_word
 _HERE = Path(__file__).parent
 
 
-def render(template: str, **values: object) -> bytes:
-    """The page of this template, with the content security policy that lets in its own style and script alone."""
-    style, script = (_HERE / "style.css").read_text(), (_HERE / "page.js").read_text()
+def render(template: str, *, script: str = "page.js", pictures: str = "data:", **values: object) -> bytes:
+    """The page of this template, with the content security policy that lets in its own style and script alone.
+
+    `script` is a file of this folder, or empty where the page has none; `pictures` are the sources a picture may have.
+    """
+    style, code = (_HERE / "style.css").read_text(), (_HERE / script).read_text() if script else ""
+    allowed = f"'{_hash(code)}'" if code else "'none'"
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src {allowed}; "
+        f"img-src {pictures}; base-uri 'none'; form-action 'none'"
     )
-    own = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704  files of this package
+    own = {"style": Markup(style), "script": Markup(code), "policy": policy}  # noqa: S704  files of this package
     return _environment().get_template(template).render(own | values).encode(errors="replace")  # JSON may hold half a character
 
 

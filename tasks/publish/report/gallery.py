@@ -80,15 +80,15 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N
     n_judgements = int(judgements.select(pl.len()).collect(engine="streaming").item())
     mine = judgements.filter(pl.col("sample_id").is_in(cards["sample_id"].unique().implode())).collect(engine="streaming")
     rows = mine.join(cards, on=["rubric_id", "sample_id"]).sort("judge_model", "repeat")
-    scores, replies = _scores(lake, ids, rows), _replies(lake, ids, rows)
+    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     asked: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.iter_rows(named=True):
         asked[row["rubric_id"], row["sample_id"]].append(row)
     asks = {
-        card: [_ask(row, scores[row["request_key"]], replies[row["request_key"]], len(mine)) for row in mine]
+        card: [ask_of(row, scores[row["request_key"]], replies[row["request_key"]], len(mine)) for row in mine]
         for card, mine in asked.items()
     }
-    texts = _texts(lake, ids, cards["sample_id"])
+    texts = texts_of(lake, ids, cards["sample_id"])
     pictures = thumbnails_of(lake, ids, set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
@@ -125,7 +125,7 @@ def _card(
     )
 
 
-def _ask(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_asks: int) -> Ask:
+def ask_of(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_asks: int) -> Ask:
     """The reply the scores were read from, else the last. Where a sample was asked often, each answer gets less room."""
     read = scores[0]["ask_index"] if scores else None
     words = replies.get(read if read in replies else max(replies, default=0))
@@ -134,7 +134,8 @@ def _ask(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int
     return Ask(row["judge_model"], row["repeat"], row["status"], row["reason"], shown, len(words or ""), told)
 
 
-def _scores(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
+def scores_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
+    """The scores of the rows' requests, by request key."""
     found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     wanted = lake.scan(SCORES, ids.reading_id).filter(pl.col("request_key").is_in(_keys(rows)))
     for row in wanted.sort("request_key", "dimension").collect(engine="streaming").iter_rows(named=True):
@@ -142,7 +143,8 @@ def _scores(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, lis
     return found
 
 
-def _replies(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
+def replies_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
+    """What was said to the rows' requests, by request key and ask."""
     found: dict[str | None, dict[int, str | None]] = defaultdict(dict)
     wanted = lake.scan(REPLIES, ids.snapshot_id).filter(pl.col("request_key").is_in(_keys(rows)))
     words = wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect(engine="streaming")
@@ -151,7 +153,8 @@ def _replies(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, di
     return found
 
 
-def _texts(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+def texts_of(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+    """What the samples were asked for, and where they stood."""
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
     samples = lake.scan(SAMPLES, ids.dataset_id).filter(wanted).select("sample_id", "source_key", *_TEXTS)
     return {row.pop("sample_id"): row for row in samples.collect(engine="streaming").to_dicts()}

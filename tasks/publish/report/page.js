@@ -1,4 +1,4 @@
-/* The gallery's filters. Without this script every card stands in the page; nothing else needs it. */
+/* The gallery's filters; what is chosen stands in the address, so that it can be sent. Without this script every card stands in the page; nothing else needs it. */
 "use strict";
 (() => {
   const form = document.getElementById("filters");
@@ -38,11 +38,26 @@
     more.hidden = n <= shown;
   };
 
-  form.addEventListener("input", () => {
+  const GALLERY = "#gallery?";
+  const read = () => {
+    if (!location.hash.startsWith(GALLERY)) return;
+    form.reset();
+    for (const [name, value] of new URLSearchParams(location.hash.slice(GALLERY.length)))
+      if (form.elements[name]?.matches("select, input")) form.elements[name].value = value;
+    for (const select of form.querySelectorAll("select")) if (select.selectedIndex < 0) select.selectedIndex = 0;
+    document.getElementById("gallery").scrollIntoView();
+    show();
+  };
+  const choose = () => {
+    const chosen = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
+    history.replaceState(null, "", chosen ? GALLERY + chosen : "#gallery");
     shown = PAGE;
     show();
-  });
-  form.addEventListener("reset", () => setTimeout(() => { shown = PAGE; show(); }));
+  };
+
+  form.addEventListener("input", choose);
+  form.addEventListener("reset", (event) => { if (event.isTrusted) setTimeout(choose); });
+  addEventListener("hashchange", read);
   form.addEventListener("submit", (event) => event.preventDefault());
   more.querySelector("button").addEventListener("click", () => {
     const next = cards.filter((card) => !card.element.hidden).length;
@@ -52,4 +67,5 @@
   });
   form.hidden = false;
   show();
+  read();
 })();

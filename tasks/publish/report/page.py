@@ -126,9 +126,17 @@ def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
 
 
 def report_page(
-    name: PublicationName, tables: Mapping[Table, pl.DataFrame], provenance: Mapping[str, object], gallery: Gallery
+    name: PublicationName,
+    tables: Mapping[Table, pl.DataFrame],
+    provenance: Mapping[str, object],
+    gallery: Gallery,
+    *,
+    is_pictured: bool = False,
 ) -> bytes:
-    """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there."""
+    """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there.
+
+    `is_pictured`: the pages of compare.py stand beside it.
+    """
     found = boards(tables)
     headlines = [board for board in found if board.is_headline]
     judges_health = health(tables)
@@ -150,6 +158,7 @@ def report_page(
         reliability=rows_of(tables, RELIABILITY),
         jury=rows_of(tables, JURY),
         gallery=gallery,
+        is_pictured=is_pictured,
         choices=choices(gallery, found),
         tables={table.name: table for table in t.TABLES.values()},
         published=sorted(table.name for table in tables),

@@ -5,6 +5,7 @@ Bytes are hostile: three decoders, pixels counted first, no failure spreads.
 
 import base64
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -49,27 +50,31 @@ def _encoded(picture: Image.Image) -> str | None:
 
 
 def thumbnails_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> dict[str, str]:
-    """A data URI for each of the samples that has a picture. One row group of pictures is in memory at a time.
+    """A data URI for each of the samples that has a picture."""
+    made = ((sample_id, thumbnail(content)) for sample_id, content in stored_pictures(lake, ids, sample_ids))
+    return {sample_id: picture for sample_id, picture in made if picture}
+
+
+def stored_pictures(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
+    """The stored bytes of the samples that have a picture, in the lake's order. One row group is in memory at a time.
 
     The parts that hold one of them are found in one scan, and no other is opened.
     """
     paths = lake.parts_without_pictures(SAMPLES, ids.dataset_id)
     if not paths or not sample_ids:
-        return {}
+        return
     places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
     holding = places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("part").collect(engine="streaming")["part"]
-    parts, found = set(holding), dict[str, str]()
+    parts = set(holding)
     for path in paths:
         if str(path) in parts:
             with lake.open_part(SAMPLES, ids.dataset_id, path.name) as file:
-                found |= _from_part(path, file, sample_ids)
-    return found
+                yield from _from_part(path, file, sample_ids)
 
 
-def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> dict[str, str]:
+def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
     places = pl.scan_parquet(path).select("sample_id").with_row_index("at")
     wanted = dict(places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("at", "sample_id").collect().iter_rows())
-    found: dict[str, str] = {}
     start = 0
     for group in range(file.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
@@ -77,8 +82,6 @@ def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> dict[s
         images = file.read_row_group(group, columns=["image"])["image"] if mine else None
         for at, sample_id in mine.items():
             content = (images[at].as_py() or {}).get("bytes") if images is not None else None
-            picture = thumbnail(content) if content else None
-            if picture:
-                found[sample_id] = picture
+            if content:
+                yield sample_id, content
         start = stop
-    return found

@@ -34,6 +34,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
 from tasks.publish.publication import Draft, publish
+from tasks.publish.report.compare import START, compare_pages
 from tasks.publish.report.gallery import Gallery, gallery_of
 from tasks.publish.report.page import report_page
 
@@ -119,9 +120,18 @@ class Made:
     def gallery(self, **options: Any) -> Gallery:
         return gallery_of(self.lake, RunIds(**IDS), self.tables[BENCHMARK_LONG], **options)
 
+    @property
+    def name(self) -> PublicationName:
+        return PublicationName(self.provenance["benchmark"], self.publication_id, RUN_DATE)
+
     def page(self, gallery: Gallery | None = None) -> bytes:
-        name = PublicationName(self.provenance["benchmark"], self.publication_id, RUN_DATE)
-        return report_page(name, self.tables, self.provenance, gallery or self.gallery())
+        return report_page(self.name, self.tables, self.provenance, gallery or self.gallery(), is_pictured=True)
+
+    def beside(self, folder: Path, **options: Any) -> Path:
+        """The pages of all pictures, written into a folder; the one they start from."""
+        for name, content in compare_pages(self.lake, RunIds(**IDS), self.tables[BENCHMARK_LONG], self.name, **options):
+            (folder / name).write_bytes(content)
+        return folder / START
 
 
 def rubric() -> Rubric:
@@ -167,6 +177,7 @@ def _rows(world: World) -> dict[Table, list[dict[str, Any]]]:
                     "prompt": world.prompt(prompt),
                     "status": "ok",
                     "image": {"bytes": content, "path": None} if content else None,
+                    "image_sha256": hashlib.sha256(content).hexdigest() if content else None,
                 }
             )
             for judge, name in enumerate(world.judges):
@@ -325,14 +336,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """10,000 judgements: five checkpoints of 1,000 samples, asked twice; pictures of noise, long prompts and replies."""
+    """20,000 judgements: five checkpoints of 1,000 samples, asked four times; pictures of noise, long prompts and replies."""
     noise = [picture(seed, 96, is_noise=True) for seed in range(8)]
     world = World(
         made_by=[("north", f"step-{step}000") for step in range(1, 6)],
         categories=[f"category_{index}" for index in range(6)],
         n_prompts=250,
         n_per_prompt=4,
-        n_repeats=2,
+        n_repeats=4,
         became=lambda at: "refusal" if at.sample % 97 == 0 else (at.sample * 7 + at.made * 2 + at.repeat * (at.sample % 3)) % 11,
         prompt=lambda index: f"prompt {index} " + "with <several> & more words " * 20,
         words=lambda index: f"reply {index} " + '"quoted" <reasons> & more ' * 60,

@@ -52,29 +52,36 @@ def pages(tmp_path_factory, small, hostile, large, publish_one) -> dict[str, Pat
     folder = tmp_path_factory.mktemp("pages")
     for name, made in {"small": small, "hostile": hostile, "large": large}.items():
         (folder / f"{name}.html").write_bytes(made.kept_page())
+    for name, made in {"small": small, "hostile": hostile}.items():
+        (folder / f"beside-{name}").mkdir()
+        made.beside(folder / f"beside-{name}")
     for index in range(3):
         publish_one(folder / "lake", hostile if index == 1 else small, index, benchmark="'><b>" if index == 1 else "nightly")
-    return {path.stem: path for path in folder.glob("*.html")} | {"index": write_index(folder / "lake")}
+    beside = {f"{path.stem}-{path.parent.name[7:]}": path for path in folder.glob("beside-*/*.html")}
+    return {path.stem: path for path in folder.glob("*.html")} | beside | {"index": write_index(folder / "lake")}
 
 
 @pytest.fixture
 def opened(chromium, pages):
-    """Opens a page and says what it requested and what stood in the console."""
+    """Opens a page and says what it requested, sheets beside it apart, and what stood in the console."""
     contexts = []
 
-    def open_one(name, **options):
+    def open_one(name, address="", **options):
         context = chromium.new_context(**{"viewport": WIDE} | options)
         contexts.append(context)
         page = context.new_page()
         heard: list[str] = []
         page.on("console", lambda message: heard.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: heard.append(f"error: {error}"))
-        own = pages[name].as_uri()
-        page.on(
-            "request", lambda one: None if one.url == own or one.url.startswith("data:") else heard.append(f"request: {one.url}")
-        )
+        own, beside = pages[name].as_uri(), f"{pages[name].parent.as_uri()}/pictures-"
+
+        def requested(one):
+            if one.url.partition("#")[0] != own and not one.url.startswith(("data:", beside)):
+                heard.append(f"request: {one.url}")
+
+        page.on("request", requested)
         page.on("dialog", lambda dialog: heard.append(f"dialog: {dialog.message}"))
-        page.goto(own)
+        page.goto(own + address)
         return page, heard
 
     yield open_one
@@ -91,7 +98,7 @@ def test_it_opens_from_disk_without_a_request_or_a_complaint(opened, name):
     assert heard == []
 
 
-def test_ten_thousand_judgements_are_ready_in_two_seconds_and_filter_in_a_tenth(opened):
+def test_twenty_thousand_judgements_are_ready_in_two_seconds_and_filter_in_a_tenth(opened):
     page, _ = opened("large")
     ready_ms = []
     for _ in range(N_TRIES):
@@ -104,8 +111,12 @@ def test_ten_thousand_judgements_are_ready_in_two_seconds_and_filter_in_a_tenth(
 
 
 @pytest.mark.parametrize(
-    ("name", "viewport", "scheme"), [("small", WIDE, "light"), ("small", PHONE, "dark"), ("index", PHONE, "light")]
-)
+    ("name", "viewport", "scheme"),
+    [
+        ("small", WIDE, "light"), ("small", PHONE, "dark"), ("index", PHONE, "light"), ("compare-small", WIDE, "light"),
+        ("pictures-001-small", PHONE, "dark"),
+    ],
+)  # fmt: skip
 def test_axe_finds_nothing_serious(opened, name, viewport, scheme):
     page, _ = opened(name, viewport=viewport, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -113,7 +124,7 @@ def test_axe_finds_nothing_serious(opened, name, viewport, scheme):
     assert page.evaluate(SERIOUS) == []
 
 
-@pytest.mark.parametrize("name", ["hostile", "large", "index"])
+@pytest.mark.parametrize("name", ["hostile", "large", "index", "compare-hostile", "pictures-001-hostile"])
 def test_a_phone_never_scrolls_sideways(opened, name):
     page, _ = opened(name, viewport=PHONE)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -176,3 +187,61 @@ def test_the_keyboard_reaches_everything(opened):
             page.evaluate("document.activeElement.closest('[name]')?.getAttribute('name') || document.activeElement.tagName")
         )
     assert {"A", "SUMMARY", "shelf", "rubric", "model", "category", "status", "dimension", "low", "high", "BUTTON"} <= reached
+
+
+def differences(page):
+    return [float(text.replace("\u2212", "-")) for text in page.locator("#pairs .delta").all_inner_texts()]
+
+
+def test_two_checkpoints_stand_side_by_side_by_their_difference_and_the_address_says_which(opened):
+    page, heard = opened("compare-small", "#a=north+%2F+step-900&b=south+%2F+base&sort=better")
+    better = differences(page)
+    assert better == sorted(better, reverse=True)
+    assert len(set(better)) > 1
+    page.select_option("#pair [name=sort]", "worse")
+    page.select_option("#pair [name=category]", "colors")
+    page.fill("#pair [name=text]", "number 4")
+    sent = page.evaluate("location.hash")
+    again, _ = opened("compare-small", sent)
+    assert again.locator("#pairs li").count() == page.locator("#pairs li").count() == 1
+    assert again.locator("#pair output").inner_text() == "1 shared prompts"
+    assert again.evaluate("Object.fromEntries(new FormData(document.getElementById('pair')))")["sort"] == "worse"
+    picture = again.locator("button.enlarge svg").first
+    before = picture.bounding_box()["width"]
+    again.locator("button.enlarge").first.click()
+    assert picture.bounding_box()["width"] > 2 * before
+    assert heard == []
+
+
+def test_a_hostile_address_and_hostile_texts_are_texts(opened):
+    page, heard = opened("compare-hostile", "#text=%3Cimg+src%3Dx%3E&rubric=__proto__&n=7&elements=x&a=%00")
+    assert page.locator("#pairs li").count() == 0
+    page.fill("#pair [name=text]", "")
+    assert page.locator("#pairs li").count() > 0
+    page.goto(page.url.replace("compare.html", "pictures-001.html").partition("#")[0])
+    assert page.locator(".shot svg image").count() > 0
+    assert page.evaluate("window.pwned") is None
+    assert heard in ([], [f"request: {page.url}"])
+
+
+def test_a_picture_is_there_and_enlarged_without_javascript(opened):
+    page, heard = opened("pictures-001-small", java_script_enabled=False)
+    card = page.locator(".shot").first
+    before = card.locator("svg").first.bounding_box()["height"]
+    card.locator("a.enlarge").click()
+    assert card.locator("svg").first.bounding_box()["height"] > 1.4 * before
+    assert heard == []
+    start, _ = opened("compare-small", java_script_enabled=False)
+    assert start.locator("#all li a:visible").count() == 12
+
+
+def test_the_gallery_s_filters_stand_in_the_address(opened):
+    page, _ = opened("small")
+    page.select_option("#filters [name=shelf]", "best")
+    page.select_option("#filters [name=model]", "north / step-900")
+    n = page.locator("#filters output").inner_text()
+    again, heard = opened("small", page.evaluate("location.hash"))
+    assert again.locator("#filters output").inner_text() == n
+    assert heard == []
+    again.click("#filters button[type=reset]")
+    again.wait_for_function("location.hash === '#gallery'")

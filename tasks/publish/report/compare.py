@@ -1,0 +1,166 @@
+"""The pages beside the report that hold every judged sample: prompt by checkpoint, with scores, the judge's words and pictures.
+
+`compare.html` leads to them and lays two checkpoints side by side; `pictures-001.html` and so on hold the samples, some sixty
+each, and beside each stands the sheet of its pictures. The report's own gallery is gallery.py.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from schemas.identities import RunIds
+from schemas.metrics import natural_key
+from schemas.statuses import SampleStatus
+from schemas.tables import SAMPLES
+from tasks.lake.reading import Lake
+from tasks.publish.folders import PublicationName
+from tasks.publish.report.environment import render
+from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
+from tasks.publish.report.picking import judged_samples
+from tasks.publish.report.sheets import Shown, Tiles
+from tasks.publish.report.side_by_side import Index, Prompt, Shot
+from tasks.stopping import check_not_stopped
+
+START = "compare.html"
+BESIDE = "data: 'self' file:"
+"""Where these pages may take a picture from: the folder they stand in. `file:` is for browsers to which a file has no 'self'."""
+
+MAX_SAMPLES = 20_000
+"""On the pages of one publication. Beyond it the first of each prompt stay, and the start page says how many are elsewhere."""
+
+_PER_PAGE, _PER_BLOCK = 60, 2_000  # samples; a block is what is read from the lake at once
+_ID = 12  # letters of a sample's id, as on the gallery's cards
+_KEYS = ("prompt_id", "sample_id", "model", "checkpoint", "category")
+
+
+def compare_pages(
+    lake: Lake, ids: RunIds, cells: pl.DataFrame, name: PublicationName, max_samples: int = MAX_SAMPLES
+) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file, one at a time: sheets and pages of all judged samples, and last the page they start from.
+
+    `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged.
+    """
+    judged = judged_samples(lake, ids).select(_KEYS).unique().collect(engine="streaming")
+    samples, n_left = _chosen(judged, max_samples)
+    if samples.is_empty():
+        return
+    made_by = samples.select("model", "checkpoint").unique().iter_rows()
+    contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
+    index = Index(contestants, cells)
+    twins = _twins(lake, ids)
+    pages = list(_pages(samples))
+    stand: dict[str, Any] = {
+        "benchmark": name.benchmark, "run_date": name.run_date.isoformat(), "publication_id": name.publication_id,
+        "n_pages": len(pages), "pictures": BESIDE,
+    }  # fmt: skip
+    with closing(Tiles(lake, ids, samples["sample_id"])) as tiles:
+        number = 0
+        for block in _blocks(pages):
+            said = _said(lake, ids, [row["sample_id"] for page in block for row in page])
+            for page in block:
+                check_not_stopped()
+                number += 1
+                file = f"pictures-{number:03}"
+                places: dict[str, Shown] = {}
+                for sheet, content, mine in tiles.sheets(file, [row["sample_id"] for row in page]):
+                    places |= mine
+                    yield sheet, content
+                prompts = _prompts(page, contestants, said, places, twins)
+                index.add(f"{file}.html", prompts)
+                yield f"{file}.html", render("pictures.html.j2", script="", prompts=prompts, number=number, **stand)
+    yield START, render("compare.html.j2", script="compare.js", index=index, n_left=n_left, **stand)
+
+
+def _chosen(judged: pl.DataFrame, max_samples: int) -> tuple[pl.DataFrame, int]:
+    """At most `max_samples` rows, each prompt's and contestant's first before any second, and how many are left out."""
+    once = judged.sort("sample_id").unique("sample_id", keep="first", maintain_order=True)
+    turn = pl.int_range(pl.len()).over("prompt_id", "model", "checkpoint")
+    chosen = once.with_columns(turn=turn).sort("turn", "prompt_id", "sample_id").head(max_samples)
+    return chosen, once.height - chosen.height
+
+
+def _pages(samples: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
+    """The samples by category and prompt, in pages of whole prompts."""
+    page: list[dict[str, Any]] = []
+    ordered = samples.sort("category", "prompt_id", "sample_id", nulls_last=True)
+    for _, rows in ordered.group_by("category", "prompt_id", maintain_order=True):
+        if page and len(page) + rows.height > _PER_PAGE:
+            yield page
+            page = []
+        page += rows.to_dicts()
+    if page:
+        yield page
+
+
+def _blocks(pages: list[list[dict[str, Any]]]) -> Iterator[list[list[dict[str, Any]]]]:
+    n = _PER_BLOCK // _PER_PAGE
+    return (pages[start : start + n] for start in range(0, len(pages), n))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was asked of a block's samples and answered: texts by sample, asks by sample and rubric."""
+
+    texts: Mapping[str, Mapping[str, str | None]]
+    asks: Mapping[str, Mapping[str, list[Ask]]]
+
+
+def _said(lake: Lake, ids: RunIds, sample_ids: list[str]) -> _Said:
+    rows = judged_samples(lake, ids).filter(pl.col("sample_id").is_in(sample_ids)).collect(engine="streaming")
+    rows = rows.sort("rubric_id", "judge_model", "repeat")
+    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
+    asks: dict[str, dict[str, list[Ask]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows.iter_rows(named=True):
+        key = row["request_key"]
+        asks[row["sample_id"]][row["rubric_id"]].append(ask_of(row, scores[key], replies[key], 1))
+    return _Said(texts_of(lake, ids, rows["sample_id"]), asks)
+
+
+def _prompts(
+    page: list[dict[str, Any]],
+    contestants: Sequence[tuple[str, str]],
+    said: _Said,
+    places: Mapping[str, Shown],
+    twins: Mapping[str, str],
+) -> list[Prompt]:
+    by_prompt: dict[str, list[Shot]] = defaultdict(list)
+    for row in page:
+        texts = said.texts.get(row["sample_id"], {})
+        told = {one: cut(text, MAX_PROMPT) for one, text in texts.items() if text and one not in ("prompt", "source_key")}
+        by_prompt[row["prompt_id"]].append(
+            Shot(
+                row["sample_id"], f"s-{row['sample_id'][:_ID]}", row["model"], row["checkpoint"], row["category"], told,
+                cut(texts.get("source_key") or "", MAX_PROMPT), said.asks[row["sample_id"]], places.get(row["sample_id"]),
+                twins.get(row["sample_id"]),
+            )
+        )  # fmt: skip
+    found = []
+    for prompt_id, shots in by_prompt.items():
+        texts = said.texts.get(shots[0].sample_id, {})
+        text = texts.get("prompt") or texts.get("question") or texts.get("reference") or shots[0].source_key
+        columns = [(one, [shot for shot in shots if (shot.model, shot.checkpoint) == one]) for one in contestants]
+        found.append(Prompt(f"p-{prompt_id[:_ID]}", cut(text or "", MAX_PROMPT), shots[0].category, [c for c in columns if c[1]]))
+    return found
+
+
+def _twins(lake: Lake, ids: RunIds) -> dict[str, str]:
+    """Of each sample that says the same as an earlier one, or shows the same picture, what that one is."""
+    columns = ["sample_id", "model", "checkpoint", "prompt", "image_sha256", "status", "detail", "source_key"]
+    samples = lake.scan(SAMPLES, ids.dataset_id).select(columns).collect(engine="streaming")
+    found = {}
+    for row in samples.filter(status=SampleStatus.DUPLICATE.value).iter_rows(named=True):
+        first = re.match(r"same picture, texts, model and checkpoint as (.*), which counts", row["detail"] or "", re.DOTALL)
+        found[row["sample_id"]] = f"a duplicate of {first[1] if first else 'another sample'}, whose judgement counts for both"
+    shared = samples.filter(pl.col("image_sha256").is_not_null() & (pl.col("image_sha256").count().over("image_sha256") > 1))
+    firsts = {row["image_sha256"]: row for row in shared.reverse().iter_rows(named=True)}
+    for row in shared.iter_rows(named=True):
+        other = firsts[row["image_sha256"]]
+        if other["sample_id"] != row["sample_id"]:
+            whose = f"{other['model']} / {other['checkpoint']}, {other['source_key']} (sample {other['sample_id'][:_ID]})"
+            found.setdefault(row["sample_id"], f"the same picture as {whose}")
+    return found

@@ -1,0 +1,85 @@
+"""What the page that lays two checkpoints side by side knows of prompts and samples. The pages of the samples are compare.py."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+
+import polars as pl
+
+from schemas.metrics import HEADLINE, is_headline
+from schemas.statuses import ScoreStatus
+from tasks.publish.report.gallery import Ask, cut
+from tasks.publish.report.sheets import Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One sample in its prompt's row. `asks`: by rubric what each judge said; `twin`: what other sample it equals, in words."""
+
+    sample_id: str
+    anchor: str
+    model: str
+    checkpoint: str
+    category: str | None
+    texts: Mapping[str, str]
+    source_key: str
+    asks: Mapping[str, list[Ask]]
+    shown: Shown | None
+    twin: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt: `columns` are its samples by contestant, in the publication's order of contestants."""
+
+    anchor: str
+    text: str
+    category: str | None
+    columns: list[tuple[tuple[str, str], list[Shot]]]
+
+
+class Index:
+    """What the start page knows: of each prompt its page, of each sample its picture's place and its score by rubric."""
+
+    def __init__(self, contestants: Sequence[tuple[str, str]], cells: pl.DataFrame) -> None:
+        is_one_model = len({model for model, _ in contestants}) == 1
+        self.contestants = [checkpoint if is_one_model else f"{model} / {checkpoint}" for model, checkpoint in contestants]
+        self._number = {contestant: index for index, contestant in enumerate(contestants)}
+        by_rubric = cells.select("rubric_id", "dimension").unique().group_by("rubric_id").agg("dimension").sort("rubric_id")
+        self.leading = {one: {key for key in keys if is_headline(key, keys)} for one, keys in by_rubric.iter_rows()}
+        self.rubrics = list(self.leading)
+        self.prompts: list[tuple[str, str | None, str, str]] = []
+        self.shots: list[list[object]] = []
+
+    def add(self, page: str, prompts: Iterable[Prompt]) -> None:
+        """The prompts of a page."""
+        for prompt in prompts:
+            for contestant, shots in prompt.columns:
+                for shot in shots:
+                    place = [] if shot.shown is None else list(astuple(shot.shown))
+                    scores = [self._level(rubric, shot.asks[rubric]) if rubric in shot.asks else "" for rubric in self.rubrics]
+                    self.shots.append([len(self.prompts), self._number[contestant], shot.anchor, scores, place])
+            self.prompts.append((cut(prompt.text, 200), prompt.category, page, prompt.anchor))
+
+    def _level(self, rubric_id: str, asks: Iterable[Ask]) -> float | None:
+        """The mean of a sample's scores that count, in the rubric's leading dimensions; None where it has none."""
+        leading = self.leading[rubric_id]
+        found = [one.score for ask in asks for one in ask.scores if one.dimension in leading and one.status == ScoreStatus.SCORED]
+        scores = [score for score in found if score is not None]
+        return round(sum(scores) / len(scores), 4) if scores else None
+
+    @property
+    def categories(self) -> list[str]:
+        """In order of their names."""
+        return sorted({category for _, category, _, _ in self.prompts if category})
+
+    def rubric_name(self, rubric_id: str) -> str:
+        """The rubric, and what is averaged of it."""
+        leading = self.leading[rubric_id]
+        return f"{rubric_id}: {HEADLINE if HEADLINE in leading else next(iter(leading)) if len(leading) == 1 else 'mean'}"
+
+    def as_json(self) -> str:
+        """For the page's script; it stands in a data attribute, so nothing in it can end an element. A category is its number."""
+        number = {name: index for index, name in enumerate(self.categories, 1)}
+        prompts = [(text, number.get(category or "", 0), page, anchor) for text, category, page, anchor in self.prompts]
+        return json.dumps({"prompts": prompts, "shots": self.shots}, ensure_ascii=False, separators=(",", ":"))
