@@ -19,8 +19,16 @@ from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
-from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, open_backfill, plan_backfill, print_preview
-from flows.partitions.table import PartitionState, find_partitions, whole_checkpoints, write_partitions
+from flows.partitions.grid import write_grid
+from flows.partitions.plan import (
+    BackfillPlan,
+    PlannedCheckpoint,
+    open_backfill,
+    plan_backfill,
+    prices_of,
+    print_preview,
+)
+from flows.partitions.table import BACKFILL, PartitionState, find_partitions, whole_checkpoints, write_partitions
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
@@ -39,7 +47,6 @@ from tasks.stopping import check_not_stopped, heeding_sigterm
 AT_ONCE = 4
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
 MOST_AT_ONCE = 64
-BACKFILL = "backfill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +94,18 @@ def backfill(
         check_keys(run)
         reporter = current()
         reporter.on_share = progress_in_prefect(run.benchmark.name)
-        with opened(run.ledger_url) as ledger, mutex(ledger, f"{BACKFILL} {run.benchmark.name}", reporter.say_who_is_waited_for):
+        with (
+            opened(run.ledger_url) as ledger,
+            mutex(ledger, f"{BACKFILL} {run.benchmark.name}", reporter.say_who_is_waited_for),
+            opened_executor(run, runner, at_once) as executor,
+        ):
             planned = plan_backfill(run, checkpoints, since, reporter)  # once the one before is done
             if reporter.console is not None:
                 print_preview(reporter.console, run.benchmark.name, planned)
-            with opened_executor(run, runner, at_once) as executor:
+            try:
                 summary = run_backfill(RunContext.of(run, executor, reporter), planned)
+            finally:
+                write_grid(run, file)
         if summary.run is not None:
             show_in_prefect(run, summary.run, summary.run.cells, is_backfill=True)
         _tell_of_money(run, summary)
@@ -166,11 +179,13 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint) -> Backfilled:
             outcome = judge(run, shard.plan.parts)
         check_not_stopped()
     except StoppedError:
-        write_partitions(run, find_partitions(run), BACKFILL, state=PartitionState.PLANNED, detail="told to stop")
+        write_partitions(
+            run, find_partitions(run, prices_of(shard.rubrics)), BACKFILL, state=PartitionState.PLANNED, detail="told to stop"
+        )
         raise
     except SalonError as error:
         failure, may_pass = str(error), not isinstance(error, ProviderError) or error.may_pass
-    left = find_partitions(run)
+    left = find_partitions(run, prices_of(shard.rubrics))
     if failure is None and outcome.is_spent:
         write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")
         return Backfilled(shard.name, outcome)

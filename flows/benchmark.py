@@ -9,6 +9,7 @@ from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
+from flows.partitions.grid import note_run, write_grid
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Retry, Runner
@@ -50,5 +51,7 @@ def benchmark(
         if summary.asked.is_spent:
             spent_usd, limit_usd = summary.asked.cost_usd or 0.0, run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=summary.asked.n_left)
+        note_run(run, summary.published.publication_id, "run")
+        write_grid(run, file)
         show_in_prefect(run, summary, summary.cells)
         return summary

@@ -16,7 +16,8 @@ from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
-from flows.partitions.table import find_partitions, whole_checkpoints, write_partitions
+from flows.partitions.grid import note_run, write_grid
+from flows.partitions.table import whole_checkpoints
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Retry, Runner, load_benchmark
@@ -25,7 +26,6 @@ from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
-from tasks.publish.reading import find_publication
 from tasks.stopping import heeding_sigterm
 
 
@@ -71,7 +71,7 @@ def nightly(
             check_in_time(gives_up_at)
         until = night if night < due else None
         opening = partial(open_night, file, night, judge_url, max_usd)
-        attempt = partial(_attempt, opening, until, runner, is_retrying=retry is not None)
+        attempt = partial(_attempt, file, opening, until, runner, is_retrying=retry is not None)
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)))
         except (GateBlockedError, StoppedError):
@@ -89,7 +89,7 @@ def _what_is_left(summary: NightSummary) -> str | None:
 
 
 def _attempt(
-    opened_night: Callable[[], StageContext], until: date | None, runner: Runner | None, *, is_retrying: bool
+    file: Path, opened_night: Callable[[], StageContext], until: date | None, runner: Runner | None, *, is_retrying: bool
 ) -> NightSummary:
     """One try at a night: opened, run, and told of."""
     run = opened_night()
@@ -109,6 +109,7 @@ def _attempt(
         send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
         if summary.same_as is not None and summary.run.published.is_new:
             send(run.benchmark.name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
+        write_grid(run, file)
         show_in_prefect(run, summary.run, summary.run.cells)
     return summary
 
@@ -148,7 +149,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
         is_same = before is not None and dict(noted[before].checkpoints) == night.checkpoints
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
-        plan_id = _write_partitions(run, summary.published.publication_id)
+        plan_id = note_run(run, summary.published.publication_id, "nightly")
         changes = tuple(adopt(ledger, name, plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
@@ -174,11 +175,3 @@ def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
 def is_fresh(run: StageContext) -> bool:
     """Whether the night of the run's date is published, with or without blocked cells."""
     return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)
-
-
-def _write_partitions(run: StageContext, publication_id: str) -> str:
-    """Write down where the partitions of the night stand; its plan's id."""
-    ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
-    found = find_partitions(run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"]))
-    write_partitions(run, found, "nightly")
-    return str(ids["plan_id"])

@@ -39,6 +39,8 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     },
     "Operate": {
         "doctor": "doctor.doctor",
+        "gc": "clearing.gc",
+        "pin": "clearing.pin",
         "deploy": "serving.deploy",
         "worker": "serving.worker",
         "serve": "serving.serve",

@@ -117,8 +117,9 @@ def backfill(
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.nights.checkpoints import chosen, find_checkpoints
+    from flows.partitions.grid import write_grid
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
-    from flows.partitions.table import read_partitions
+    from flows.partitions.table import BACKFILL, note_planned, read_partitions
     from flows.run.context import check_keys
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
@@ -133,8 +134,9 @@ def backfill(
     if dry_run:
         with shown_progress() as reporter:
             planned = plan_backfill(run, names, earliest, reporter)
+            note_planned(run, planned.partitions, BACKFILL)
         print_preview(out, run.benchmark.name, planned)
-        out.print("nothing was sent")
+        out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
         return 0
     chosen(find_checkpoints(run.benchmark), names, earliest)  # what is wrong is said at once
     check_keys(run)

@@ -31,6 +31,10 @@ BenchmarkName = Annotated[str | None, typer.Option("--benchmark", help="The benc
 PublicationId = Annotated[
     str | None, typer.Option("--publication", help="A publication's id or its beginning; default: the current one.")
 ]
+Good = Annotated[
+    bool,
+    typer.Option("--good", help="The last publication of which no cell is blocked or lacks replies, instead of the current one."),
+]
 DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
 
 
@@ -38,6 +42,7 @@ def table(
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
+    good: Good = False,
     rubric: Annotated[str | None, typer.Option(help="Only this rubric.")] = None,
     judge: Annotated[str | None, typer.Option(help="Only this judge.")] = None,
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
@@ -48,7 +53,7 @@ def table(
     form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
 ) -> int:
     """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
-    found = chosen(open_lake(lake).root, benchmark, publication)
+    found = chosen(open_lake(lake).root, benchmark, publication, is_good=good)
     cells = load_cells(found)
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
@@ -65,7 +70,7 @@ def table(
         sys.stdout.write(as_text(rows, form, found))
         return 0
     console = Console(highlight=False)
-    where = "current" if found.is_current else "not the current one"
+    where = "current" if found.is_current else "the last good one" if good else "not the current one"
     console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     print_rows(console, rows, answers_of(cells))
     return 0
@@ -79,6 +84,7 @@ def explain(
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
+    good: Good = False,
     limit: Annotated[
         int, typer.Option(min=0, help="How many judgements to show; 0 for all. Failures and low scores come first.")
     ] = 5,
@@ -86,7 +92,7 @@ def explain(
 ) -> int:
     """Trace a published number, or one sample, to the exact messages, the replies and the hashes."""
     opened = open_lake(lake)
-    found = chosen(opened.root, benchmark, publication)
+    found = chosen(opened.root, benchmark, publication, is_good=good)
     sample = explain_sample(opened, found, cell) if _is_sample(found, cell) else None
     if sample is not None:
         _show_sample(sample, as_json=as_json)
@@ -176,12 +182,13 @@ def open_page(
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
+    good: Good = False,
     is_index: Annotated[bool, typer.Option("--index", help="The index over all publications of the lake instead.")] = False,
     is_shown: Annotated[bool, typer.Option("--browser", help="Open it in the browser too.")] = False,
 ) -> int:
     """Print the path of the report page; with --browser, open it."""
     root = open_lake(lake).root.resolve()
-    page = root / "publish" / LAYOUT / INDEX if is_index else chosen(root, benchmark, publication).folder / REPORT
+    page = root / "publish" / LAYOUT / INDEX if is_index else chosen(root, benchmark, publication, is_good=good).folder / REPORT
     if not is_index:
         bring(page)
     elif working_root(page):

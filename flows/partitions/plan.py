@@ -1,6 +1,6 @@
 """What a backfill would ask, checkpoint by checkpoint, at what price, and how that looks. Nothing is sent: see backfill.py."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -14,7 +14,7 @@ from rich.text import Text
 from flows.nights.checkpoints import chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.observability.terminal import format_usd
-from flows.partitions.table import find_partitions
+from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from flows.run.preview import PlannedRubric, forecasts
@@ -144,7 +144,17 @@ def _planned(run: StageContext, name: str) -> PlannedCheckpoint:
     quiet = quiet.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
         rows = forecasts(quiet, plan, ledger)
-    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(quiet))
+    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(quiet, prices_of(rows)))
+
+
+def prices_of(rows: Sequence[PlannedRubric]) -> Prices:
+    """What a request of each rubric and judge costs, of what is left to ask."""
+
+    def each(usd: float | None, n: int) -> float | None:
+        return None if usd is None or not n else usd / n
+
+    costs = {(row.rubric_id, row.judge.model): row.forecast for row in rows}
+    return {key: (each(cost.online_usd, cost.n_to_ask), each(cost.batch_usd, cost.n_to_ask)) for key, cost in costs.items()}
 
 
 def _preferring_batch(judge: Judge) -> Judge:

@@ -5,10 +5,12 @@ own, replaced whole, so that several processes can write and a reader meets no h
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -25,6 +27,9 @@ from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.plan.dataset import ANCHORS
 
+Prices = Mapping[tuple[str, str], tuple[float | None, float | None]]
+"""(rubric, judge) -> USD of a request, online and by batch; None where a price is not known."""
+BACKFILL = "backfill"
 OF_CHECKPOINT = ["model", "checkpoint"]
 SERIES = [*OF_CHECKPOINT, "rubric_id", "judge_model"]
 _KEYS_AT_ONCE = 50_000  # asked of the ledger together: as texts of Python's they take 110 bytes each
@@ -40,10 +45,10 @@ class PartitionState(StrEnum):
     STALE = "stale"  # the rubric, the judge or the samples are others now; never written, only shown
 
 
-def find_partitions(run: StageContext) -> pl.DataFrame:
+def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) -> pl.DataFrame:
     """The partitions of the run's plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
 
-    Anchors and judges that are only recorded have none.
+    `prices`: what a request of a (rubric, judge) costs, online and by batch. Anchors and judges that are only recorded have none.
     """
     asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
@@ -52,7 +57,7 @@ def find_partitions(run: StageContext) -> pl.DataFrame:
         left = [_n_left(ledger, keys) for keys in keyed["request_key"]]
     rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
     digests = {model: judge_digest(run.judge(model)) for model in asked}
-    rows = rows.drop("request_key").join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
+    rows = _priced(rows.drop("request_key"), prices).join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
         benchmark=pl.lit(run.benchmark.name),
         rubric_digest=pl.col("rubric_id").replace_strict({r.id: r.digest for r in run.rubrics.values()}, return_dtype=pl.String),
         judge_digest=pl.col("judge_model").replace_strict(digests, return_dtype=pl.String),
@@ -63,6 +68,16 @@ def find_partitions(run: StageContext) -> pl.DataFrame:
     named = ["benchmark", *OF_CHECKPOINT, "dataset_id", "rubric_id", "rubric_digest", "judge_digest"]
     ids = [sha256("\n".join(row).encode()).hexdigest() for row in rows.select(named).iter_rows()]
     return rows.with_columns(partition_id=pl.Series(ids, dtype=pl.String)).sort(SERIES)
+
+
+def _priced(rows: pl.DataFrame, prices: Prices) -> pl.DataFrame:
+    """The rows with what their requests that are left cost; null where that is not known."""
+    usd: dict[str, list[float | None]] = {"online_usd": [], "batch_usd": []}
+    for rubric_id, judge, n_left in rows.select("rubric_id", "judge_model", "n_left").iter_rows():
+        each = prices.get((rubric_id, judge), (None, None))
+        for name, price in zip(usd, each, strict=True):
+            usd[name].append(0.0 if n_left == 0 else None if price is None else price * n_left)
+    return rows.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in usd.items())
 
 
 def write_partitions(
@@ -89,6 +104,13 @@ def write_partitions(
         write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")
         written.append(target)
     push(run.lake.root, *written)
+
+
+def note_planned(run: StageContext, found: pl.DataFrame, asked_by: str) -> None:
+    """Write those of these rows that are only planned, over none that somebody has begun: what a preview may say."""
+    begun = read_partitions(run).filter(pl.col("state").is_in([PartitionState.RUNNING.value, PartitionState.FAILED.value]))
+    fresh = found.filter(pl.col("n_left") > 0).join(begun, on="partition_id", how="anti")
+    write_partitions(run, fresh, asked_by, state=PartitionState.PLANNED)
 
 
 def read_partitions(run: StageContext) -> pl.DataFrame:

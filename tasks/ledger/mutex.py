@@ -1,6 +1,6 @@
-"""A mutex across machines, and heartbeats: a night runs once at a time, and shards in other processes end with their run.
+"""A mutex across machines, heartbeats, a lake in use: one night at a time, shards end with their run, no run is cleared away.
 
-Both are rows among the ledger's owners that live as long as their process renews them, the same on SQLite and PostgreSQL. A
+All are rows among the ledger's owners that live as long as their process renews them, the same on SQLite and PostgreSQL. A
 process that is gone is noticed at once on its machine, within a minute elsewhere.
 """
 
@@ -42,15 +42,47 @@ def mutex(ledger: Ledger, name: str, on_wait: Callable[[Process], None] | None =
 
     Raises StoppedError where it is told to stop while it waits.
     """
-    prefix = _prefix("alone", name)
-    own = f"{prefix}{secrets.token_hex(6)}"
-    while other := ledger.alone_now(lambda connection: _take_turn(connection, prefix, own)):
+    own = _Row("alone", name)
+    with _turn(ledger, own, (own.prefix,), on_wait):
+        yield
+
+
+@contextmanager
+def in_use(ledger: Ledger, lake: str, on_wait: Callable[[Process], None] | None = None) -> Iterator[None]:
+    """While the block runs nothing is cleared out of the lake; who does so now is waited for. Raises StoppedError."""
+    with _turn(ledger, _Row("uses", lake), (_Row("clears", lake).prefix,), on_wait):
+        yield
+
+
+@contextmanager
+def clearing(ledger: Ledger, lake: str) -> Iterator[Process | None]:
+    """While the block runs no run begins to use the lake. Gives a living process that uses or clears it already: hands off."""
+    own = _Row("clears", lake)
+    other = ledger.alone_now(lambda connection: _take_turn(connection, own, (own.prefix, _Row("uses", lake).prefix)))
+    if other is not None:
+        yield other
+        return
+    with _renewed(ledger, own.id):
+        yield None
+
+
+class _Row:
+    """A row to be among the owners: what it says of which name, under an id of its own."""
+
+    def __init__(self, what: str, name: str) -> None:
+        self.prefix, self.lock = _prefix(what, name), sha256(name.encode()).digest()
+        self.id = f"{self.prefix}{secrets.token_hex(6)}"
+
+
+@contextmanager
+def _turn(ledger: Ledger, own: _Row, in_the_way: tuple[str, ...], on_wait: Callable[[Process], None] | None) -> Iterator[None]:
+    while other := ledger.alone_now(lambda connection: _take_turn(connection, own, in_the_way)):
         if on_wait is not None:
             on_wait(other)
             on_wait = None
         STOP.wait(TURN_POLL_S)
         check_not_stopped()
-    with _renewed(ledger, own):
+    with _renewed(ledger, own.id):
         yield
 
 
@@ -67,15 +99,16 @@ def _prefix(what: str, name: str) -> str:
     return f"{what}-{sha256(name.encode()).hexdigest()[:12]}-"  # at most 20 characters, and 12 of the token: an owner id has 32
 
 
-def _take_turn(connection: Connection, prefix: str, own: str) -> Process | None:
-    """Take the row, or say who has one. On SQLite there is one writer at a time; elsewhere two might look at once."""
+def _take_turn(connection: Connection, own: _Row, in_the_way: tuple[str, ...]) -> Process | None:
+    """Take the row, or say who is in the way. On SQLite there is one writer at a time; elsewhere two might look at once."""
     if connection.dialect.name == "postgresql":
-        number = int.from_bytes(sha256(prefix.encode()).digest()[:7])
-        connection.execute(select(func.pg_advisory_xact_lock(number)))
-    other = _living(connection, prefix, own)
-    if other is None:
-        _begin(connection, own)
-    return other
+        connection.execute(select(func.pg_advisory_xact_lock(int.from_bytes(own.lock[:7]))))
+    for prefix in in_the_way:
+        other = _living(connection, prefix, own.id)
+        if other is not None:
+            return other
+    _begin(connection, own.id)
+    return None
 
 
 def _begin(connection: Connection, own: str) -> None:

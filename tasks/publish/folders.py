@@ -16,6 +16,7 @@ LAYOUT = "v1"
 MANIFEST, PROVENANCE = "manifest.json", "provenance.json"
 POINTER, GOOD_POINTER = "latest.json", "latest_good.json"
 REPORT, INDEX = "report.html", "index.html"
+PARTITIONS_PAGE = "partitions.html"
 
 
 @dataclass(frozen=True, slots=True)

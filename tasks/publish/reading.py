@@ -19,7 +19,7 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
 from tasks.lake.reading import Lake
-from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.standings import placed
@@ -60,8 +60,9 @@ def look_again(lake_root: Path, *folders: str) -> None:
             if len(path.name) == DIGEST_LENGTH and path.name not in ids:
                 shutil.rmtree(path, ignore_errors=True)
         each(bring, [lake_root / home / name / one / MANIFEST for one in ids])
-        if not any(refresh(lake_root, bucket, one) for one in files if one.path.endswith(f"/{POINTER}")):
-            (lake_root / home / name / POINTER).unlink(missing_ok=True)
+        for pointer in (POINTER, GOOD_POINTER):
+            if not any(refresh(lake_root, bucket, one) for one in files if one.path.endswith(f"/{pointer}")):
+                (lake_root / home / name / pointer).unlink(missing_ok=True)
 
 
 def publications(lake_root: Path) -> list[Publication]:
@@ -85,22 +86,24 @@ def publications(lake_root: Path) -> list[Publication]:
     return sorted(found, key=lambda publication: (publication.benchmark, publication.run_date, publication.publication_id))
 
 
-def current(lake_root: Path, benchmark: str | None = None) -> Publication:
+def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTER) -> Publication:
     """The publication a benchmark's pointer names; of all benchmarks, the one whose pointer was moved last.
 
+    `pointer`: latest.json, or latest_good.json for the last publication without a blocked cell.
     Raises InputError that says what there is instead.
     """
     look_again(lake_root)
-    pointers = sorted((lake_root / "publish" / LAYOUT).glob(f"*/{POINTER}"), key=lambda path: (path.stat().st_mtime_ns, path))
+    pointers = sorted((lake_root / "publish" / LAYOUT).glob(f"*/{pointer}"), key=lambda path: (path.stat().st_mtime_ns, path))
     chosen = [path for path in pointers if benchmark in (None, path.parent.name)]
     if not chosen:
-        raise InputError(_nothing(lake_root, benchmark, [path.parent.name for path in pointers]))
-    named = read_pointer(chosen[-1].parent) or {}
-    folder = chosen[-1].parent / named["publication_id"]
+        raise InputError(_nothing(lake_root, benchmark, pointer))
+    home, named = chosen[-1].parent, read_pointer(chosen[-1].parent, pointer) or {}
+    folder = home / named["publication_id"]
     if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
         raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder is gone or changed; restore it or run again")
     files = frozenset(_manifest(folder / MANIFEST)["files"])
-    return Publication(chosen[-1].parent.name, folder.name, named["run_date"], folder, is_current=True, files=files)
+    is_current = pointer == POINTER or (read_pointer(home) or {}).get("publication_id") == folder.name
+    return Publication(home.name, folder.name, named["run_date"], folder, is_current, files)
 
 
 def find_publication(lake_root: Path, prefix: str) -> Publication:
@@ -114,13 +117,17 @@ def find_publication(lake_root: Path, prefix: str) -> Publication:
     raise InputError(f"{what} with {prefix!r}; give four characters or more of one of\n{listed}")
 
 
-def chosen(lake_root: Path, benchmark: str | None, prefix: str | None) -> Publication:
-    """The publication whose id begins with `prefix`, where one is given, else the current one. Raises InputError.
+def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_good: bool = False) -> Publication:
+    """The publication whose id begins with `prefix`, if there is one, else the last good one or the current. Raises InputError.
 
     Where none was ever good enough to become current, the newest: somebody wants to see why.
     """
+    if prefix and is_good:
+        raise InputError("--publication names one, and --good the last without a blocked cell: leave one of them out")
     if prefix:
         return find_publication(lake_root, prefix)
+    if is_good:
+        return current(lake_root, benchmark, GOOD_POINTER)
     look_again(lake_root)
     if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
         return current(lake_root, benchmark)
@@ -176,14 +183,21 @@ def _listed(found: pl.DataFrame) -> str:
     return "\n".join(f"  {cell_id}  {path}  (judge {judge})" for cell_id, path, judge in rows) or "  none"
 
 
-def _nothing(lake_root: Path, benchmark: str | None, with_pointer: list[str]) -> str:
+def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
+    home = lake_root / "publish" / LAYOUT
+    if pointer == GOOD_POINTER and any(home.glob(f"{benchmark or '*'}/{POINTER}")):
+        of = f"of {benchmark} " if benchmark else ""
+        return (
+            f"no publication {of}has been good yet: each had a blocked cell, or cells that lack replies. Without --good the "
+            "current one is shown, with what is missing"
+        )
     mine = [publication for publication in publications(lake_root) if benchmark in (None, publication.benchmark)]
     if mine:
         return (
             f"no publication of {mine[-1].benchmark} has a cell with an estimate yet; the last one, {mine[-1].folder}, "
             "says in benchmark_long.csv what is missing"
         )
-    known = ", ".join(with_pointer) or "none"
+    known = ", ".join(sorted(path.parent.name for path in home.glob(f"*/{POINTER}"))) or "none"
     of = f"of {benchmark!r} " if benchmark else ""
     return f"there is no publication {of}in the lake {Lake(lake_root).place}; published: {known}. Run `salon run FILE` first"
 

@@ -18,7 +18,7 @@ from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.publish.agreement import ALL
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
-from tasks.publish.folders import INDEX, LAYOUT, POINTER, REPORT
+from tasks.publish.folders import INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, publications
@@ -66,6 +66,7 @@ class Benchmark:
     glance: list[tuple[tuple[str, str], list[Row | None]]]
     nights: Nights | None
     agreement: list[Row]
+    partitions: str | None
 
     @property
     def current(self) -> Entry | None:
@@ -107,7 +108,15 @@ def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -
     ]
     current = next((one for one in mine if one.is_current), None)
     headlines = [board for board in boards(_small_tables(current.folder)) if board.is_headline] if current else []
-    return Benchmark(name, entries, headlines, glance(headlines), nights(home / name, n_charted), _agreement(home / name))
+    return Benchmark(
+        name,
+        entries,
+        headlines,
+        glance(headlines),
+        nights(home / name, n_charted),
+        _agreement(home / name),
+        _partitions(home / name),
+    )
 
 
 def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
@@ -119,6 +128,12 @@ def _link(publication: Publication) -> str | None:
     path = f"{publication.folder.parent.name}/{publication.folder.name}/{REPORT}"
     is_there = REPORT in publication.files or (publication.folder / REPORT).is_file()
     return f"./{quote(path)}" if is_there else None
+
+
+def _partitions(home: Path) -> str | None:
+    """The link to the page of partitions, where one was written."""
+    fresh(home / PARTITIONS_PAGE)
+    return f"./{quote(home.name)}/{PARTITIONS_PAGE}" if (home / PARTITIONS_PAGE).is_file() else None
 
 
 def _agreement(home: Path) -> list[Row]:

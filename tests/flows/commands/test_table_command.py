@@ -139,3 +139,29 @@ def test_open_says_what_to_do_where_there_is_no_page(published: Path, opening: C
     result = opening("--lake", published.parents[3], "--index")
     assert "run the benchmark again" in str(result.exception)
     assert "there is no publication" in str(opening("--lake", published.parents[3], "--benchmark", "weekly").exception)
+
+
+def put(lake: Path, id_: str, day: date, *, is_blocked: bool) -> Path:
+    rows = [cell("north", 7.0), cell("east", 6.0), cell("south", *([None] if is_blocked else [5.0]))]
+    if is_blocked:
+        rows[-1] |= {"n_failed": 60, "coverage": 0.5, "failures_json": '{"refusal": 60}'}
+    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+    name = PublicationName("nightly", id_ * 64, day)
+    return publish(lake, Draft(name, tables, {}, {"report.html": b"<p>page</p>"})).folder
+
+
+def test_good_is_the_last_publication_without_a_blocked_cell(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    blocked_first = put(tmp_path / "lake", "a", date(2026, 11, 1), is_blocked=True)
+    none_yet = salon("table", "--good")
+    assert (none_yet.code, none_yet.out) == (2, "")
+    assert "no publication has been good yet" in none_yet.err
+    good = put(tmp_path / "lake", "b", date(2026, 11, 2), is_blocked=False)
+    blocked = put(tmp_path / "lake", "c", date(2026, 11, 3), is_blocked=True)
+    assert salon("open").out.strip() == str(blocked / "report.html")
+    assert salon("open", "--good").out.strip() == str(good / "report.html")
+    said = salon("table", "--good").out
+    assert "2026-11-02, publication bbbbbbbbbbbbbbbb (the last good one)" in said
+    assert "blocked" not in said
+    both = salon("open", "--good", "--publication", blocked_first.name[:6])
+    assert both.code == 2
+    assert "leave one of them out" in both.err

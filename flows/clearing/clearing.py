@@ -1,0 +1,94 @@
+"""Taking away what rules.py lets go, in an order in which a kill leaves nothing that is named and not there."""
+
+import fcntl
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from flows.clearing.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
+from flows.clearing.rules import Rule, Weighed, weighed
+from schemas.errors import StoreError
+from schemas.tables import REPLIES
+from tasks.lake.atomic_files import fsync_folder, store_error
+from tasks.lake.reading import Lake
+from tasks.ledger.ledger import opened
+from tasks.ledger.mutex import clearing
+from tasks.ledger.process_identity import this_process
+from tasks.ledger.snapshot import restore
+from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.folders import LAYOUT
+from tasks.publish.machine_tables import FOLDER as TABLES
+from tasks.publish.report.index import write_index
+from tasks.stopping import check_not_stopped
+
+
+def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]], None]) -> None:
+    """Take away what may go as the lake stands now, after it was told. Raises StoreError while a run uses the lake.
+
+    No paid reply is lost: what a snapshot holds and the ledger lacks is first put into the ledger. Publications go before what
+    they are made of, a partition's marker before its files; each leaves its place by one rename. Killed at any point, what is
+    left is a lake in which less was cleared: the same command goes on.
+    """
+    with opened(ledger_url) as ledger, clearing(ledger, lake.place) as other:
+        if other is not None:
+            where = "this machine" if other.host == this_process().host else "another machine"
+            raise StoreError(
+                f"process {other.pid} on {where} uses the lake {lake.place}: nothing was taken away; try again when it has ended"
+            )
+        found = weighed(lake, rule)
+        tell(found)
+        going = [one.item for one in found if one.why is None]
+        if any(item.kind == REPLIES.name for item in going):
+            restore(lake, ledger)
+        with store_error(f"clearing {lake.place}"), _trash(lake.root) as trash:
+            published = [item for item in going if item.kind in (PUBLICATION, PART)]
+            _take_all_away(published, trash)
+            if going:  # of a clearing that was killed here, the next one finds no publication to take away
+                _list_anew(lake.root)
+            _take_all_away([item for item in going if item not in published], trash)
+
+
+def _list_anew(root: Path) -> None:
+    """The index and salon.duckdb, without what went."""
+    for home in sorted((root / "publish" / LAYOUT).glob("*/")):
+        if home.name != TABLES:
+            write_duckdb(root, home.name)
+    write_index(root)
+
+
+def _take_all_away(items: list[Item], trash: Path) -> None:
+    for item in items:
+        check_not_stopped()
+        _take_away(item, trash)
+
+
+def _take_away(item: Item, trash: Path) -> None:
+    for path in item.paths:
+        if item.kind == LOCK and not _is_free(path):
+            continue
+        if path.is_dir():
+            path.rename(trash / uuid.uuid4().hex)
+        else:
+            path.unlink(missing_ok=True)
+        if item.kind not in (LOCK, NOTE):
+            fsync_folder(path.parent)
+
+
+def _is_free(lock: Path) -> bool:
+    with suppress(OSError), lock.open("r") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+@contextmanager
+def _trash(root: Path) -> Iterator[Path]:
+    """Where what goes is put by a rename; emptied at the end. What a killed clearing leaves there goes with the next."""
+    folder = root / "staging" / f"{TRASH}{uuid.uuid4().hex}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,159 @@
+"""`salon gc` and `salon pin`: what a lake no longer needs, and what it keeps whatever happens. The rules are flows/clearing/."""
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from flows.commands.reading import DEFAULT_LAKE, LakePlace
+from flows.observability.terminal import Console, result_console
+from schemas.errors import InputError
+from tasks.lake.reading import Lake, open_lake
+
+if TYPE_CHECKING:
+    from flows.clearing.inventory import Item
+    from flows.clearing.rules import Rule, Weighed
+
+Days = Annotated[int, typer.Option("--older-than", min=0, help="Days; what is younger stays.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take it away; without this, only say what would go.")]
+Thin = Annotated[
+    bool,
+    typer.Option(
+        "--thin-nights",
+        help="Of older nights keep the published tables and what drift needs; their pictures, requests and replies go, "
+        "and salon verify and explain of them with these.",
+    ),
+]
+File = Annotated[Path | None, typer.Argument(help="A benchmark file (TOML) of the lake; default: the lake of --lake.")]
+
+
+def gc(file: File = None, lake: LakePlace = DEFAULT_LAKE, days: Days = 30, thin: Thin = False, yes: Yes = False) -> int:
+    """Say what the lake no longer needs, and what stays and why; with --yes take it away. The ledger keeps every reply."""
+    from flows.clearing.clearing import clear
+    from flows.clearing.rules import Rule, weighed
+
+    place, ledger_url = _opened(file, lake)
+    rule = Rule(days, thin)
+    if not yes:
+        _tell(place, weighed(place, rule), "would go")
+        _tell_of_nights(place, rule)
+        result_console().print("\nnothing was taken away; with --yes it is")
+        return 0
+    if ledger_url is None:
+        raise InputError(
+            f"the lake {place.place} has no ledger.db, and the ledger says whether a run is under way: name a benchmark file of "
+            "the lake, as in `salon gc FILE --yes`"
+        )
+    clear(place, ledger_url, rule, lambda found: _tell(place, found, "goes"))
+    result_console().print("taken away")
+    return 0
+
+
+def pin(
+    publication: Annotated[
+        str | None, typer.Argument(help="A publication's id or its beginning; without it, list the pins.")
+    ] = None,
+    lake: LakePlace = DEFAULT_LAKE,
+    because: Annotated[str, typer.Option(help="What it is kept for, in a few words.")] = "",
+    is_off: Annotated[bool, typer.Option("--off", help="Take the pin away.")] = False,
+) -> int:
+    """Keep a publication, and all it is made of, whatever salon gc is told."""
+    from tasks.publish import pins
+    from tasks.verify.publication import find_folder
+
+    root, out = _folder(open_lake(lake)).root, result_console()
+    if publication is None:
+        for one in pins.pins(root):
+            out.print(f"{one.publication_id[:12]}  since {one.pinned_at[:10]}  {one.because}".rstrip(), markup=False)
+        return 0
+    if is_off:
+        named = [one.publication_id for one in pins.pins(root) if one.publication_id.startswith(publication)]
+        if len(named) != 1 or not pins.unpin(root, named[0]):
+            raise InputError(f"{len(named)} pins begin with {publication!r}; `salon pin` lists them")
+        out.print(f"no longer pinned: {named[0][:12]}")
+        return 0
+    made = pins.pin(root, find_folder(root, publication).name, because)
+    out.print(f"pinned: {made.publication_id[:12]}")
+    return 0
+
+
+def _opened(file: Path | None, place: str) -> tuple[Lake, str | None]:
+    """The lake, and its ledger's address where that is known."""
+    if file is None:
+        lake = _folder(open_lake(place))
+        there = lake.root / "ledger.db"
+        return lake, f"sqlite:///{there}" if there.is_file() else None
+    from flows.run.context import ledger_url
+    from schemas.benchmark import load_benchmark
+
+    benchmark = load_benchmark(file)
+    lake = _folder(open_lake(benchmark.lake, benchmark.folder.resolve()))
+    return lake, ledger_url(benchmark, lake)
+
+
+def _folder(lake: Lake) -> Lake:
+    if lake.bucket:
+        raise InputError(
+            f"{lake.place} is a lake on an object store, whose parts other machines keep copies of: salon gc and salon pin are "
+            "for lakes in a folder"
+        )
+    if not (lake.root / "complete").is_dir():
+        raise InputError(f"there is no lake in {lake.root}; name its folder with --lake, or give a benchmark file of it")
+    return lake
+
+
+def _tell(lake: Lake, found: "list[Weighed]", word: str) -> None:
+    from flows.clearing.inventory import LOCK, NOTE, PUBLICATION, n_bytes_of
+
+    out = result_console()
+    out.print(f"lake {lake.root}\n", markup=False)
+    going = [one.item for one in found if one.why is None]
+    for item in (one for one in going if one.kind == PUBLICATION):
+        day = datetime.fromtimestamp(item.changed_at_s, UTC).date()
+        out.print(f"{word}  {_bytes(n_bytes_of([item])):>9}  {item.benchmark} {item.name[:12]}, of {day}", markup=False)
+    groups: dict[tuple[str, str], list[Item]] = defaultdict(list)
+    for one in found:
+        if one.why is None or one.item.kind not in (NOTE, LOCK):
+            groups[one.why or "", one.item.kind].append(one.item)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", "what", "items", "bytes", "why"):
+        table.add_column(name, justify="right" if name in ("items", "bytes") else "left", overflow="fold")
+    for (why, kind), items in sorted(groups.items(), key=lambda one: (one[0][0] != "", one[0])):
+        table.add_row("stays" if why else word, Text(kind), f"{len(items):,}", _size(items), Text(why))
+    Console(highlight=False).print(table)
+    out.print(f"\n{word}: {len(going):,} items, {_bytes(n_bytes_of(going))}")
+
+
+def _tell_of_nights(lake: Lake, rule: "Rule") -> None:
+    from dataclasses import replace
+
+    from flows.clearing.inventory import n_bytes_of
+    from flows.clearing.rules import weighed
+
+    if rule.is_thinning:
+        return
+    sizes = [
+        n_bytes_of(one.item for one in weighed(lake, replace(rule, is_thinning=is_thin)) if one.why is None)
+        for is_thin in (False, True)
+    ]
+    if sizes[1] > sizes[0]:
+        result_console().print(
+            f"--thin-nights: {_bytes(sizes[1] - sizes[0])} more: pictures, requests and replies of older nights"
+        )
+
+
+def _size(items: "list[Item]") -> str:
+    from flows.clearing.inventory import n_bytes_of
+
+    return _bytes(n_bytes_of(items, is_linked_too=True))
+
+
+def _bytes(n: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} B"

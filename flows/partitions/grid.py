@@ -1,0 +1,49 @@
+"""The grid of partitions as a page beside a benchmark's publications, made anew by each run. How it looks: partitions_page()."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+
+from flows.nights.checkpoints import find_checkpoints
+from flows.partitions.table import find_partitions, read_partitions, write_partitions
+from schemas.errors import InputError
+from tasks.context import StageContext
+from tasks.lake.atomic_files import locked, write_bytes
+from tasks.lake.object_store.cache_folder import push
+from tasks.publish.folders import LAYOUT, PARTITIONS_PAGE
+from tasks.publish.reading import find_publication
+from tasks.publish.report.index import write_index
+from tasks.publish.report.partitions import partitions_page
+
+
+def note_run(run: StageContext, publication_id: str, asked_by: str) -> str:
+    """Write down where the partitions of a publication's plan stand; the plan's id."""
+    ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
+    write_partitions(run, find_partitions(run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"])), asked_by)
+    return str(ids["plan_id"])
+
+
+def write_grid(run: StageContext, file: Path) -> Path:
+    """Write `publish/v1/<benchmark>/partitions.html`; its path. `file`: as the commands on the page name it."""
+    rows = read_partitions(run)
+    target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
+    judges = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    asked = [(rubric_id, judge) for rubric_id in run.rubrics for judge in judges]
+    names, is_known = _checkpoints(run)
+    command = f"salon backfill {quote(file.name)} --checkpoints {{}}"
+    page = partitions_page(run.benchmark.name, rows, asked, names, datetime.now(UTC), command, is_known=is_known)
+    is_first = not target.is_file()
+    with locked(run.lake.root, f"partitions-{run.benchmark.name}"):
+        write_bytes(page, target, run.lake.root / "staging")
+    push(run.lake.root, target)
+    if is_first:  # the index links to it
+        push(run.lake.root, write_index(run.lake.root))
+    return target
+
+
+def _checkpoints(run: StageContext) -> tuple[list[tuple[str, str]], bool]:
+    """The checkpoints of the sources, oldest first of each model; none, and False, where they cannot be looked through."""
+    try:
+        return [(one.model, one.checkpoint) for one in find_checkpoints(run.benchmark)], True
+    except InputError:
+        return [], False

@@ -1,0 +1,49 @@
+"""Pins: publications that somebody wants to keep whatever `salon gc` is told, `pins/<publication>.json` in the lake."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from schemas.errors import CorruptLakeError
+from tasks.lake.atomic_files import fsync_folder, write_bytes
+
+FOLDER = "pins"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A publication that stays, since when (ISO, UTC), and what for."""
+
+    publication_id: str
+    pinned_at: str
+    because: str = ""
+
+
+def pins(lake_root: Path) -> list[Pin]:
+    """Every pin, the oldest first. Raises CorruptLakeError."""
+    found: list[Pin] = []
+    for path in (lake_root / FOLDER).glob("*.json"):
+        try:
+            found.append(Pin(**json.loads(path.read_bytes())))
+        except (ValueError, TypeError) as error:
+            raise CorruptLakeError(f"{path} is not a pin Salon wrote ({error}); pin that publication again") from error
+    return sorted(found, key=lambda pin: (pin.pinned_at, pin.publication_id))
+
+
+def pin(lake_root: Path, publication_id: str, because: str = "") -> Pin:
+    """Pin a publication, in place of an earlier pin of it."""
+    made = Pin(publication_id, datetime.now(UTC).isoformat(timespec="seconds"), because)
+    target = lake_root / FOLDER / f"{publication_id}.json"
+    write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
+    return made
+
+
+def unpin(lake_root: Path, publication_id: str) -> bool:
+    """Take a pin away; whether there was one."""
+    path = lake_root / FOLDER / f"{publication_id}.json"
+    if not path.is_file():
+        return False
+    path.unlink()
+    fsync_folder(path.parent)
+    return True

@@ -1,0 +1,78 @@
+"""The page of a benchmark's partitions: checkpoint x rubric x judge, what of it is done, and what fills the rest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from shlex import quote
+from typing import Any, Final
+
+import polars as pl
+
+from schemas.metrics import natural_key
+from tasks.publish.report.environment import render
+
+Row = dict[str, Any]
+_FIRST: Final = {"running": 0, "failed": 1, "planned": 2, "done": 3, "stale": 4}
+"""Of several partitions of one cell, datasets that followed one another, the one that is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One checkpoint: a partition for each column, None where none was written down, and the command that fills what is open."""
+
+    model: str
+    checkpoint: str
+    cells: list[Row | None]
+    command: str | None
+
+
+def partitions_page(
+    benchmark: str,
+    rows: pl.DataFrame,
+    asked: Sequence[tuple[str, str]],
+    checkpoints: Sequence[tuple[str, str]],
+    as_of: datetime,
+    command: str,
+    *,
+    is_known: bool = True,
+) -> bytes:
+    """The page as UTF-8 HTML. `rows`: PARTITIONS. `asked`: (rubric, judge), a column each, beside those that only rows have.
+
+    `checkpoints`: (model, checkpoint) of the sources; `is_known` is False where nobody could look. `command` has a place for
+    model/checkpoint. `as_of`: when this is, for the ages.
+    """
+    columns = list(dict.fromkeys([*asked, *rows.select("rubric_id", "judge_model").iter_rows()]))
+    found = [_aged(row, as_of) for row in rows.iter_rows(named=True)]
+    by_cell: dict[tuple[str, str, str, str], Row] = {}
+    for row in sorted(found, key=lambda row: (-_FIRST[row["state"]], row["changed_at"])):
+        by_cell[row["model"], row["checkpoint"], row["rubric_id"], row["judge_model"]] = row
+    names = {*checkpoints, *rows.select("model", "checkpoint").iter_rows()}
+    listed = set(checkpoints)
+    lines = [
+        _line(name, [by_cell.get((*name, *column)) for column in columns], command if name in listed or not is_known else None)
+        for name in sorted(names, key=lambda name: (name[0], natural_key(name[1])), reverse=True)
+    ]
+    n_by_state = {state: sum(row["state"] == state for row in by_cell.values()) for state in _FIRST}
+    return render(
+        "partitions.html.j2",
+        script="",
+        benchmark=benchmark,
+        columns=columns,
+        lines=lines,
+        as_of=as_of,
+        n_by_state=n_by_state,
+        is_known=is_known,
+    )
+
+
+def _line(name: tuple[str, str], cells: list[Row | None], command: str | None) -> Line:
+    is_open = any(cell is None or cell["state"] != "done" for cell in cells)
+    return Line(*name, cells, command.format(quote("/".join(name))) if command and is_open else None)
+
+
+def _aged(row: Row, as_of: datetime) -> Row:
+    minutes = max(0.0, (as_of - row["changed_at"]).total_seconds() / 60)
+    age = (
+        f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"
+    )
+    return row | {"age": f"{age} ago"}

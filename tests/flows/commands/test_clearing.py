@@ -1,0 +1,292 @@
+"""`salon gc` and `salon pin`: what goes, what stays and why; a run under way; killed at every step; no paid reply lost."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from flows.clearing.clearing import clear
+from flows.clearing.rules import Rule
+from schemas.metrics import means_for_prompts_like_these
+from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.mutex import clearing, in_use
+from tasks.publish.reading import publications
+from tasks.verify.publication import check_manifest, check_pointer
+from tests.flows.flow_support import Said
+from tests.support.small_lake import IDS, SmallLake, table_of
+
+OLD = time.time() - 40 * 86_400
+D1, D2, D3 = (date(2026, 3, day) for day in (1, 2, 3))
+MADE_OF = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
+
+
+@dataclass
+class World:
+    """A lake of publications by what becomes of them."""
+
+    lake: Lake
+    ids: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.lake.root / 'ledger.db'}"
+
+    def names(self) -> set[str]:
+        by_id = {id_: name for name, id_ in self.ids.items()}
+        return {by_id[one.publication_id] for one in publications(self.lake.root)}
+
+    def tables(self, name: str) -> set[str]:
+        """The tables of which the lake still has what a publication is made of."""
+        made = _made_of(name)
+        return {table.name for table, key in MADE_OF.items() if self.lake.is_complete(table, made[key])}
+
+
+def _made_of(name: str) -> dict[str, str]:
+    from tests.support.small_lake import digest
+
+    return IDS if name == "superseded" else {key: digest(f"{name} {key}") for key in IDS}
+
+
+_MADE: list[Path] = []  # the world once made: each test changes a copy of it
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: Path, name_digest: Callable[[str], str]) -> World:
+    """Six publications, all but `young` 40 days old; of one run date the greatest id is the night, since nothing is noted."""
+    firsts = {"superseded": "1", "pinned": "2", "young": "3", "night": "4", "good": "5", "current": "6"}
+    ids = {name: first + name_digest(name)[1:] for name, first in firsts.items()}
+    if not _MADE:
+        small: SmallLake = request.getfixturevalue("small_lake")
+        _make(small, ids, request.getfixturevalue("put"), name_digest)
+        _MADE.append(Path(request.getfixturevalue("tmp_path_factory").mktemp("made")) / "lake")
+        shutil.copytree(small.lake.root, _MADE[0])
+    shutil.rmtree(tmp_path / "lake", ignore_errors=True)
+    shutil.copytree(_MADE[0], tmp_path / "lake")
+    return World(Lake(tmp_path / "lake"), ids)
+
+
+def _make(small: SmallLake, ids: dict[str, str], put: Callable[..., Any], name_digest: Callable[[str], str]) -> None:
+    lake, cells = small.lake, small.cells
+    is_one = pl.col("cell_id") == means_for_prompts_like_these(cells).drop_nulls("estimate")["cell_id"][0]
+    refused = {"estimate": None, "status": "blocked", "failures_json": '{"refusal":9}', "n_failed": 9}
+    blocked = cells.with_columns(pl.when(is_one).then(pl.lit(v)).otherwise(k).alias(k) for k, v in refused.items())
+    for name, id_ in ids.items():
+        day = {"good": D2, "current": D3}.get(name, D1)
+        for table, key in MADE_OF.items():
+            if name != "superseded":
+                staging = stage(lake, table)
+                staging.write_part(0, table.empty())
+                staging.commit(_made_of(name)[key])
+        checks = table_of(CHECKS, [{
+            "run_id": id_, "check": "requests.rows", "status": "passed", "severity": "blocking", "n_checked": 9, "n_failing": 0,
+        }])  # fmt: skip
+        for table, frame in ((CHECKS, checks), (QUARANTINE, table_of(QUARANTINE, []))):
+            staging = stage(lake, table)
+            staging.write_part(0, frame)
+            staging.commit(name_digest(f"checks {name}"))
+        (lake.root / "data_docs" / id_).mkdir(parents=True)
+        (lake.root / "data_docs" / id_ / "index.html").write_text("docs")
+        provenance = {"identities": _made_of(name), "code_version": name_digest("code")}
+        put(lake.root, blocked if name == "current" else cells, publication_id=id_, run_date=day, provenance=provenance)
+    for place in ("planned", "taken", "verdicts"):
+        (lake.root / place).mkdir()
+    (lake.root / "taken" / "of-good.json").write_text(json.dumps({"snapshot_id": _made_of("good")["snapshot_id"]}))
+    (lake.root / "taken" / "of-old.json").write_text(json.dumps({"snapshot_id": IDS["snapshot_id"]}))
+    (lake.root / "staging" / "samples-left-by-a-kill").mkdir()
+    (lake.root / "somebody-elses").mkdir()
+    with opened(f"sqlite:///{lake.root / 'ledger.db'}") as ledger:
+        ledger.known([])
+        ledger.alone_now(lambda _: None)
+    for path in [lake.root, *lake.root.rglob("*")]:
+        if ids["young"] not in str(path):
+            os.utime(path, (OLD, OLD))
+    (lake.root / "staging" / "samples-of-a-run").mkdir()
+
+
+def _tree(root: Path) -> set[str]:
+    """What stands in a lake, but for what each clearing writes anew and the ledger's own files."""
+    paths = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+    return {path for path in paths if not path.startswith(("ledger.db", "locks/", "staging/duckdb-"))}
+
+
+def test_what_goes_what_stays_and_why(world: World, salon: Callable[..., Said]) -> None:
+    root, before = world.lake.root, _tree(world.lake.root)
+    assert salon("pin", world.ids["pinned"][:8], "--because", "the paper", "--lake", root).code == 0
+    said = salon("gc", "--lake", root)
+    assert said.code == 0
+    for why in ("current", "last good", "night of a series", "pinned: the paper", "younger than 30 days", "younger than 2 days"):
+        assert f" {why}" in said.out, why
+    assert f"nightly {world.ids['superseded'][:12]}, of " in said.out
+    assert "nothing was taken away; with --yes it is" in said.out
+    assert "--thin-nights: " in said.out
+    assert _tree(root) - before == {f"pins/{world.ids['pinned']}.json"}
+    assert salon("gc", "--lake", root, "--yes").code == 0
+    kept = {"pinned", "young", "night", "good", "current"}
+    assert world.names() == kept
+    assert all(world.tables(name) == {table.name for table in MADE_OF} for name in kept)
+    assert world.tables("superseded") == set()
+    gone = world.ids["superseded"]
+    assert not [path for path in root.rglob("*") if gone in str(path)], "tables for machines and data docs go along"
+    assert (root / "taken" / "of-good.json").is_file()
+    assert not (root / "taken" / "of-old.json").exists()
+    assert [path.name for path in (root / "staging").iterdir()] == ["samples-of-a-run"]
+    assert (root / "somebody-elses").is_dir()
+    listed = (root / "publish" / "v1" / "index.html").read_text()
+    assert gone[:16] not in listed
+    assert world.ids["night"][:16] in listed
+    with duckdb.connect(root / "publish" / "v1" / "nightly" / "salon.duckdb", read_only=True) as database:
+        assert {row[0] for row in database.sql("SELECT publication FROM publications").fetchall()} == {
+            world.ids[name] for name in kept
+        }
+    assert "would go: 0 items" in salon("gc", "--lake", root).out
+
+
+def test_thinned_nights_keep_their_tables_and_what_drift_needs(world: World, salon: Callable[..., Said]) -> None:
+    assert salon("gc", "--lake", world.lake.root, "--yes", "--thin-nights").code == 0
+    assert world.names() == {"young", "night", "good", "current"}
+    assert world.tables("night") == {"judgements", "scores"}
+    assert all(len(world.tables(name)) == 5 for name in ("young", "good", "current"))
+
+
+def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., Said]) -> None:
+    assert salon("gc", "--lake", world.lake.root, "--yes", "--older-than", "0").code == 0
+    assert world.names() == {"night", "good", "current"}
+    assert (world.lake.root / "staging" / "samples-of-a-run").is_dir(), "a run may be writing it, whatever the age"
+
+
+def test_replies_that_the_ledger_lost_are_in_it_before_their_snapshot_goes(world: World, salon: Callable[..., Said]) -> None:
+    keys = world.lake.scan(REPLIES, IDS["snapshot_id"]).collect()["request_key"].unique()
+    with Ledger(world.url) as ledger:
+        assert ledger.known(keys) == set()
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+    assert not world.lake.is_complete(REPLIES, IDS["snapshot_id"])
+    with Ledger(world.url) as ledger:
+        assert ledger.known(keys) == set(keys)
+
+
+def test_nothing_goes_while_a_run_uses_the_lake(world: World, salon: Callable[..., Said]) -> None:
+    before = _tree(world.lake.root)
+    with opened(world.url) as ledger, in_use(ledger, world.lake.place):
+        said = salon("gc", "--lake", world.lake.root, "--yes")
+        assert said.code == 3
+        assert f"process {os.getpid()} on this machine uses the lake" in said.err
+        assert _tree(world.lake.root) == before
+        assert "would go" in salon("gc", "--lake", world.lake.root).out, "looking is allowed"
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+
+
+def test_a_run_that_begins_while_a_lake_is_cleared_waits(world: World) -> None:
+    waited_for: list[Any] = []
+    began: list[float] = []
+
+    def run() -> None:
+        with opened(world.url) as ledger, in_use(ledger, world.lake.place, waited_for.append):
+            began.append(time.monotonic())
+
+    with opened(world.url) as ledger, clearing(ledger, world.lake.place) as other:
+        assert other is None
+        running = Thread(target=run)
+        running.start()
+        while not waited_for:
+            time.sleep(0.01)
+        ended = time.monotonic()
+    running.join()
+    assert began[0] > ended
+
+
+_KILLED = """
+import os, shutil, sys
+from pathlib import Path
+from flows.clearing.clearing import clear
+from flows.clearing.rules import Rule
+from tasks.lake.reading import Lake
+from tests.torture.arming import arm
+import flows.cli, tasks.publish.report.index, tasks.publish.duckdb_file
+
+world = Path(sys.argv[1])
+for step in sys.argv[2:]:
+    point, event, nth = step.split(":")
+    lake = world.parent / step
+    shutil.copytree(world, lake)
+    pid = os.fork()  # before Polars starts its threads
+    if pid == 0:
+        arm({"point": point, "event": event, "nth": int(nth)})
+        clear(Lake(lake), f"sqlite:///{lake / 'ledger.db'}", Rule(30), lambda found: None)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9, step
+"""
+_STEPS = {
+    "rename:c_return:2": "a publication moved, and one of its tables",
+    "_take_away:call:2": "one publication gone, one not",
+    "write_duckdb:call:1": "publications gone, listed in the index and in salon.duckdb",
+    "write_index:call:1": "listed in the index",
+    "unlink:c_return:9": "among the partitions: a marker gone, its files not",
+    "rmtree:call:1": "all moved, nothing deleted",
+}
+
+
+def test_killed_at_any_step_it_leaves_no_publication_without_what_it_is_made_of_and_goes_on(world: World) -> None:
+    subprocess.run([sys.executable, "-c", _KILLED, world.lake.root, *_STEPS], check=True, timeout=300)
+    ends = list[set[str]]()
+    for step, at in _STEPS.items():
+        left = World(Lake(world.lake.root.parent / step), world.ids)
+        assert left.names() >= {"young", "night", "good", "current"}
+        for one in publications(left.lake.root):
+            assert not [*check_manifest(one.folder), *check_pointer(one.folder)], at
+        assert all(len(left.tables(name)) == 5 for name in left.names()), at
+        clear(left.lake, left.url, Rule(30), lambda _: None)
+        assert left.names() == {"young", "night", "good", "current"}
+        ends.append(_tree(left.lake.root))
+    assert [end ^ ends[0] for end in ends] == [set()] * len(ends)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("gc", "--lake", "nowhere"), "there is no lake in nowhere"),
+        (("gc", "--lake", "s3://bucket/lake"), "lakes in a folder"),
+        (("gc", "nothing.toml"), "nothing.toml"),
+        (("gc", "--lake", "lake", "--older-than", "-1"), "older-than"),
+        (("pin", "abcd", "--lake", "nowhere"), "there is no lake in nowhere"),
+    ],
+    ids=["no lake", "a bucket", "no file", "a negative age", "pin without a lake"],
+)
+def test_what_is_refused(arguments: tuple[str, ...], said: str, salon: Callable[..., Said]) -> None:
+    refused = salon(*arguments)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_without_a_ledger_a_file_is_asked_for(world: World, salon: Callable[..., Said]) -> None:
+    for path in world.lake.root.glob("ledger.db*"):
+        path.unlink()
+    before = _tree(world.lake.root)
+    refused = salon("gc", "--lake", world.lake.root, "--yes")
+    assert refused.code == 2
+    assert "salon gc FILE --yes" in refused.err
+    assert _tree(world.lake.root) == before
+
+
+def test_pins_are_listed_and_taken_away(world: World, salon: Callable[..., Said]) -> None:
+    root, id_ = world.lake.root, world.ids["pinned"]
+    assert salon("pin", "9999", "--lake", root).code == 2
+    assert salon("pin", id_[:6], "--lake", root).code == 0
+    assert salon("pin", "--lake", root).out.startswith(id_[:12])
+    assert salon("pin", id_[:6], "--off", "--lake", root).code == 0
+    assert salon("pin", "--lake", root).out == ""
+    assert salon("pin", id_[:6], "--off", "--lake", root).code == 2
