@@ -141,7 +141,7 @@ def _row(
         "checkpoint": sample.checkpoint,
         **{name: sample.texts.get(name) for name in SAMPLE_TEXTS},
         "seed": sample.seed,
-        "image": {"bytes": shown.shown, "path": _file_name(sample)} if shown else None,
+        "image": {"bytes": shown.shown, "path": _own_path(sample)} if shown else None,
         "image_sha256": image_sha256,
         "file_sha256": file_sha256,
         "image_format": shown.format if shown else None,
@@ -155,8 +155,14 @@ def _row(
     }
 
 
-def _file_name(sample: Sample) -> str | None:
+def _own_path(sample: Sample) -> str | None:
+    """The path by which the source names the picture, `./` taken off; its last part alone where it is of one machine."""
     path = sample.image_path
     if path and is_remote(path):
         path = shown_url(path)
-    return encodable(PurePosixPath(path.replace("\\", "/")).name) if path else None
+        return encodable(PurePosixPath(path).name)
+    if not path:
+        return None
+    plain = PurePosixPath(path.replace("\\", "/"))
+    is_of_a_machine = plain.is_absolute() or ".." in plain.parts or plain.parts[0].endswith(":")
+    return encodable(plain.name if is_of_a_machine else str(plain))

@@ -15,6 +15,7 @@ from flows.cli import run
 from rubrics.loading import SHIPPED, load_rubric
 from tasks.lake.reading import Lake
 from tasks.publish.explain import explain
+from tasks.publish.leaderboard import answers_of, leaderboard_rows
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells
 from tests.support.installed import Installed
@@ -58,6 +59,16 @@ def test_the_checkpoints_come_in_the_right_order(cells: pl.DataFrame) -> None:
     for (_,), rows in totals.group_by("rubric_id"):
         by_estimate = rows.sort("estimate")["checkpoint"].to_list()
         assert by_estimate == sorted(by_estimate)
+
+
+def test_the_readme_shows_the_demo_s_own_table(home: Path, cells: pl.DataFrame) -> None:
+    readme = (ROOT / "README.md").read_text()
+    rows = [row for row in leaderboard_rows(cells) if (row.rubric_id, row.dimension) == ("composition", "overall_score")]
+    for row in rows:
+        before = f" {row.predecessor} |" if row.predecessor else " |"
+        assert f"| {row.rank} | {row.checkpoint} | {row.score} |{before} {row.n_prompts} | {row.n_images} | 100.0 % |" in readme
+    said = " ".join(answers_of(cells)["composition", rows[0].judge_model])
+    assert said in " ".join(readme.replace("\n> ", " ").split())
 
 
 def test_the_expected_value_is_printed_beside_each_overall_score(home: Path, cells: pl.DataFrame) -> None:

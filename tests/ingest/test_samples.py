@@ -147,7 +147,7 @@ def test_what_is_hashed_is_what_is_shown(tmp_path, picture):
     content = picture(kind="BMP")
     (table,) = open_shard([replace(SAMPLE, image_bytes=content, image_path="x\\y.bmp")], tmp_path)
     (row,) = table.to_pylist()
-    assert row["image"]["path"] == "y.bmp"
+    assert row["image"]["path"] == "x/y.bmp"
     assert row["image_format"] == "PNG"
     assert row["image_treatment"] == "reencoded_png"
     assert row["image_sha256"] == hashlib.sha256(row["image"]["bytes"]).hexdigest()

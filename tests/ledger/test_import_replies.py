@@ -71,6 +71,8 @@ def recorded(
         prompt=["p0", "p0", "p2", "p3"],
         seed=[0, 0, 0, 7],
     )
+    paths = pl.Series("path", ["0.png", "1.png", "left/same.png", "right/same.png"])
+    samples = samples.with_columns(pl.col("image").struct.with_fields(path=paths))
     lake, dataset_id = store_samples(samples)
     benchmark = {
         "name": "b", "sources": [{"reader": "manifest", "path": "x"}], "rubrics": [{"id": "plain"}],
@@ -93,7 +95,12 @@ ROW = {"reply": "r"}
         ({"item_id": "b"}, 2),
         ({"item_id": "a", "model": "sdxl"}, 1),
         ({"item_id": "c", "seed": 7}, 3),
-        ({"image": "3.png"}, 3),
+        ({"image": "1.png"}, 1),
+        ({"image": "left/same.png"}, 2),
+        ({"image": "./right/same.png"}, 3),
+        ({"image": "/data/set/right/same.png"}, 3),
+        ({"image": "right\\same.png"}, 3),
+        ({"image": "same.png", "item_id": None, "prompt": "p2"}, 2),
         ({"prompt": "p2"}, 2),
         ({"prompt": "p0", "model": "dalle", "checkpoint": "c1"}, 0),
         ({"item_id": "b", "rubric": "plain", "judge_model": "scripted"}, 2),
@@ -115,7 +122,9 @@ def test_ids_of_samples_and_requests_are_enough(recorded: Import) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"item_id": "zzz"}, "item_id 'zzz' is not in the plan"),
+        ({"item_id": "zzz"}, "item_id 'zzz' is not in the plan, whose samples have such as 'a'"),
+        ({"image": "other/same.png"}, "image 'other/same.png' is not in the plan, whose samples have such as '0.png'"),
+        ({"image": "same.png"}, "matches 2 samples; map one more of"),
         ({"item_id": "a"}, "matches 2 samples; map one more of"),
         ({"item_id": "a", "model": "flux"}, "no planned sample with this item_id has model 'flux'"),
         ({"item_id": "b", "judge_model": "other"}, "has judge_model 'other'"),

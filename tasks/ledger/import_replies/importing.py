@@ -14,7 +14,7 @@ from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, parquet_columns, read_rows, rebuild
-from tasks.ledger.import_replies.matching import NoMatchError, PlanIndex, plan_index
+from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, plan_index
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
@@ -63,7 +63,8 @@ def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportR
     if result.n_unmatched == result.n_rows:
         examples = "; ".join(result.unmatched_examples[:3])
         raise SourceError(
-            f"{path}: none of its {result.n_rows} rows answers a planned request ({examples}); map columns under [recorded]"
+            f"{path}: none of its {result.n_rows} rows answers a planned request ({examples}); under [recorded] columns, map "
+            f"the column that names the sample to one of {', '.join(IDENTIFIERS)}"
         )
     return result
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
@@ -36,9 +36,9 @@ class PlanIndex:
         identifier = next((name for name in IDENTIFIERS if row.get(name) is not None), None)
         if identifier is None:
             raise NoMatchError(f"names no sample: it has none of {', '.join(IDENTIFIERS)}")
-        found = self._index(identifier).get(_text(row[identifier]), [])
+        found = self._look_up(identifier, _text(row[identifier]))
         if not found:
-            raise NoMatchError(f"{identifier} {_text(row[identifier])[:80]!r} is not in the plan")
+            raise NoMatchError(f"{identifier} {_text(row[identifier])[:80]!r} is not in the plan{self._such_as(identifier)}")
         for name in NARROWING:
             value = row.get(name)
             if value is not None and name != identifier:
@@ -64,16 +64,32 @@ class PlanIndex:
         ordered = sorted(repeats)
         return repeats[ordered[min(n_before, len(ordered) - 1)]]
 
-    def _index(self, identifier: str) -> dict[str, list[int]]:
-        if identifier not in self._indices:
+    def _look_up(self, identifier: str, value: str) -> list[int]:
+        """A picture by its source's path or key; else by its file, where one of the two paths is the end of the other."""
+        if identifier != "image":
+            return self._index(identifier).get(value, [])
+        path = PurePosixPath(value.replace("\\", "/"))
+        exact = next((found for name in ("image", "source_key") if (found := self._index(name).get(str(path)))), None)
+        same_file = self._index("file_name").get(path.name, [])
+        return exact or [place for place in same_file if _is_end(PurePosixPath(self.columns["image"][place]).parts, path.parts)]
+
+    def _index(self, name: str) -> dict[str, list[int]]:
+        if name not in self._indices:
             index: dict[str, list[int]] = {}
-            names = ("image", "source_key") if identifier == "image" else (identifier,)
-            for name in names:
-                for place, value in enumerate(self.columns[name]):
-                    if value is not None and place not in (held := index.setdefault(_text(value), []))[-1:]:
-                        held.append(place)
-            self._indices[identifier] = index
-        return self._indices[identifier]
+            column = self.columns["image" if name == "file_name" else name]
+            for place, value in enumerate(column):
+                if value is not None:
+                    index.setdefault(PurePosixPath(value).name if name == "file_name" else _text(value), []).append(place)
+            self._indices[name] = index
+        return self._indices[name]
+
+    def _such_as(self, identifier: str) -> str:
+        """What the plan's samples have there, and what to do where they have nothing."""
+        known = next((value for value in self.columns[identifier] if value is not None), None)
+        if known is not None:
+            return f", whose samples have such as {_text(known)[:80]!r}"
+        others = [name for name in IDENTIFIERS if any(value is not None for value in self.columns[name])]
+        return f": its samples have none; name them by {', '.join(others)}"
 
 
 def plan_index(context: StageContext) -> PlanIndex:
@@ -98,6 +114,12 @@ def _read(path: Path) -> pa.Table:
 
 
 _SAMPLE_COLUMNS = ["sample_id", "source_key", "item_id", "model", "checkpoint", "seed", "prompt", "image.path"]
+
+
+def _is_end(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the shorter one is the end of the longer."""
+    n_parts = min(len(one), len(other))
+    return one[-n_parts:] == other[-n_parts:]
 
 
 def _text(value: object) -> str:
