@@ -135,14 +135,18 @@ class ProcessPool:
         return list(json.loads(line))
 
 
+def build(source: Path, library: Path) -> None:
+    """A library to preload, from C."""
+    assert COMPILER is not None
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+
+
 @contextmanager
 def process_pool(scratch: Path, *, is_bare: bool = False) -> Iterator[ProcessPool]:
     """A process pool with the faults preloaded. Needs a C compiler. A bare one imports heavy libraries when a run does."""
-    assert COMPILER is not None
     scratch.mkdir(parents=True, exist_ok=True)
     library = scratch / "faults.so"
-    source = Path(__file__).with_name("faults.c")
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+    build(Path(__file__).with_name("faults.c"), library)
     environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "POLARS_MAX_THREADS": "2"}
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("process_pool.py")), *(["--bare"] if is_bare else [])],
