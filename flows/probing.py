@@ -130,9 +130,10 @@ def _store_twins(run: StageContext, places: Collection[str], text: str, n_sample
     staging, schema = stage(run.lake, SAMPLES), SAMPLES.empty().schema
     ordered = [rows[one] for one in sorted(rows)]
     try:
-        for index, start in enumerate(range(0, len(ordered), _ROWS_PER_PART)):
+        starts = range(0, len(ordered), _ROWS_PER_PART)
+        for index, start in enumerate(starts):
             staging.write_part(index, pl.DataFrame(ordered[start : start + _ROWS_PER_PART], schema=schema))
-        key = staging.commit(dataset_id([packed(rows)]))
+        key = staging.commit(dataset_id([packed(rows)]), range(len(starts)))
     finally:
         staging.discard()
     return key, pl.DataFrame(listed, schema=["sample_id", "twin_id", "place"], orient="row")

@@ -80,7 +80,7 @@ def take_snapshot(run: RunContext, planned: Plan) -> str:
         for taken in run.executor.run(calls):
             found += taken
             run.reporter.advance("snapshot", len(taken))
-        key = staging.commit(snapshot_id(part.digest for part in found))
+        key = staging.commit(snapshot_id(part.digest for part in found), [part.index for part in planned.parts])
     finally:
         staging.discard()
         run.reporter.finish("snapshot")
@@ -99,7 +99,7 @@ def read(run: RunContext, planned: Plan) -> str:
     try:
         for shard, _ in zip(_indices(planned), run.executor.run(_reading(run, planned, staging)), strict=True):
             run.reporter.advance("read", len(shard))
-        return staging.commit(key)
+        return staging.commit(key, [part.index for part in planned.parts])
     finally:
         staging.discard()
         run.reporter.finish("read")

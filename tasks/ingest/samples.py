@@ -17,14 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.benchmark import Benchmark, source_name
-from schemas.errors import SourceError, StoreError
+from schemas.errors import SourceError
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import ID_BYTES, Ids, dataset_id, in_order, packed, unpacked
 from tasks.ingest.readers import read
 from tasks.ingest.shards import as_duplicate, open_shard, shards
 from tasks.ingest.sources import expand
-from tasks.lake.reading import part_name
 from tasks.lake.writing import Staging
 
 
@@ -176,14 +175,11 @@ def finish(staging: Staging, results: Sequence[ShardResult]) -> IngestResult:
     """
     if not results:
         raise SourceError("the dataset is empty: no source gave a row")
-    staged = staging.part_names()
-    if staged != [part_name(index) for index in range(len(results))]:
-        raise StoreError(f"{staging.folder} holds {len(staged)} parts, not the {len(results)} in a row; run the command again")
     counts: Counter[str] = Counter()
     found = settled(staging, sorted(results, key=lambda one: one.index))
     for one in found:
         counts.update(one.n_by_status)
-    key = staging.commit(dataset_id([one.ids for one in found]))
+    key = staging.commit(dataset_id([one.ids for one in found]), range(len(results)))
     return IngestResult(key, counts.total(), counts[SampleStatus.OK.value], dict(sorted(counts.items())), len(found))
 
 

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -81,12 +82,24 @@ def sha256_of_file(path: Path) -> str:
 
 
 def sweep(staging: Path) -> None:
-    """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder."""
-    oldest_s = time.time() - LEFTOVER_AGE_S
+    """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder.
+
+    By the file system's own clock: to a machine whose clock is days ahead, what its neighbours write is old.
+    """
+    oldest_s = _file_clock_s(staging) - LEFTOVER_AGE_S
     for path in staging.glob("*"):
         with suppress(OSError):  # another run may sweep too
             if path.stat().st_mtime < oldest_s:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _file_clock_s(folder: Path) -> float:
+    """What time it is where the folder is kept."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
+            return os.fstat(file.fileno()).st_mtime
+    return time.time()
 
 
 @contextmanager

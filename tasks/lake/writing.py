@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from schemas.errors import StoreError
 from schemas.tables import Table, conform
 from tasks.lake.atomic_files import locked, place_folder, store_error, sweep, write_bytes, write_tables
 from tasks.lake.object_store.client import Bucket
@@ -70,8 +71,14 @@ class Staging:
             return names_staged(self.lake.bucket, self.lake.root, self.folder)
         return sorted(path.name for path in self.folder.glob("part-*.parquet"))
 
-    def commit(self, key: str) -> str:
-        """Move the parts to their partition and write its marker; where the partition is complete already, drop them."""
+    def commit(self, key: str, indices: Iterable[int] | None = None) -> str:
+        """Move the parts to their partition and write its marker; where the partition is complete already, drop them.
+
+        `indices`: the parts that were written. Raises StoreError where others are there: something else cleared the staging
+        while it was written to, and a partition that lacks a part would be in the way for good.
+        """
+        if indices is not None and not self.lake.is_complete(self.table, key):
+            self._check_all_are_there(sorted(map(part_name, indices)))
         if self.lake.bucket:
             return self._commit_to(self.lake.bucket, key)
         lock = f"{self.table.name}-{key}"
@@ -87,6 +94,14 @@ class Staging:
                 json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
             )
         return key
+
+    def _check_all_are_there(self, written: list[str]) -> None:
+        staged = self.part_names()
+        if staged != written:
+            raise StoreError(
+                f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: something else removed "
+                "them; run the same command again"
+            )
 
     def _commit_to(self, bucket: Bucket, key: str) -> str:
         lake = self.lake

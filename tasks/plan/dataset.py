@@ -94,7 +94,7 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
         if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
             check_something_to_ask(mine, context.rubrics, _with_first_row(context, context.sources_for(rubric.id)))
     plan = Plan(plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id), tuple(parts))
-    requests.commit(plan.plan_id)
+    requests.commit(plan.plan_id, [part.index for part in parts])
     judgements.commit(plan.plan_id)
     write_bytes(orjson.dumps(asdict(plan)), _note(context), context.lake.root / "staging")
     return plan

@@ -72,7 +72,7 @@ def _kept(lake: Lake, result: ValidationResult) -> str:
     for table, frame in ((CHECKS, result.checks), (QUARANTINE, result.quarantine)):
         staging = stage(lake, table)
         staging.write_part(0, frame)
-        staging.commit(key)
+        staging.commit(key, [0])
     return key
 
 

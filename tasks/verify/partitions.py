@@ -87,12 +87,13 @@ def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:
 def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[list[Difference], str]:
     """Every reply read again, into the lake's own scores."""
     found = check_identity("reading_id", ids.reading_id, reading_id(ids.snapshot_id, rubrics, ids.code_version))
-    staging, n_rows = stage(lake, SCORES), 0
+    staging, n_rows, read = stage(lake, SCORES), 0, []
     for path in lake.parts(REQUESTS, ids.plan_id):
         index = int(path.stem.removeprefix("part-"))
         replies = lake.read_part(REPLIES, ids.snapshot_id, index)
         n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, rubrics))
-    staging.commit(ids.reading_id)
+        read.append(index)
+    staging.commit(ids.reading_id, read)
     return found, f"{n_rows:,} read again from the replies"
 
 

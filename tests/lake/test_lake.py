@@ -52,6 +52,18 @@ def test_the_folder_of_a_partition_holds_parquet_files_alone(tmp_path: Path) -> 
     assert list((tmp_path / "staging").iterdir()) == []
 
 
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_a_partition_that_lost_a_part_while_it_was_written_is_none(tmp_path: Path, removed: int) -> None:
+    lake = Lake(tmp_path)
+    staging = stage(lake, CHECKS)
+    for index in range(3):
+        staging.write_part(index, _checks(1, first=index))
+    staging.part_path(removed).unlink()
+    with pytest.raises(StoreError, match=r"holds 2 parts, not the 3 that were written.*run the same command again"):
+        staging.commit("k", range(3))
+    assert not lake.is_complete(CHECKS, "k")
+
+
 def test_what_is_staged_is_not_there_before_the_commit(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     stage(lake, CHECKS).write_part(0, _checks(1))
