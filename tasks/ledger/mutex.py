@@ -6,6 +6,7 @@ process that is gone is noticed at once on its machine, within a minute elsewher
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -15,11 +16,13 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_dead, this_process
+from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_alive, is_dead, this_process
 from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
 from tasks.stopping import STOP, check_not_stopped
 
 TURN_POLL_S = 0.5
+DOUBT_S = 2 * RENEW_EVERY_S
+"""How long a row that is over is believed where its process lives on this machine: the clock jumped, or it was asleep."""
 
 
 @contextmanager
@@ -72,6 +75,7 @@ class _Row:
     def __init__(self, what: str, name: str) -> None:
         self.prefix, self.lock = _prefix(what, name), sha256(name.encode()).digest()
         self.id = f"{self.prefix}{secrets.token_hex(6)}"
+        self.doubted_until_s: dict[str, float] = {}  # rows that are over, by this process's own clock
 
 
 @contextmanager
@@ -86,13 +90,21 @@ def _turn(ledger: Ledger, own: _Row, in_the_way: tuple[str, ...], on_wait: Calla
         yield
 
 
-def _living(connection: Connection, prefix: str, own: str = "") -> Process | None:
-    """A living process other than `own` that has a row under this prefix."""
-    columns = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
-    lives = OWNERS.c.expires_at_us >= now_us(connection)
-    rows = select(*columns).where(OWNERS.c.owner_id.startswith(prefix), OWNERS.c.owner_id != own, lives)
-    found = (Process(*row) for row in connection.execute(rows).all())
-    return next((process for process in found if not is_dead(process)), None)
+def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Process | None:
+    """A living process that has a row under this prefix, `own` left out."""
+    columns = (OWNERS.c.owner_id, OWNERS.c.expires_at_us, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
+    now = now_us(connection)
+    for name, expires_us, *process in connection.execute(select(*columns).where(OWNERS.c.owner_id.startswith(prefix))).all():
+        found = Process(*process)
+        if own is not None and name == own.id:
+            continue
+        if not is_dead(found) if expires_us >= now else own is not None and _is_doubted(own, name, found):
+            return found
+    return None
+
+
+def _is_doubted(own: _Row, name: str, process: Process) -> bool:
+    return is_alive(process) and time.monotonic() < own.doubted_until_s.setdefault(name, time.monotonic() + DOUBT_S)
 
 
 def _prefix(what: str, name: str) -> str:
@@ -104,7 +116,7 @@ def _take_turn(connection: Connection, own: _Row, in_the_way: tuple[str, ...]) -
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(int.from_bytes(own.lock[:7]))))
     for prefix in in_the_way:
-        other = _living(connection, prefix, own.id)
+        other = _living(connection, prefix, own)
         if other is not None:
             return other
     _begin(connection, own.id)

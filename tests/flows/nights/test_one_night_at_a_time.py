@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoppedError
@@ -118,3 +118,20 @@ def test_told_to_stop_while_waiting(ledger_url: str) -> None:
     finally:
         STOP.clear()
         _remove(ledger_url, owner_id)
+
+
+def test_a_jump_of_the_clock_takes_no_night_from_a_process_that_lives(ledger_url: str) -> None:
+    entered = threading.Event()
+
+    def another() -> None:
+        with night(ledger_url):
+            entered.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        with night(ledger_url):
+            with Ledger(ledger_url) as ledger:  # as a clock that is days ahead sees the row
+                ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=0)).rowcount)
+            waiting = pool.submit(another)
+            assert not entered.wait(2)
+        waiting.result(30)
+    assert entered.is_set()
