@@ -32,6 +32,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> Path:
     command.chmod(0o755)
     World(root / "etc/salon").make(1)
     write_benchmark(root / "etc/salon", judge_url, "geneval.toml")
+    (root / "etc/salon/keys.env").write_text("EXAMPLE_KEY='zq7 of nobody'\n")
     return root
 
 
