@@ -1,6 +1,8 @@
 """Every flow as Prefect's: what a deployment runs, and what a command starts where a Prefect server is configured."""
 
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from prefect import Flow, flow
@@ -9,23 +11,62 @@ from flows.agreement import hold_against_people
 from flows.backfill import backfill as run_backfill
 from flows.benchmark import benchmark as run_benchmark
 from flows.nightly import nightly as run_nightly
+from flows.observability.progress import current
+from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
 
 Out = TypeVar("Out")
 P = ParamSpec("P")
 
 
+_ENDED: ContextVar[list[tuple[Any, Exception | None]]] = ContextVar("ended")
+"""What the function of the flow that runs here gave, or raised, once it ended: its server may fail before it is told."""
+
+
 def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
     """The function as a flow whose runs are named after their benchmark file. Its shards' threads are its executor's."""
-    return flow(name=name, flow_run_name="{file.parent.name}/{file.stem}")(function)
+
+    @wraps(function)
+    def remembered(*inputs: P.args, **named: P.kwargs) -> Out:
+        ended = _ENDED.get([])
+        try:
+            given = function(*inputs, **named)
+        except Exception as error:
+            ended.append((None, error))
+            raise
+        ended.append((given, None))
+        return given
+
+    return flow(name=name, flow_run_name="{file.parent.name}/{file.stem}")(remembered)
 
 
 benchmark = _flow("benchmark", run_benchmark)
 nightly = _flow("nightly", run_nightly)
 backfill = _flow("backfill", run_backfill)
 agreement = _flow("agreement", hold_against_people)
-_FLOWS: Final[dict[Any, Any]] = {one.fn: one for one in (benchmark, nightly, backfill, agreement)}
+_FLOWS: Final[dict[Any, Any]] = {
+    run_benchmark: benchmark, run_nightly: nightly, run_backfill: backfill, hold_against_people: agreement,
+}  # fmt: skip
 
 
 def flow_of(function: Callable[P, Out]) -> Callable[P, Out]:
-    """The flow that runs the function."""
-    return cast("Callable[P, Out]", _FLOWS[function])
+    """What runs the function as its flow. A server that fails after its end does not change what it gave or raised."""
+
+    @wraps(function)
+    def run(*inputs: P.args, **named: P.kwargs) -> Out:
+        ended = list[tuple[Out, Exception | None]]()
+        token = _ENDED.set(ended)
+        try:
+            return cast("Out", _FLOWS[function](*inputs, **named))
+        except Exception as error:
+            if not ended or not is_prefect_away(error):
+                raise
+            PREFECT_IS_AWAY.set()
+            current().say(f"the Prefect server was not told how the run ended ({error}): there it seems to go on")
+            given, own_error = ended[-1]
+            if own_error is not None:
+                raise own_error from None
+            return given
+        finally:
+            _ENDED.reset(token)
+
+    return run

@@ -1,6 +1,6 @@
 """What a run shows on its page in the Prefect UI: progress, leaderboard, summary, report, trend. Publishing is in tasks."""
 
-import logging
+import json
 import os
 import re
 from collections.abc import Callable
@@ -13,6 +13,9 @@ from uuid import UUID
 import polars as pl
 
 from flows.observability.events import emit_after_run
+from flows.observability.faults import fault
+from flows.observability.progress import current
+from flows.observability.terminal import is_prefect_away
 from flows.observability.trend_images import trend_markdown
 from flows.prefect_server import is_in_flow_run
 from schemas.tables import DRIFT
@@ -25,7 +28,6 @@ from tasks.publish.living_tables import living_table
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
 
-log = logging.getLogger("salon.artifacts")
 P = ParamSpec("P")
 
 _OPENS = re.compile(r"\]\(|\]:|[<`]|://|\S@\S|\bwww\.", re.IGNORECASE)
@@ -72,13 +74,25 @@ def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFram
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:
-    """Tell Prefect something; whether it took it. What it does not take is said, and never ends a run that has paid."""
+    """Tell Prefect something; whether that went well. What does not is said, and never ends a run that has paid.
+
+    What its client and the network raise is the server's; all else is a fault of Salon's own, with its details in a file.
+    """
     try:
         tell(*inputs, **named)
-    except Exception as error:  # noqa: BLE001 - its client passes on whatever the server, its proxy or the network made of it
-        log.warning("the Prefect server does not answer as it should (%s): the run goes on, unseen there", error)
+    except Exception as error:  # noqa: BLE001 - nothing that is only shown ends a run
+        if is_prefect_away(error) or _is_of_prefect(error):
+            current().say(f"the Prefect server does not answer as it should ({error}): the run goes on, unseen there")
+        else:
+            current().say(f"the run goes on, and what Prefect shows of it is not whole: {fault(error)}")
         return False
     return True
+
+
+def _is_of_prefect(error: Exception) -> bool:
+    """Whether it is a class of Prefect's, or that of a connection or of an answer that is no JSON."""
+    of = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return "prefect" in of or isinstance(error, (ConnectionError, TimeoutError, json.JSONDecodeError))
 
 
 def _create_artifacts(run: StageContext, summary: "RunSummary", cells: pl.DataFrame) -> None:

@@ -116,23 +116,20 @@ _current = Reporter()
 
 
 def current() -> Reporter:
-    """The reporter of this process: silent until a command attaches a console."""
-    return _current
-
-
-def attach(console: Console) -> Reporter:
-    """Let the reporter of this process write to `console`."""
-    global _current  # noqa: PLW0603  one process runs one command
-    _current = Reporter(console)
+    """The reporter of this process: silent but while a command shows its progress."""
     return _current
 
 
 @contextmanager
 def shown_progress() -> Iterator[Reporter]:
     """A reporter whose bars are drawn on standard error while the block runs."""
-    reporter = attach(Console(stderr=True))
-    with reporter.shown():
-        yield reporter
+    global _current  # noqa: PLW0603  one process runs one command
+    _current = reporter = Reporter(Console(stderr=True))
+    try:
+        with reporter.shown():
+            yield reporter
+    finally:
+        _current = Reporter()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,19 @@ def keep_prefect_quiet() -> None:
         for handler in logging.getLogger(name).handlers:
             if isinstance(handler, PrefectConsoleHandler):
                 handler.setLevel(logging.CRITICAL)
+    logging.raiseExceptions = False  # logs the server does not take, one by one
+    services = logging.getLogger("prefect._internal.concurrency")
+    if not any(isinstance(one, _Once) for one in services.filters):
+        services.addFilter(_Once())
+
+
+class _Once(logging.Filter):
+    """Of what Prefect's threads say when the server takes no events, the first line: each shard sends some."""
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002  the standard library's own form
+        """Let the first one pass."""
+        is_first, self.is_said = not getattr(self, "is_said", False), True
+        return is_first
 
 
 PREFECT_IS_AWAY = threading.Event()

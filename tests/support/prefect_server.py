@@ -93,10 +93,10 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Pat
     with running_prefect(tmp_path_factory.mktemp("prefect"), prefect_tables) as server:
         yield server
         with shown_by(server):
-            _tell_what_is_left()
+            tell_what_is_left()
 
 
-def _tell_what_is_left() -> None:
+def tell_what_is_left() -> None:
     """Send what Prefect's client still holds: at the process's end it would look for the server a minute long."""
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker

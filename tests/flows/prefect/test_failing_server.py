@@ -1,0 +1,106 @@
+"""A Prefect server that fails once a run has begun: what is paid is published, and the exit code is the run's own."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from prefect import flow
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.terminal import PREFECT_IS_AWAY
+from tests.flows.flow_support import Said, runs_of
+from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.failing_prefect import FailingPrefect, failing_prefect
+from tests.support.prefect_server import RunningPrefect, tell_what_is_left
+
+ENDS = r'set_state .*"type":\s*"(COMPLETED|FAILED|CRASHED)"'
+LOGS_AND_EVENTS = r"/api/(logs|events)"
+ALL_LATER = f"{ENDS}|/api/(logs|events|artifacts)"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("failing")
+    World(folder).make(1)
+    return folder
+
+
+@pytest.fixture
+def double(prefect_server: RunningPrefect) -> Iterator[FailingPrefect]:
+    with (
+        failing_prefect(prefect_server.api) as passing_on,
+        temporary_settings({PREFECT_API_URL: passing_on.api, PREFECT_CLIENT_MAX_RETRIES: 0}),
+    ):
+        yield passing_on
+        passing_on.fails = None
+        tell_what_is_left()
+    PREFECT_IS_AWAY.clear()
+
+
+@pytest.mark.parametrize(
+    ("fails", "status"),
+    [(ENDS, 500), (LOGS_AND_EVENTS, 500), (ALL_LATER, 503)],
+    ids=["the end is not taken", "logs and events are not taken", "unavailable once it has begun"],
+)
+def test_a_paid_run_is_published(
+    fails: str, status: int, made: Path, judge_url: str, double: FailingPrefect, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "made").symlink_to(made / "made")
+    file = write_benchmark(tmp_path, judge_url)
+    double.fails, double.status = re.compile(fails), status
+    said = salon("run", file, "--run-date", "2026-03-01")
+    assert double.n_failed.total() > 0, "the fault was never met"
+    assert said.code == 0, said.err
+    assert "24 sent" in said.out
+    assert "Traceback" not in said.err
+    assert runs_of(tmp_path / "lake")["outcome"].to_list() == ["published"]
+    if fails is not LOGS_AND_EVENTS:
+        assert f"the Prefect server was not told how the run ended (Server error '{status}" in said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "code", "sentence"),
+    [
+        (("--max-usd", "0.002"), "", 1, "max_usd = 0.002 is reached"),
+        ((), 'where = { tag = "none" }', 2, "source 'source-0' is empty"),
+    ],
+    ids=["its budget is reached", "nothing to judge"],
+)
+def test_a_run_that_ends_badly_keeps_its_own_exit_code(
+    options: tuple[str, ...], source: str, code: int, sentence: str, made: Path, judge_url: str, double: FailingPrefect,
+    salon: Callable[..., Said], tmp_path: Path,
+) -> None:  # fmt: skip
+    (tmp_path / "made").symlink_to(made / "made")
+    file = write_benchmark(tmp_path, judge_url)
+    file.write_text(file.read_text().replace('reader = "geneval"', f'reader = "geneval"\n{source}'))
+    double.fails = re.compile(ENDS)
+    said = salon("run", file, "--run-date", "2026-03-01", *options)
+    assert double.n_failed.total() > 0, "the fault was never met"
+    assert said.code == code, said.err
+    assert sentence in said.out + said.err
+    assert "Prefect server does not answer" not in said.err
+
+
+def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: pytest.LogCaptureFixture) -> None:
+    @flow(name="shows what is not there")
+    def shows() -> str:
+        show_in_prefect(None, None, None)  # type: ignore[arg-type]
+        return "went on"
+
+    assert shows() == "went on"
+    assert caplog.text.count("this is a fault of Salon's own (AttributeError") == 2
+    assert "the Prefect server does not answer" not in caplog.text
+    caplog.clear()
+    double.fails = re.compile("/api/artifacts")
+
+    @flow(name="is not heard")
+    def moves() -> None:
+        shown = ProgressArtifact("b")
+        shown("judge", 0.5)
+        shown("judge", 0.6)
+
+    moves()
+    assert caplog.text.count("the Prefect server does not answer as it should (Server error '500") == 1
+    assert "fault of Salon's own" not in caplog.text
