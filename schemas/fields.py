@@ -126,6 +126,11 @@ ASK_INDEX = count("ask_index", "0 for the first ask, 1 for the one counted re-as
 REPLY_STATUS = text("status", "How the ask ended.", values=ReplyStatus)
 REPLY_TEXT = text("reply_text", "The reply, verbatim.", null=True)
 FINISH_REASON = text("finish_reason", "The provider's word for why the reply ended.", null=True)
+REPLY_SHA256 = _digest(
+    "reply_sha256",
+    "sha256 of what the judge said and to which ask, taken on arrival; null where it came before there were any.",
+    null=True,
+)
 REFUSAL_TEXT = text("refusal_text", "The provider's refusal field.", null=True)
 ERROR_DETAIL = text("error_detail", "The provider's error in one redacted line.", null=True)
 ANSWERED_MODEL = text("answered_model", "The model that says it answered.", null=True)

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, get_type_hints
+from hashlib import sha256
+from typing import Annotated, Any, get_type_hints
 
 from schemas import fields as f
 from schemas.fields import Field
+from schemas.identities import canonical_json
 from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
@@ -62,12 +64,31 @@ class JudgeReply:
     received_at: Annotated[datetime | None, f.RECEIVED_AT] = field(default=None, kw_only=True)
     origin: Annotated[ReplyOrigin | None, f.ORIGIN]
     logprobs_json: Annotated[str | None, f.LOGPROBS_JSON] = field(default=None, kw_only=True)
+    sha256: Annotated[str | None, f.REPLY_SHA256] = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """The digest is taken here, where the reply first is one; it stays with it wherever it is stored and read."""
+        if self.sha256 is None:
+            values = {of.name: getattr(self, attribute) for attribute, of in REPLY_FIELDS.items()}
+            object.__setattr__(self, "sha256", reply_sha256(values))
 
 
 REPLY_FIELDS: Mapping[str, Field] = {
     name: hint.__metadata__[0] for name, hint in get_type_hints(JudgeReply, include_extras=True).items()
 }
 """The column of each attribute of a reply, in the table's order."""
+
+SAID = (
+    "request_key", "ask_index", "status", "reply_text", "finish_reason", "refusal_text", "answered_model", "logprobs_json",
+)  # fmt: skip
+"""The columns that a reply's digest is taken over: what a number can come from."""
+
+
+def reply_sha256(values: Mapping[str, Any]) -> str:
+    """sha256 hex over what was said, as canonical JSON; half characters as they are stored."""
+    said = [values[name] for name in SAID]
+    texts = [one.encode("utf-8", "replace").decode() if isinstance(one, str) else one for one in said]
+    return sha256(canonical_json(texts)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

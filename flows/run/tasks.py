@@ -16,13 +16,13 @@ from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard, judge_shard
 from tasks.lake.writing import Staging
-from tasks.ledger.snapshot import take_parts
+from tasks.ledger.snapshot import check_replies, take_parts
 from tasks.plan.dataset import plan_shard
 from tasks.publish.folders import REPORT, PublicationName, Published
 from tasks.publish.identity import provenance
 from tasks.stopping import STOP, check_not_stopped
 from tasks.validate.check_cache import checked
-from tasks.validate.parse import REPLY_COLUMNS, REQUEST_COLUMNS, parse_part
+from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
 
 @stage_task("open samples", "open samples, shard {shard.index}")
@@ -66,7 +66,10 @@ def read_replies(context: StageContext, shard: ReadShard) -> int:
     for index in shard.indices:
         check_not_stopped()
         requests = context.lake.read_part(REQUESTS, context.ids.plan_id, index, REQUEST_COLUMNS)
-        replies = context.lake.read_part(REPLIES, context.ids.snapshot_id, index, REPLY_COLUMNS)
+        replies = context.lake.read_part(REPLIES, context.ids.snapshot_id, index)
+        check_replies(
+            replies, f"snapshot {context.ids.snapshot_id[:12]}", "delete its marker in the lake's complete/replies/ and run again"
+        )
         n_rows += shard.staging.write_part(index, parse_part(requests, replies, context.rubrics))
     return n_rows
 

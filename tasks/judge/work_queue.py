@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -150,7 +151,7 @@ class PartPictures:
         if place is None:
             raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
         group, row, image_format, width_px, height_px = place
-        return RequestPicture(partial(self._read, group, row), image_format, width_px, height_px)
+        return RequestPicture(partial(self._read, group, row, image_sha256), image_format, width_px, height_px)
 
     def close(self) -> None:
         """Close the file, and let the allocator give back what was held."""
@@ -159,7 +160,7 @@ class PartPictures:
         self._file.close()
         pa.default_memory_pool().release_unused()
 
-    def _read(self, group: int, row: int) -> memoryview:
+    def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
         """A picture's bytes where they stand in Arrow's memory."""
         number, place = divmod(row, ROWS_AT_ONCE)
         try:
@@ -168,6 +169,8 @@ class PartPictures:
             raise self._corrupt(f"cannot be read: {error}") from error
         if content is None:
             raise self._corrupt(f"holds no bytes of the picture in row {row} of group {group}")
+        if hashlib.sha256(content).hexdigest() != image_sha256:
+            raise self._corrupt(f"holds other bytes than those of the picture {image_sha256[:12]}")
         return memoryview(content)
 
     def _batch(self, group: int, number: int) -> pa.BinaryArray:

@@ -81,6 +81,24 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_without_pictures(path: Path) -> str:
+    """sha256 of a Parquet file less the column chunks that hold pictures: its footer says where they are."""
+    digest, done = hashlib.sha256(), 0
+    metadata = pq.read_metadata(path)
+    names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    pictures = [index for index, name in enumerate(names) if name.startswith("image.")]
+    with path.open("rb") as file:
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group)
+            for chunk in (rows.column(index) for index in pictures):
+                start = chunk.dictionary_page_offset or chunk.data_page_offset
+                digest.update(file.read(start - done))
+                done = start + chunk.total_compressed_size
+                file.seek(done)
+        digest.update(file.read())
+    return digest.hexdigest()
+
+
 def sweep(staging: Path) -> None:
     """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder.
 

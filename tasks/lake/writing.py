@@ -12,10 +12,19 @@ import pyarrow as pa
 
 from schemas.errors import StoreError
 from schemas.tables import Table, conform
-from tasks.lake.atomic_files import locked, place_folder, store_error, sweep, write_bytes, write_tables
+from tasks.lake.atomic_files import (
+    locked,
+    place_folder,
+    sha256_without_pictures,
+    store_error,
+    sweep,
+    write_bytes,
+    write_tables,
+)
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, names_staged, put_staged
-from tasks.lake.reading import Lake, part_name
+from tasks.lake.object_store.ranges import has_pictures
+from tasks.lake.reading import WITHOUT_PICTURES, Lake, part_name
 
 
 def stage(lake: Lake, table: Table) -> "Staging":
@@ -88,7 +97,7 @@ class Staging:
                 return key
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
-            entries = [describe(path) for path in self.part_paths()]
+            entries = [describe(path) | self._of_the_rest(path) for path in self.part_paths()]
             place_folder(self.folder, self.lake.partition(self.table, key))
             write_bytes(
                 json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
@@ -102,6 +111,10 @@ class Staging:
                 f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: something else removed "
                 "them; run the same command again"
             )
+
+    def _of_the_rest(self, path: Path) -> dict[str, str]:
+        """Beside a part's own digest, that of all but its pictures: whoever reads no picture need not read them to be sure."""
+        return {WITHOUT_PICTURES: sha256_without_pictures(path)} if has_pictures(self.table) else {}
 
     def _commit_to(self, bucket: Bucket, key: str) -> str:
         lake = self.lake

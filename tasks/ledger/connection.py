@@ -179,7 +179,7 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
     if version == schema.version:
         return
     if version in _NEVER_RELEASED:
-        advice = "no release wrote it. Open it once with Salon 0.1.0, which carries it to version 3, or name another ledger"
+        advice = "no release wrote it. Open it once with Salon 0.1.0, which carries it on, or name another ledger"
     else:
         advice = "use the Salon that wrote it, or a newer one"
     raise StoreError(f"the ledger {shown} has version {version}, and this Salon knows version {schema.version}; {advice}")

@@ -14,8 +14,9 @@ import polars as pl
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from schemas.errors import CorruptLakeError
 from schemas.identities import canonical_json
-from schemas.records import PlannedPart
+from schemas.records import SAID, PlannedPart, reply_sha256
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables import REPLIES, REQUESTS
 from tasks.context import StageContext
@@ -158,6 +159,7 @@ def replies_to(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
     asked = requests.unique("request_key", keep="first", maintain_order=True)
     others = [name for name in asked.columns if name not in _ASKED]
     stored = ledger.replies(asked["request_key"])
+    check_replies(stored, "the ledger", "put the ledger back from a copy of before (docs/ledger.md) and run again")
     missing = asked.join(stored, on="request_key", how="anti")
     failures = ledger.last_failures(missing["request_key"]).filter(pl.col("ask_index") == 0)
     unanswered = missing.join(failures, on="request_key", how="left").with_columns(
@@ -169,6 +171,25 @@ def replies_to(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
     final = stored.join(asked.select("request_key", *others), on="request_key").with_columns(is_final=pl.lit(value=True))
     rows = pl.concat([final, unanswered], how="diagonal")
     return rows.select(*REPLIES.columns, *others, "is_final").sort("request_key", "ask_index")
+
+
+def changed_replies(replies: pl.DataFrame) -> Iterator[tuple[str, int, str, str]]:
+    """(request_key, ask_index, digest stored, digest of what is stored) of replies that are not what was received."""
+    for row in replies.select(*SAID, "reply_sha256").iter_rows(named=True):
+        digest = row["reply_sha256"]
+        if digest is not None and reply_sha256(row) != digest:
+            yield row["request_key"], row["ask_index"], digest, reply_sha256(row)
+
+
+def check_replies(replies: pl.DataFrame, place: str, remedy: str) -> None:
+    """Raise CorruptLakeError where a reply is not what was received."""
+    changed = list(changed_replies(replies))
+    if changed:
+        key, ask_index, _, _ = changed[0]
+        raise CorruptLakeError(
+            f"{len(changed)} of the replies in {place} are not what was received, the first to request {key}, ask {ask_index}: "
+            f"its text was changed since; {remedy}"
+        )
 
 
 _HELD = "held"

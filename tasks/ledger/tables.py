@@ -52,8 +52,13 @@ class Schema:
         return [migrate for _, migrate in self.migrations[starts.index(version) :]] if version in starts else []
 
 
-SCHEMA = Schema("3", METADATA)
-"""What release 0.1.0 makes. Raise the version with every change of a table, and add what leads to it."""
+def _to_4(connection: Connection) -> None:
+    """Each reply with the digest taken where it was received; those of before have none."""
+    connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN reply_sha256 VARCHAR(64)")
+
+
+SCHEMA = Schema("4", METADATA, (("3", _to_4),))
+"""Release 0.1.0 makes version 3. Raise the version with every change of a table, and add what leads to it."""
 
 LEDGER_META = Table(
     "ledger_meta", METADATA, Column("name", String(64), primary_key=True), Column("value", String(255), nullable=False)
@@ -85,7 +90,7 @@ def _type(of: Field) -> TypeEngine[Any]:
     if of.arrow_type == pa.string():
         if of.values:
             return String(16 if of.name == "origin" else 32)  # as release 0.1.0 made it
-        return LargeBinary() if of.is_nullable else String(of.length)
+        return LargeBinary() if of.is_nullable and of.length is None else String(of.length)
     if of.arrow_type == pa.float64():
         return Float()
     return Integer() if of.name in LAKE_REPLIES.key else BigInteger()

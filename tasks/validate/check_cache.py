@@ -10,11 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
 from tasks.context import StageContext
-from tasks.lake.atomic_files import sha256_of_file, write_bytes
+from tasks.lake.atomic_files import sha256_of_file, sha256_without_pictures, write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.stopping import check_not_stopped
@@ -23,7 +22,6 @@ from tasks.validate.gate_and_quarantine import ValidationResult, validate
 from tasks.validate.great_expectations import put_in_place, share_static
 
 _LIBRARIES = ("great-expectations", "pandas", "polars", "pyarrow")
-_PICTURES = "image."  # how Parquet names the columns inside `image`
 
 
 def docs_folder(context: StageContext) -> Path:
@@ -90,27 +88,9 @@ def _verdict_id(context: StageContext) -> str:
 
 def _content(lake: Lake, table: Table, key: str) -> str:
     """sha256 over the parts as they are on the disk now: 0.6 s for each GB."""
-    digest_of = _without_pictures if table is SAMPLES else sha256_of_file
+    digest_of = sha256_without_pictures if table is SAMPLES else sha256_of_file
     digest = hashlib.sha256()
     for path in lake.parts_without_pictures(table, key):
         check_not_stopped()
         digest.update(f"{path.name} {digest_of(path)}\n".encode())
-    return digest.hexdigest()
-
-
-def _without_pictures(path: Path) -> str:
-    """sha256 of a Parquet file less the column chunks that hold pictures: its footer says where they are."""
-    digest, done = hashlib.sha256(), 0
-    metadata = pq.read_metadata(path)
-    names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-    pictures = [index for index, name in enumerate(names) if name.startswith(_PICTURES)]
-    with path.open("rb") as file:
-        for group in range(metadata.num_row_groups):
-            rows = metadata.row_group(group)
-            for chunk in (rows.column(index) for index in pictures):
-                start = chunk.dictionary_page_offset or chunk.data_page_offset
-                digest.update(file.read(start - done))
-                done = start + chunk.total_compressed_size
-                file.seek(done)
-        digest.update(file.read())
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.ledger.snapshot import part_digest, snapshot_id
+from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
 from tasks.validate.parse import parse_part, reading_id
 from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows
@@ -78,9 +78,14 @@ def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tu
 
 
 def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:
-    """The snapshot's id is the digest of every reply's every column."""
+    """Each reply is what was received, and the snapshot's id the digest of every reply's every column."""
     parts = [pl.read_parquet(path) for path in lake.parts(REPLIES, ids.snapshot_id)]
-    found = check_identity("snapshot_id", ids.snapshot_id, snapshot_id([part_digest(part) for part in parts]))
+    found = [
+        Difference(REPLIES.name, f"{key} ask {ask_index}", "reply_sha256", stored, computed)
+        for part in parts
+        for key, ask_index, stored, computed in changed_replies(part)
+    ]
+    found += check_identity("snapshot_id", ids.snapshot_id, snapshot_id([part_digest(part) for part in parts]))
     return found, f"{sum(part.height for part in parts):,} replies against the snapshot's id"
 
 

@@ -96,7 +96,7 @@ def test_a_damaged_part_is_named(tmp_path: Path, damage) -> None:
     lake = Lake(tmp_path)
     _write(lake, "k", 3)
     damage(lake.partition(CHECKS, "k") / "part-00000.parquet")
-    with pytest.raises(CorruptLakeError, match=r"part-00000\.parquet is missing or not"):
+    with pytest.raises(CorruptLakeError, match=r"part-00000\.parquet is (missing|\d+ bytes long)"):
         lake.scan(CHECKS, "k")
 
 

@@ -282,7 +282,7 @@ def test_a_lost_ledger_is_refilled_from_the_lake(recorded: Import, tmp_path: Pat
         key, 0, ReplyStatus.ANSWERED, "scripted", ReplyOrigin.ASKED, text="words \x00", finish_reason="stop",
         answered_model="scripted-1", n_input_tokens=9, n_output_tokens=3, cost_usd=0.5, latency_s=1.5, n_attempts=2,
     )  # fmt: skip
-    recorded.ledger.store([asked, replace(asked, ask_index=1, text="again")])
+    recorded.ledger.store([asked, replace(asked, ask_index=1, text="again", sha256=None)])
     before = snapshot_part(recorded.ledger, recorded.requests)
     staging = stage(recorded.lake, REPLIES)
     staging.write_part(0, before)

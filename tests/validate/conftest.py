@@ -20,6 +20,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.gate_and_quarantine import ValidationResult, validate
 from tests.support.contexts import stage_context
+from tests.support.markers import fit_marker
 
 TABLES = {table.name: table for table in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
 IDS = RunIds("d" * 64, "a" * 64, "b" * 64, "c" * 64, "code", "7" * 64)
@@ -100,7 +101,8 @@ def _reply(world: int, name: str, status: str = "answered", ask_index: int = 0) 
     return {
         "request_key": digest(world, name), "ask_index": ask_index, "status": status, "reply_text": "<script>",
         "judge_model": "j", "n_input_tokens": 9, "n_cached_tokens": 4, "n_output_tokens": 9, "cost_usd": 0.001, "latency_s": 0.5,
-        "n_attempts": 1, "origin": "asked", "answered_model": "j-1" if status == "answered" else None,
+        "n_attempts": 1, "reply_sha256": digest(world, "reply"), "origin": "asked",
+        "answered_model": "j-1" if status == "answered" else None,
     }  # fmt: skip
 
 
@@ -181,8 +183,7 @@ def plant(lake: Lake, name: str, rows: list[dict[str, object]]) -> None:
     for entry, part in zip(entries, (rows[:half], rows[half:]), strict=True):
         path = lake.partition(table, PARTITIONS[name]) / str(entry["name"])
         pq.write_table(_arrow(part, table), path)
-        entry |= {"n_rows": len(part), "n_bytes": path.stat().st_size}
-    marker.write_text(json.dumps({"parts": entries}))
+    fit_marker(lake, table, PARTITIONS[name])
 
 
 def _arrow(rows: list[dict[str, object]], table: Table) -> pa.Table:

@@ -1,6 +1,5 @@
 """Verdicts found again: only over the same bytes, rubrics and code, and never one that blocked."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from schemas.tables import SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.validate.check_cache import checked, docs_folder
 from tests.support.contexts import stage_context
+from tests.support.markers import fit_marker
 
 IDS = RunIds("d" * 64, "a" * 64, "b" * 64, "c" * 64, "code", "1" * 64)
 
@@ -48,15 +48,6 @@ def changed(path: Path, column: str, value: object) -> None:
     pq.write_table(frame.to_arrow().cast(pq.read_schema(path)), path)
 
 
-def fitted(lake, table, key):
-    """The marker made to fit the files again, as a run that wrote them would."""
-    marker = lake.marker(table, key)
-    parts = json.loads(marker.read_bytes())["parts"]
-    for entry in parts:
-        entry["n_bytes"] = (lake.partition(table, key) / entry["name"]).stat().st_size
-    marker.write_text(json.dumps({"parts": parts}))
-
-
 def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(once, run):
     first, (second, was_run) = once[1], run("2")
     assert not was_run
@@ -71,7 +62,7 @@ def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(o
 def test_a_file_changed_since_is_checked(run, table, column, value):
     key = IDS.dataset_id if table is SAMPLES else IDS.reading_id
     changed(run.lake.parts(table, key)[0], column, value)
-    fitted(run.lake, table, key)
+    fit_marker(run.lake, table, key)
     assert run("2")[1]
 
 
@@ -80,7 +71,7 @@ def test_a_picture_is_no_part_of_a_verdict(run):
     was_run = []
     for run_id, letter in (("1", b"x"), ("2", b"y")):
         changed(run.lake.parts(SAMPLES, IDS.dataset_id)[0], "image", {"bytes": letter * 5000, "path": None})
-        fitted(run.lake, SAMPLES, IDS.dataset_id)
+        fit_marker(run.lake, SAMPLES, IDS.dataset_id)
         was_run.append(run(run_id)[1])
     assert was_run == [True, False]
 

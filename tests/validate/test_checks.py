@@ -19,6 +19,7 @@ from tasks.validate.frames import Batch
 from tasks.validate.gate_and_quarantine import decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
+from tests.support.markers import fit_marker
 
 pytestmark = pytest.mark.slow
 
@@ -129,10 +130,7 @@ def test_a_stored_column_that_is_not_as_declared_stops_with_what_to_do(lakes, tm
     column = pa.array(["3"] * stored.num_rows)
     changed = stored.drop_columns("score") if how == "gone" else stored.set_column(place, "score", column)
     pq.write_table(changed, path)
-    marker = lake.marker(SCORES, "c" * 64)
-    content = orjson.loads(marker.read_bytes())
-    content["parts"][1]["n_bytes"] = path.stat().st_size
-    marker.write_bytes(orjson.dumps(content))
+    fit_marker(lake, SCORES, "c" * 64)
     with pytest.raises(CorruptLakeError, match=r"column score is (not there|string), not double; delete .* and run again"):
         lakes.check(lake)
 

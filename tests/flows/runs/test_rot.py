@@ -1,0 +1,119 @@
+"""What was changed or rotted on the disk since it was written: named at once, exit code 3, and nothing is published from it."""
+
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from tests.support.painting import paint
+
+BENCHMARK = """\
+name = "kept"
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+where = {{ tag = "counting" }}
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, judge_url: str) -> Path:
+    folder = tmp_path_factory.mktemp("kept")
+    paint(folder)
+    (folder / "b.toml").write_text(BENCHMARK.format(url=judge_url))
+    assert run(["run", str(folder / "b.toml"), "--run-date", "2026-01-02"]) == 0
+    return folder
+
+
+def in_table(name: str) -> Callable[[Path], None]:
+    """One bit flipped in the middle of a part of the table: half of such flips no reader of Parquet notices."""
+
+    def flip(lake: Path) -> None:
+        part = next((lake / name).rglob("part-*.parquet"))
+        content = bytearray(part.read_bytes())
+        content[len(content) // 3] ^= 1
+        part.write_bytes(content)
+
+    return flip
+
+
+def in_samples(lake: Path) -> None:
+    """A letter of a prompt, behind the pictures."""
+    part = next((lake / "samples").rglob("part-*.parquet"))
+    content = bytearray(part.read_bytes())
+    content[-2000] ^= 1
+    part.write_bytes(content)
+
+
+def in_pictures(lake: Path) -> None:
+    """A bit of a picture; what was asked about it is forgotten, so that it is to be sent."""
+    part = next((lake / "samples").rglob("part-*.parquet"))
+    content = bytearray(part.read_bytes())
+    places = [found.start() for found in re.finditer(b"IDAT", content)]  # some in Parquet's own statistics
+    content[places[len(places) // 2] + 40] ^= 1
+    part.write_bytes(content)
+    _forget_answers(lake)
+
+
+def _forget_answers(lake: Path) -> None:
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        (lake / name).unlink(missing_ok=True)
+    for name in ("replies", "complete/replies", "taken"):
+        shutil.rmtree(lake / name)
+
+
+def ledger_text(lake: Path) -> None:
+    """Somebody's UPDATE; the snapshot is to be taken anew."""
+    with sqlite3.connect(lake / "ledger.db") as ledger:
+        ledger.execute("UPDATE replies SET reply_text = 'Score: 5' WHERE request_key = (SELECT min(request_key) FROM replies)")
+    shutil.rmtree(lake / "taken")
+
+
+def ledger_bytes(lake: Path) -> None:
+    """A digit of a stored reply, in the file itself."""
+    path = lake / "ledger.db"
+    with sqlite3.connect(path) as ledger:
+        ledger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"Score: 5", b"Score: 4", 1))
+    shutil.rmtree(lake / "taken")
+
+
+CASES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "requests": (in_table("requests"), "requests/"),
+    "replies": (in_table("replies"), "replies/"),
+    "scores": (in_table("scores"), "scores/"),
+    "checks": (in_table("checks"), "checks/"),
+    "judgements": (in_table("judgements"), "judgements/"),
+    "samples": (in_samples, "samples/"),
+    "a picture": (in_pictures, "samples/"),
+    "the ledger's text": (ledger_text, "are not what was received"),
+    "the ledger's bytes": (ledger_bytes, "are not what was received"),
+}
+
+
+@pytest.mark.parametrize(("rot", "named"), CASES.values(), ids=CASES.keys())
+def test_what_rotted_is_named_at_once_and_nothing_is_published(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], rot: Callable[[Path], None], named: str
+) -> None:
+    shutil.copytree(home, tmp_path / "home", ignore=shutil.ignore_patterns("data_docs", "staging"))
+    home = tmp_path / "home"
+    rot(home / "lake")
+    started = time.monotonic()
+    assert run(["run", str(home / "b.toml"), "--run-date", "2026-01-03"]) == 3
+    said = capsys.readouterr().err
+    assert named in said
+    assert "run again" in said
+    assert "Traceback" not in said
+    assert time.monotonic() - started < 8  # trying again would not mend it, and takes 12 s
+    assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1
