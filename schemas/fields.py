@@ -161,7 +161,7 @@ IS_ON_STEP = Field("is_on_step", pa.bool_(), "The score lies on the rubric's ste
 IS_RULE_KEPT = Field("is_rule_kept", pa.bool_(), "No declared rule forbids the score; null without a score.", is_nullable=True)
 
 # --- data checks ------------------------------------------------------------------------------------------------
-RUN_ID = _digest("run_id", "The publication this row belongs to: digest of snapshot, benchmark file and code.")
+PUBLISHED = _digest("publication_id", "The publication this row belongs to: digest of snapshot, benchmark file and code.")
 CHECK = text("check", "Name of the data check: table.column.expectation.")
 CHECK_STATUS = text("status", "How the check ended.", values=CheckStatus)
 SEVERITY = text("severity", "What a failure does.", values=CheckSeverity)
@@ -193,6 +193,8 @@ N_JUDGEMENTS = count("n_judgements", "Judgements the cell should hold.")
 N_SCORED = count("n_scored", "Judgements with a score that counts.")
 N_FAILED = count("n_failed", "Judgements without a score that counts.")
 N_RULE_VIOLATIONS = count("n_rule_violations", "Readable scores a declared rule forbids; part of n_failed.")
+WHY_NO_SCORE = text("reason", "Why these judgements have no score that counts.")
+N_FAILED_SO = count("n_failed", "How many.")
 FAILURES_JSON = text("failures_json", 'Failures by reason, JSON object such as {"refusal":3}.')
 FAIL_RATE = number("fail_rate", "n_failed / n_judgements.", low=0, high=1)
 COVERAGE = number("coverage", "n_scored / n_judgements.", low=0, high=1)

@@ -12,10 +12,11 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
+from flows.commands.category_table import print_categories
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console, result_console
 from schemas.errors import InputError
-from schemas.statuses import ScoreStatus
+from schemas.statuses import ScoreStatus, Total
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
 from tasks.publish.explain import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
@@ -60,6 +61,7 @@ def table(
         "category": category,
     }  # fmt: skip
     for column, value in wanted.items():
+        everywhere = cells  # at the end without the last one, the category
         known = cells[column].unique().sort().to_list()
         if value is not None and value not in known:
             raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
@@ -73,6 +75,8 @@ def table(
     where = "current" if found.is_current else "the last good one" if good else "not the current one"
     console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     print_rows(console, rows, answers_of(cells))
+    if rubric is not None and category == Total.MACRO:
+        print_categories(console, rows, everywhere)
     return 0
 
 

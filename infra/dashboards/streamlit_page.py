@@ -78,10 +78,10 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
 def show_lowest(ranking: tuple[str, str, str]) -> None:
     """The lowest scores of the current publication, and what the judge wrote: salon_judged reads the large tables."""
     rows = ask(
-        """SELECT score, model, checkpoint, category, prompt, note, sample_id FROM salon_judged(?, publication := ?)
+        """SELECT score, model, checkpoint, category, prompt, note, sample_id FROM salon_judged(?, publication_id := ?)
         WHERE status = 'scored' AND rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY score, sample_id LIMIT 20""",
         str(LAKE),
-        now["publication"],
+        now["publication_id"],
         *ranking,
     )
     st.dataframe(rows, hide_index=True, width="stretch")
@@ -91,9 +91,9 @@ st.set_page_config(page_title=f"Salon: {BENCHMARK}", layout="wide")
 if not FILE.is_file():
     st.error(f"{FILE} is not there; give the lake and the benchmark: streamlit run {Path(__file__).name} -- LAKE BENCHMARK")
     st.stop()
-now = ask("SELECT run_date, publication FROM current_publication").iloc[0]
+now = ask("SELECT run_date, publication_id FROM current_publication").iloc[0]
 st.title(BENCHMARK)
-st.caption(f"Current: {now['run_date']:%Y-%m-%d}, publication {now['publication'][:16]}")
+st.caption(f"Current: {now['run_date']:%Y-%m-%d}, publication {now['publication_id'][:16]}")
 chosen = choose()
 for heading, show in (("Leaderboard", show_leaderboard), ("Nights", show_trend), ("Lowest scores", show_lowest)):
     st.subheader(heading)

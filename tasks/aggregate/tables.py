@@ -5,7 +5,7 @@ What a row of another table says is in the file named after it.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Self
@@ -26,7 +26,7 @@ from schemas.metrics import (
     means_for_prompts_like_these,
 )
 from schemas.statuses import Total
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS, Table
+from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS, Table
 from tasks.aggregate.comparisons import comparison_rows, contestants_of
 from tasks.aggregate.families import corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
@@ -69,11 +69,11 @@ def _contestant(row: Row) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every row of a publication shares, and how its figures are made. `run_id` is the publication's id."""
+    """What every row of a publication shares, and how its figures are made."""
 
     benchmark: str
     dataset_id: str
-    run_id: str
+    publication_id: str
     run_date: date
     min_coverage: float
     statistics: Statistics = field(default_factory=Statistics)
@@ -92,8 +92,8 @@ class Settings:
     def named(self) -> Row:
         """The columns that name the run."""
         return {
-            "benchmark": self.benchmark, "dataset_id": self.dataset_id, "run_id": self.run_id, "run_date": self.run_date,
-            "coverage_floor": self.min_coverage,
+            "benchmark": self.benchmark, "dataset_id": self.dataset_id, "publication_id": self.publication_id,
+            "run_date": self.run_date, "coverage_floor": self.min_coverage,
         }  # fmt: skip
 
 
@@ -141,7 +141,15 @@ def aggregated(
     rows[COMPARISONS] = corrected(compared, run.benchmark, run.statistics)
     rows[STANDINGS] = ranked(standing, rows[COMPARISONS])
     rows[BENCHMARK_WIDE] = wide_rows(rows[BENCHMARK_LONG], rows[STANDINGS])
+    rows[FAILURES] = list(_failures(rows[BENCHMARK_LONG]))
     return {table: _framed(table, found) for table, found in rows.items()}
+
+
+def _failures(cells: Iterable[Row]) -> Iterator[Row]:
+    """A row for each mean for prompts like these and each reason that kept scores from it."""
+    for cell in filter(is_mean_for_prompts_like_these, cells):
+        for reason, n_failed in json.loads(str(cell["failures_json"])).items():
+            yield {name: cell[name] for name in FAILURES.columns if name in cell} | {"reason": reason, "n_failed": n_failed}
 
 
 def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings) -> pl.DataFrame:

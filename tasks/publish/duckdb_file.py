@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
+from schemas.fields import PUBLISHED, RUN_DATE
 from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, TABLES, Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
@@ -33,19 +34,20 @@ CREATE VIEW leaderboard AS
     FROM (
         SELECT * FROM standings
         UNION ALL BY NAME  -- of a publication from before there were standings: its means, without ranks
-        SELECT * FROM benchmark_long ANTI JOIN standings USING (publication)
+        SELECT * FROM benchmark_long ANTI JOIN standings USING (publication_id)
         WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'prompts_like_these'
-    ) SEMI JOIN current_publication USING (publication)
+    ) SEMI JOIN current_publication USING (publication_id)
     ORDER BY rubric_id, judge_model, NOT is_headline, dimension, category, rank_low NULLS LAST, rank_high,
         estimate DESC NULLS LAST, model, checkpoint;
 CREATE VIEW nightly_publications AS
-    SELECT run_date, arg_max(publication_id, finished_at) AS publication
+    SELECT run_date, arg_max(publication_id, finished_at) AS publication_id
     FROM runs WHERE publication_id IS NOT NULL GROUP BY run_date ORDER BY run_date;
 CREATE VIEW trend AS
     SELECT run_date, rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, coverage, status,
-        publication
-    FROM benchmark_long SEMI JOIN nightly_publications USING (publication)
+        publication_id
+    FROM benchmark_long SEMI JOIN nightly_publications USING (publication_id)
     WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'these_prompts'
+        AND (estimate IS NOT NULL OR status = 'blocked')  -- no row for a total that cannot exist
     ORDER BY rubric_id, judge_model, dimension, model, run_date, checkpoint;
 """
 
@@ -57,32 +59,32 @@ _HEAD = """\
 --     SELECT model, checkpoint, avg(score) FROM salon_judged('/data/lake') WHERE status = 'scored' GROUP BY ALL;
 {more}"""
 _ONE_OF_ALL = """\
--- Of one publication, publication := '<id>' opens its files alone; a condition opens every publication's first.
+-- Of one publication, publication_id := '<id>' opens its files alone; a condition opens every publication's first.
 """
 _TABLE = """\
 CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
-    SELECT * EXCLUDE (benchmark_name)
+    SELECT * EXCLUDE (benchmark_name, publication), publication AS publication_id
     FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true);
 """
 _JUDGED = """\
 -- A row for each dimension of each judgement, with the sample's texts; one never planned has its reason and no dimension.
 CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
     SELECT
-        j.publication, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
+        j.publication_id, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
         coalesce(s.status, j.status) AS status, coalesce(s.reason, j.reason) AS reason, s.note, s.bound_low, s.bound_high,
         j.repeat, j.occasion, j.prompt_id, j.sample_id, j.request_key, p.source, p.source_key, p.item_id, p.prompt, p.question,
         p.text, p.reference, p.output, p.image_sha256
     FROM salon_judgements({given}) j
-    LEFT JOIN salon_scores({given}) s ON s.publication = j.publication AND s.request_key = j.request_key
-    LEFT JOIN salon_samples({given}) p ON p.publication = j.publication AND p.sample_id = j.sample_id;
+    LEFT JOIN salon_scores({given}) s ON s.publication_id = j.publication_id AND s.request_key = j.request_key
+    LEFT JOIN salon_samples({given}) p ON p.publication_id = j.publication_id AND p.sample_id = j.sample_id;
 """
 
 
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from the tables for machines; None where there are none yet.
 
-    Every small table holds the rows of all publications, with a column `publication`; `standings`, `runs` and `drift` are there
-    even when empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
+    Every small table holds the rows of all publications, with its column `publication_id`; `standings`, `runs` and `drift` are
+    there even when empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
     Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
@@ -120,27 +122,48 @@ def _pull_small(lake_root: Path, benchmark: str) -> None:
 
 def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small: list[Table]) -> None:
     known = [(p.publication_id, p.run_date, p.is_current) for p in publications(lake_root) if p.benchmark == benchmark]
-    database.execute("CREATE TABLE publications (publication VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
+    database.execute("CREATE TABLE publications (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
     database.executemany("INSERT INTO publications VALUES (?, ?, ?)", known)
     for table in small:
         files = quoted(_glob(lake_root, table, benchmark))
         options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
-        database.execute(
-            f'CREATE TABLE "{table.name}" AS '  # noqa: S608
-            f"SELECT COLUMNS(lambda name: name <> 'benchmark_name') FROM read_parquet({files}, {options})"
-        )
+        held = [name for name, *_ in database.execute(f"DESCRIBE FROM read_parquet({files}, {options})").fetchall()]
+        columns = ", ".join(_columns(held))
+        database.execute(f'CREATE TABLE "{table.name}" AS SELECT {columns} FROM read_parquet({files}, {options})')  # noqa: S608
     for table in _ALWAYS:
         if table not in small:
             empty = pa.Table.from_batches([], table.schema())
             database.register("empty", empty)
-            database.execute(f'CREATE TABLE "{table.name}" AS SELECT *, NULL::VARCHAR AS publication FROM empty')  # noqa: S608
+            database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
             database.unregister("empty")
     for table in dict.fromkeys((*small, *_ALWAYS)):
         for field in table.fields:
             unit = f" [{field.unit}]" if field.unit else ""
             database.execute(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {quoted(field.about + unit)}')
     database.execute(_VIEWS)
+    _describe(database)
     database.execute(views_sql(benchmark))
+
+
+def _columns(held: list[str]) -> list[str]:
+    """What is taken of files with these columns: one name for one thing, which older publications called `run_id`."""
+    if "publication" not in held:
+        return [quoted(name, '"') for name in held if name != "benchmark_name"]
+    own = next((name for name in ("publication_id", "run_id") if name in held), "publication")
+    others = {"benchmark_name", "publication", "publication_id", "run_id"} - {own}
+    return ["publication AS publication_id" if name == own else quoted(name, '"') for name in held if name not in others]
+
+
+_ABOUT = {"publication_id": PUBLISHED.about, "run_date": RUN_DATE.about, "is_current": "Whether latest.json names it."}
+
+
+def _describe(database: "DuckDBPyConnection") -> None:
+    """Comments on the columns that have none yet: those of views and of `publications`, by the table they come from."""
+    known = {field.name: field.about for table in (RUNS, BENCHMARK_LONG, STANDINGS) for field in table.fields} | _ABOUT
+    without = "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND NOT internal"
+    for table, column in database.execute(without).fetchall():
+        if column in known:
+            database.execute(f'COMMENT ON COLUMN "{table}"."{column}" IS {quoted(known[column])}')
 
 
 def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
@@ -157,10 +180,12 @@ def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
 def views_sql(benchmark: str, publication_id: str | None = None) -> str:
     """The macros salon_samples, _judgements, _scores and _judged over one publication, or over all of a benchmark.
 
-    Those over all take `publication := '<id>'` too: they then open that one's files alone, however many nights there are.
+    Those over all take `publication_id := '<id>'` too: they then open that one's files alone, however many nights there are.
     """
     what = f"publication {publication_id} of {benchmark}" if publication_id else f"all publications of {benchmark}"
-    arguments, given = ("lake", "lake") if publication_id else ("lake, publication := '*'", "lake, publication := publication")
+    arguments, given = "lake", "lake"
+    if not publication_id:
+        arguments, given = "lake, publication_id := '*'", "lake, publication_id := publication_id"
     tables = [
         _TABLE.format(table=table.name, arguments=arguments, path=_path(table.name, benchmark, publication_id))
         for table, _ in LARGE
@@ -174,9 +199,9 @@ def _path(table: str, benchmark: str, publication_id: str | None) -> str:
     home = f"/publish/{LAYOUT}/{FOLDER}/{table}/benchmark_name={benchmark}/publication="
     if publication_id:
         return quoted(f"{home}{publication_id}/*.parquet")
-    return f"{quoted(home)} || publication || {quoted('/*.parquet')}"
+    return f"{quoted(home)} || publication_id || {quoted('/*.parquet')}"
 
 
-def quoted(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+def quoted(text: str, mark: str = "'") -> str:
+    """A text as an SQL literal; as a name with `mark` a quotation mark."""
+    return mark + text.replace(mark, 2 * mark) + mark

@@ -48,7 +48,7 @@ def checked(context: StageContext) -> ValidationResult:
     return result
 
 
-def _found(lake: Lake, note: Path, run_id: str) -> ValidationResult | None:
+def _found(lake: Lake, note: Path, publication_id: str) -> ValidationResult | None:
     """The verdict noted, as this run's. A note that cannot be read is no note."""
     try:
         said = json.loads(note.read_bytes())
@@ -58,7 +58,7 @@ def _found(lake: Lake, note: Path, run_id: str) -> ValidationResult | None:
     if not all(lake.is_complete(table, check_id) for table in (CHECKS, QUARANTINE)):
         return None
     checks, quarantine = (
-        lake.scan(table, check_id).with_columns(run_id=pl.lit(run_id)).collect() for table in (CHECKS, QUARANTINE)
+        lake.scan(table, check_id).with_columns(publication_id=pl.lit(publication_id)).collect() for table in (CHECKS, QUARANTINE)
     )
     return ValidationResult(checks, quarantine, is_blocked=False, sentences=sentences)
 

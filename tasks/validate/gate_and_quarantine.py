@@ -91,7 +91,7 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
         outcomes = evaluate(batches(stored, context.rubrics), all_checks(context.rubrics), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
-    named = {"run_id": context.ids.publication_id}
+    named = {"publication_id": context.ids.publication_id}
     checks = CHECKS.frame(named | row for row in _checks(outcomes, keys)).sort("check")
     quarantine = QUARANTINE.frame(named | row for row in _quarantine(outcomes, keys)).sort("table_name", "row_key_json", "check")
     return ValidationResult(checks, quarantine, is_blocked, sentences)

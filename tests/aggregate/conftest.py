@@ -14,7 +14,7 @@ from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, REPLIES, SCORES
 from tasks.aggregate.tables import Settings, aggregated, cells
 
-RUN = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": date(2026, 11, 3)}
+RUN = {"benchmark": "nightly", "dataset_id": "d" * 64, "publication_id": "e" * 64, "run_date": date(2026, 11, 3)}
 
 
 def digest(text: str) -> str:

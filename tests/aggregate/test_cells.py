@@ -224,11 +224,11 @@ def test_means_equal_plain_arithmetic(make_rubric, aggregate):
 def test_the_cell_id_is_the_address_alone(make_rubric, make_frames, aggregate, one, run_arguments):
     rows = [{"prompt": p, "sample": p, "scores": {"q": 3}} for p in "ab"]
     asked = make_rubric({None: ("q",)})
-    other_night = run_arguments | {"dataset_id": "0" * 64, "run_id": "1" * 64}
+    other_night = run_arguments | {"dataset_id": "0" * 64, "publication_id": "1" * 64}
     table = cells(*make_frames(rows, asked), {"plain": asked}, Settings(**other_night, min_coverage=0.5))
     assert table["cell_id"].to_list() == aggregate(rows, asked)["cell_id"].to_list()
     assert table["cell_id"][0] == cell_id("nightly", one(table, category="__macro__"))
-    assert json.dumps(table["run_id"].unique().to_list()) == json.dumps(["1" * 64])
+    assert json.dumps(table["publication_id"].unique().to_list()) == json.dumps(["1" * 64])
 
 
 def test_a_plan_whose_replies_were_not_read_is_refused(make_rubric, make_frames, run_arguments):

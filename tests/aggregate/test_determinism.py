@@ -31,7 +31,7 @@ def many_rows():
 def written(judgements, scores, replies, asked, run_arguments) -> str:
     run = Settings(**run_arguments, min_coverage=0.1, statistics=Statistics(at_least={"q": 5}), baseline="m0/0")
     tables = aggregated(judgements.lazy(), scores.lazy(), replies.lazy(), {"plain": asked}, run)
-    assert len(tables) == 6
+    assert len(tables) == 7
     assert not [table.name for table, frame in tables.items() if frame.is_empty()]
     return hashlib.sha256("".join(frame.write_ndjson() for frame in tables.values()).encode()).hexdigest()
 

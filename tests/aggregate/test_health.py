@@ -25,6 +25,19 @@ def test_judgements_requests_and_failures_by_reason(make_rubric, all_tables):
     assert not [word for measure, word in second if measure == "n_without_score"]
 
 
+def test_failures_are_rows_that_add_up_to_each_cell_s_count(make_rubric, all_tables):
+    rows = [{"prompt": p, "sample": p, "scores": {"q": 3, "r": 2}} for p in "abc"]
+    rows += [
+        {"prompt": "a", "sample": "d", "scores": {"q": "refusal", "r": "refusal"}},
+        {"prompt": "e", "sample": "e", "status": "unusable_sample", "reason": "broken_image"},
+    ]
+    tables = all_tables(rows, make_rubric({None: ("q", "r")}))
+    cells = tables["benchmark_long"].filter(metric="mean", estimand="prompts_like_these").filter(pl.col("n_failed") > 0)
+    summed = tables["failures"].group_by("cell_id").agg(pl.col("n_failed").sum())
+    assert dict(summed.iter_rows()) == dict(cells.select("cell_id", "n_failed").iter_rows())
+    assert set(tables["failures"]["reason"]) == {"refusal", "broken_image"}
+
+
 def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_tables, make_frames, make_answers):
     rows = [{"prompt": p, "sample": p, "scores": {"q": 3}} for p in "abcd"]
     asked = make_rubric({None: ("q",)})

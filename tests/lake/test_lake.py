@@ -19,7 +19,7 @@ from tasks.lake.writing import stage
 def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:
     return pl.DataFrame(
         {
-            "run_id": ["0" * 64] * n_rows,
+            "publication_id": ["0" * 64] * n_rows,
             "check": [f"check {first + row}" for row in range(n_rows)],
             "status": ["passed"] * n_rows,
             "severity": ["blocking"] * n_rows,

@@ -38,11 +38,11 @@ def test_the_file_holds_the_small_tables_of_every_publication(lake_root, small_c
     path = write_duckdb(lake_root, "nightly")
     assert path == lake_root / "publish/v1/nightly" / NAME
     with duckdb.connect(str(path), read_only=True) as database:
-        rows = database.execute("SELECT publication, count(*), sum(estimate) FROM benchmark_long GROUP BY ALL ORDER BY ALL")
+        rows = database.execute("SELECT publication_id, count(*), sum(estimate) FROM benchmark_long GROUP BY ALL ORDER BY ALL")
         total = pytest.approx(small_cells["estimate"].sum())
         names = sorted([name_digest("publication"), name_digest("next")])
         assert rows.fetchall() == [(name, small_cells.height, total) for name in names]
-        current = database.execute("SELECT publication, run_date::VARCHAR FROM current_publication").fetchall()
+        current = database.execute("SELECT publication_id, run_date::VARCHAR FROM current_publication").fetchall()
         assert current == [(name_digest("next"), "2026-11-04")]
         board = database.execute("SELECT model, dimension, estimate FROM leaderboard").fetchall()
         expected = [(row.model, row.dimension, row.estimate) for row in leaderboard_rows(small_cells, is_headline_only=False)]
@@ -57,14 +57,14 @@ def test_the_file_holds_the_small_tables_of_every_publication(lake_root, small_c
 
 def test_the_macros_give_the_published_mean_from_any_folder(lake_root, small_lake, name_digest, elsewhere):
     with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
-        both = database.execute("SELECT publication, count(*) FROM salon_judged(?) GROUP BY ALL", [str(lake_root)]).fetchall()
+        both = database.execute("SELECT publication_id, count(*) FROM salon_judged(?) GROUP BY ALL", [str(lake_root)]).fetchall()
     assert {name for name, _ in both} == {name_digest("publication"), name_digest("next")}
     script = (lake_root / "publish/v1/nightly" / name_digest("publication") / "views.sql").read_text()
     with duckdb.connect() as database:
         database.execute(script)
         found = database.sql(f"SELECT * FROM salon_judged('{lake_root}') WHERE occasion = ''")
         rows = pl.DataFrame(found.to_arrow_table())
-    assert rows["publication"].unique().to_list() == [name_digest("publication")]
+    assert rows["publication_id"].unique().to_list() == [name_digest("publication")]
     scored = rows.filter(pl.col("dimension") == "overall_score").with_columns(is_failure=pl.col("score").is_null())
     cell = small_lake.cells.filter(dimension="overall_score", category="__macro__", metric="mean").row(0, named=True)
     assert mean_again(scored, "__macro__") == pytest.approx(cell["estimate"])
@@ -78,7 +78,7 @@ def test_of_one_publication_no_other_ones_files_are_opened(lake_root, name_diges
     for other in lake_root.glob(f"publish/v1/tables/*/*/publication={name_digest('publication')}/*.parquet"):
         other.unlink()  # linked: written over, the other publication's would be too
         other.write_bytes(b"no Parquet")
-    question = "SELECT DISTINCT publication FROM salon_{}(?, publication := ?)"
+    question = "SELECT DISTINCT publication_id FROM salon_{}(?, publication_id := ?)"
     with duckdb.connect(str(path), read_only=True) as database:
         for table in ("judged", "judgements", "scores", "samples"):
             rows = database.execute(question.format(table), [str(lake_root), name_digest("next")]).fetchall()
@@ -99,3 +99,24 @@ def test_a_reader_keeps_its_file_while_a_new_one_is_written(lake_root):
         assert reading.execute("SELECT count(*) FROM publications").fetchone() == (2,)
     with duckdb.connect(str(path), read_only=True) as database:
         assert database.execute("SELECT count(*) FROM publications").fetchone() == (2,)
+
+
+def test_every_column_says_what_it_is_and_a_publication_has_one_name(lake_root):
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        columns = database.execute("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal").fetchall()
+    assert len({table for table, _, _ in columns}) > 8
+    assert [f"{table}.{column}" for table, column, comment in columns if not comment] == []
+    assert {column for _, column, _ in columns} & {"run_id", "publication", "benchmark_name"} == set()
+
+
+def test_a_publication_from_before_the_column_had_its_name_is_read_beside_the_others(lake_root, name_digest):
+    old = name_digest("publication")
+    for path in lake_root.glob(f"publish/v1/tables/*/*/publication={old}/*.parquet"):
+        rows = pl.read_parquet(path, hive_partitioning=False).rename({"publication_id": "run_id"}, strict=False)
+        path.unlink()
+        rows.write_parquet(path)
+    file = write_duckdb(lake_root, "nightly")
+    with duckdb.connect(str(file), read_only=True) as database:
+        found = database.execute("SELECT publication_id, count(*) FROM benchmark_long GROUP BY ALL ORDER BY 2").fetchall()
+    assert {name for name, _ in found} == {old, name_digest("next")}
+    assert len({n for _, n in found}) == 1

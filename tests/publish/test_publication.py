@@ -187,7 +187,8 @@ def test_a_folder_without_manifest_is_not_taken_for_a_publication(tmp_path):
 
 def test_further_tables_stand_beside_the_long_one_and_the_pointer_names_them(tmp_path, small_cells, put):
     rows = [{
-        "run_id": "e" * 64, "run_date": date(2026, 11, 3), "benchmark": "nightly", "dataset_id": "d" * 64, "rubric_id": "small",
+        "publication_id": "e" * 64, "run_date": date(2026, 11, 3), "benchmark": "nightly", "dataset_id": "d" * 64,
+        "rubric_id": "small",
         "rubric_version": "1", "judge_model": "eye", "model": m, "checkpoint": "1", "measure": "n_judgements", "word": "",
         "value": 9.0, "n_known": 9,
     } for m in ("=south", "north")]  # fmt: skip

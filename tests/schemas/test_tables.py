@@ -8,7 +8,7 @@ from schemas.fields import Field
 from schemas.tables import CHECKS, REPLIES, SAMPLES, TABLES, Table, conform
 
 CHECK_ROW = {
-    "run_id": ["0" * 64], "check": ["c"], "status": ["passed"], "severity": ["blocking"],
+    "publication_id": ["0" * 64], "check": ["c"], "status": ["passed"], "severity": ["blocking"],
     "n_checked": [1], "n_failing": [0], "failing_keys_json": [None],
 }  # fmt: skip
 

@@ -158,7 +158,7 @@ def put() -> Callable[..., Published]:
 
     def run(root: Path, cells: pl.DataFrame, **changes: Any) -> Published:
         checks = table_of(CHECKS, [
-            {"run_id": digest("publication"), "check": name, "status": "passed", "severity": "blocking", "n_checked": 9,
+            {"publication_id": digest("publication"), "check": name, "status": "passed", "severity": "blocking", "n_checked": 9,
              "n_failing": 0}
             for name in ("scores.score.range", "requests.rows")
         ])  # fmt: skip
@@ -179,5 +179,5 @@ def name_digest() -> Callable[[str], str]:
 @pytest.fixture
 def run_arguments() -> dict[str, Any]:
     """What the small lake's partitions are named, and the run its cells are published under."""
-    run = {"benchmark": "nightly", "dataset_id": IDS["dataset_id"], "run_id": digest("publication"), "run_date": RUN_DATE}
+    run = {"benchmark": "nightly", "dataset_id": IDS["dataset_id"], "publication_id": digest("publication"), "run_date": RUN_DATE}
     return {"identities": IDS, "run": run | {"min_coverage": 0.5}}

@@ -119,7 +119,7 @@ def unreadable_files(lake: Path) -> list[str]:
 
 def cells(lake: Path) -> pl.DataFrame:
     """The current table, less what names the run."""
-    return load_cells(current(lake)).drop("run_id", "run_date")  # the date is that of the run: midnight comes in between
+    return load_cells(current(lake)).drop("publication_id", "run_date")  # the date is that of the run: midnight comes in between
 
 
 def digest_of(folder: Path) -> str:

@@ -51,8 +51,8 @@ def changed(path: Path, column: str, value: object) -> None:
 def test_the_same_bytes_are_checked_once_and_the_verdict_is_the_later_runs_own(once, run):
     first, (second, was_run) = once[1], run("2")
     assert not was_run
-    assert second.checks["run_id"].unique().to_list() == ["2" * 64]
-    assert second.checks.drop("run_id").equals(first.checks.drop("run_id"))
+    assert second.checks["publication_id"].unique().to_list() == ["2" * 64]
+    assert second.checks.drop("publication_id").equals(first.checks.drop("publication_id"))
     assert second.checks.schema == first.checks.schema
     assert (second.is_blocked, second.sentences) == (False, first.sentences)
     assert second.quarantine.schema == first.quarantine.schema

@@ -44,7 +44,7 @@ def anchor_cells(
         named = asked.with_columns(occasion=pl.lit(""), model=pl.lit(ANCHORS), checkpoint=pl.lit(ANCHORS))
         replies = scores.lazy().join(asked.lazy().select("request_key"), on="request_key", how="semi")
         mine = {name: rubrics[name] for name in asked["rubric_id"].unique()}
-        found.append(cells(named, replies, mine, replace(run, run_id=_set_id(asked), dataset_id=_set_id(asked))))
+        found.append(cells(named, replies, mine, replace(run, publication_id=_set_id(asked), dataset_id=_set_id(asked))))
     return pl.concat(found)
 
 

@@ -58,7 +58,7 @@ def anchored(make_rubric, make_frames):
         asked = make_rubric({None: ("q",)})
         judgements, scores = make_frames(rows, asked)
         day = FIRST + timedelta(night)
-        named = {"benchmark": "nightly", "dataset_id": "d" * 64, "run_id": "e" * 64, "run_date": day}
+        named = {"benchmark": "nightly", "dataset_id": "d" * 64, "publication_id": "e" * 64, "run_date": day}
         whole = cells(judgements, scores, {"plain": asked}, Settings(**named, min_coverage=0))
         frozen = anchor_cells(judgements, scores, {"plain": asked}, Settings("nightly", "", "", day, 0.9))
         return whole, frozen

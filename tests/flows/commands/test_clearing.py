@@ -93,7 +93,8 @@ def _make(small: SmallLake, ids: dict[str, str], put: Callable[..., Any], name_d
                 staging.write_part(0, table.empty())
                 staging.commit(_made_of(name)[key])
         checks = table_of(CHECKS, [{
-            "run_id": id_, "check": "requests.rows", "status": "passed", "severity": "blocking", "n_checked": 9, "n_failing": 0,
+            "publication_id": id_, "check": "requests.rows", "status": "passed", "severity": "blocking", "n_checked": 9,
+            "n_failing": 0,
         }])  # fmt: skip
         for table, frame in ((CHECKS, checks), (QUARANTINE, table_of(QUARANTINE, []))):
             staging = stage(lake, table)
@@ -150,7 +151,7 @@ def test_what_goes_what_stays_and_why(world: World, salon: Callable[..., Said]) 
     assert gone[:16] not in listed
     assert world.ids["night"][:16] in listed
     with duckdb.connect(root / "publish" / "v1" / "nightly" / "salon.duckdb", read_only=True) as database:
-        assert {row[0] for row in database.sql("SELECT publication FROM publications").fetchall()} == {
+        assert {row[0] for row in database.sql("SELECT publication_id FROM publications").fetchall()} == {
             world.ids[name] for name in kept
         }
     assert "would go: 0 items" in salon("gc", "--lake", root).out

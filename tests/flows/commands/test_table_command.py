@@ -32,7 +32,8 @@ def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
 def cell(model: str, estimate: float | None, **changes: Any) -> dict[str, Any]:
     is_there = estimate is not None
     return {
-        "cell_id": f"{model:0<12.12}", "run_id": "r" * 64, "run_date": DAY, "benchmark": "nightly", "dataset_id": "d" * 64,
+        "cell_id": f"{model:0<12.12}", "publication_id": "r" * 64,
+        "run_date": DAY, "benchmark": "nightly", "dataset_id": "d" * 64,
         "rubric_id": "small", "rubric_version": "1", "judge_model": "eye", "model": model, "checkpoint": "step-1",
         "dimension": "score",
         "category": "__macro__", "metric": "mean", "estimand": "prompts_like_these", "estimate": estimate, "ci_level": 0.95,
@@ -72,6 +73,26 @@ def test_it_fits_80_columns_without_colour_when_piped(published: Path, salon: Ca
     assert [line[-1] for line in lines] == ["north0", "abcdef", "south0"], (
         "a publication without standings has means and no ranks"
     )
+
+
+def test_a_rubric_by_categories_is_one_table_that_fits(tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"kind_{index}" for index in range(20)]
+    rows = [cell(model, 7.0) for model in ("north", "south")]
+    rows += [
+        cell(model, None if (model, name) == ("south", "kind_3") else index / 2, category=name, cell_id=f"{model[0]}{index:011}")
+        for model in ("north", "south") for index, name in enumerate(names)
+    ]  # fmt: skip
+    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
+    out = salon("table", "--rubric", "small").out
+    assert max(len(line) for line in out.splitlines()) <= 80
+    shown = out.partition("score by category")[2].splitlines()
+    values = [word for line in shown if line.startswith("north") for word in line.split()[3:]]
+    assert sorted(map(float, values)) == [index / 2 for index in range(20)]
+    assert sum(line.split().count("blocked") for line in shown if line.startswith("south")) == 1
+    assert "by category" not in salon("table").out
+    assert "by category" not in salon("table", "--rubric", "small", "--category", "kind_3").out
 
 
 def test_colours_where_they_are_wanted_and_intervals_where_there_is_room(

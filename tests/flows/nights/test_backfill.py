@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")
-NOT_OF_THE_CELL = ("run_id", "dataset_id")  # which publication it stands in, and with what
+NOT_OF_THE_CELL = ("publication_id", "dataset_id")  # which publication it stands in, and with what
 
 
 def _planned(file: Path, names: Sequence[str] | None = None) -> BackfillPlan:

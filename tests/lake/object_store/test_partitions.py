@@ -17,7 +17,7 @@ from tasks.publish.machine_tables import record_run, runs
 
 def _checks(n_rows, first=0):
     return pl.DataFrame({
-        "run_id": ["0" * 64] * n_rows, "check": [f"check {first + row:04d}" for row in range(n_rows)],
+        "publication_id": ["0" * 64] * n_rows, "check": [f"check {first + row:04d}" for row in range(n_rows)],
         "status": ["passed"] * n_rows,
         "severity": ["blocking"] * n_rows, "n_checked": [1] * n_rows, "n_failing": [0] * n_rows,
         "failing_keys_json": pl.Series([None] * n_rows, dtype=pl.String),

@@ -249,14 +249,19 @@ def make(root: Path, world: World, benchmark: str = "nightly") -> Made:
     run = Settings(
         benchmark=benchmark,
         dataset_id=IDS["dataset_id"],
-        run_id=digest("publication"),
+        publication_id=digest("publication"),
         run_date=RUN_DATE,
         min_coverage=0.9,
         statistics=Statistics(min_paired_prompts=2),
         baseline=f"{world.made_by[0][0]}/{world.made_by[0][1]}",
     )
     tables = aggregated(frames[JUDGEMENTS].lazy(), frames[SCORES].lazy(), frames[REPLIES].lazy(), {"small": rubric()}, run)
-    check = {"run_id": digest("publication"), "check": "scores.score.is_not_null", "severity": "warning", "n_checked": 1234}
+    check = {
+        "publication_id": digest("publication"),
+        "check": "scores.score.is_not_null",
+        "severity": "warning",
+        "n_checked": 1234,
+    }
     keys = json.dumps([{"request_key": HOSTILE[0]}, {"request_key": "\ud800"}])
     tables[CHECKS] = _frame(
         CHECKS,

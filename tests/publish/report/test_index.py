@@ -189,7 +189,7 @@ def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one
     publish_one(tmp_path, small, 0)
     home = tmp_path / "publish" / "v1" / "nightly" / "agreement"
     row = {
-        "run_id": "a" * 64,
+        "publication_id": "a" * 64,
         "run_date": DAY,
         "benchmark": "nightly",
         "dataset_id": "d" * 64,

@@ -247,7 +247,7 @@ def test_twenty_thousand_judgements_are_less_than_three_megabytes(large):
 
 def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
     where = {
-        "run_id": small.publication_id,
+        "publication_id": small.publication_id,
         "run_date": small.tables[BENCHMARK_LONG]["run_date"][0],
         "benchmark": "nightly",
         "dataset_id": "d" * 64,
