@@ -42,9 +42,16 @@ def deploy(
         console.print(f"  deployment  {name}", markup=False)
     for name in deployed.automations:
         console.print(f"  automation  {name}", markup=False)
+    if deployed.told:
+        console.print(f"\nalerts reach:        {', '.join(deployed.told)}", markup=False)
+    else:
+        console.print(
+            "\nalerts reach nobody: make a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
+            markup=False,
+        )
     is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
     worker = "salon worker" if is_process else "prefect worker start"
-    console.print(f"\nruns need a worker:  {worker} --pool {deployed.pool.name}", markup=False)
+    console.print(f"runs need a worker:  {worker} --pool {deployed.pool.name}", markup=False)
     console.print(f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch", markup=False)
     return 0
 

@@ -18,7 +18,7 @@ from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from flows.prefect_server import server_url
-from flows.serving.deployment_files import automations, filled, new_pool, notification_block, set_up
+from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
 
@@ -43,6 +43,8 @@ class Deployed:
     pool: WorkPool
     deployments: list[str] = field(default_factory=list)
     automations: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """The notification blocks, as <type>/<name>, that an enabled automation of Salon tells; none: nobody hears."""
 
 
 def grace_s(benchmark: Benchmark) -> int:
@@ -81,6 +83,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             said = plan["definitions"]["parameters"]
             deployed.deployments.extend(_deployment(client, entry, said, job_variables) for entry in plan["deployments"])
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
+            deployed.told.extend(blocks_told(client))
     except TransportError as error:
         raise StoreError(f"no Prefect server answers at {api_url} ({type(error).__name__}); start it and deploy again") from error
     except HTTPStatusError as error:

@@ -89,6 +89,14 @@ def notification_block(client: SyncPrefectClient, notify: str) -> str:
         ) from error
 
 
+def blocks_told(client: SyncPrefectClient) -> list[str]:
+    """<type>/<name> of each block that an enabled automation of Salon notifies by, also one set up by hand or earlier."""
+    mine = [one for one in client.read_automations() if one.enabled and "salon" in one.model_dump_json().lower()]
+    ids = {str(block) for one in mine for action in one.actions if (block := getattr(action, "block_document_id", None))}
+    blocks = (client.request("GET", "/block_documents/{id}", path_params={"id": one}).json() for one in sorted(ids))
+    return sorted(f"{block['block_type']['slug']}/{block['name']}" for block in blocks)
+
+
 def set_up(client: SyncPrefectClient, automation: AutomationCore) -> str:
     """Create or update one automation; one that somebody switched off stays off. Its name.
 

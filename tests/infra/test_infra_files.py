@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,3 +160,36 @@ def test_a_run_is_given_up_only_after_many_heartbeats() -> None:
 def test_a_file_name_is_data(tmp_path: Path) -> None:
     plan = filled(BENCHMARK, r"/x/\1 {{ $SALON_NAME }}.toml", "p")
     assert plan["deployments"][0]["parameters"]["file"] == r"/x/\1 {{ $SALON_NAME }}.toml"
+
+
+def test_a_cluster_gives_rights_in_its_namespace_alone_and_every_volume_is_there() -> None:
+    found = list(manifests())
+    kinds = [one["kind"] for one in found]
+    assert "ClusterRole" not in kinds
+    assert "ClusterRoleBinding" not in kinds
+    (worker,) = [one for one in found if one["kind"] == "Deployment"]
+    environment = {one["name"]: one for one in worker["spec"]["template"]["spec"]["containers"][0]["env"]}
+    watched = environment["PREFECT_INTEGRATIONS_KUBERNETES_OBSERVER_NAMESPACES"]
+    assert watched["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace", "else it watches the whole cluster"
+    (role,) = [one for one in found if one["kind"] == "Role"]
+    rights = {resource: set(rule["verbs"]) for rule in role["rules"] for resource in rule["resources"]}
+    assert all({"get", "list", "watch"} <= rights[resource] for resource in ("pods", "jobs", "events"))
+    defaults = {name: said.get("default") for name, said in JOB["variables"]["properties"].items()}
+    claims = {one["metadata"]["name"] for one in found if one["kind"] == "PersistentVolumeClaim"}
+    used = [one["persistentVolumeClaim"]["claimName"].strip("{} ") for one in POD["volumes"] if "persistentVolumeClaim" in one]
+    assert {defaults[variable] for variable in used} == claims == {"salon-lake", "salon-pictures"}
+    mounts = {one["name"]: one for one in POD["containers"][0]["volumeMounts"]}
+    assert mounts["pictures"]["readOnly"] is True
+    assert set(mounts) == {one["name"] for one in POD["volumes"]}
+    (policy,) = [one for one in found if one["kind"] == "NetworkPolicy"]
+    assert (policy["spec"]["podSelector"], policy["spec"]["ingress"]) == ({}, [])
+    blocks = [to["ipBlock"] for rule in policy["spec"]["egress"] for to in rule.get("to", [])]
+    assert any("169.254.0.0/16" in block["except"] for block in blocks)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_takes_the_folder_as_it_stands() -> None:
+    done = subprocess.run(["kubectl", "kustomize", INFRA / "kubernetes"], capture_output=True, text=True, check=True)
+    made = list(yaml.safe_load_all(done.stdout))
+    assert sorted(one["kind"] for one in made) == sorted(one["kind"] for one in manifests() if one["kind"] != "Kustomization")
+    assert {one["metadata"].get("namespace", "salon") for one in made} == {"salon"}

@@ -226,6 +226,7 @@ def test_the_command_says_what_stands_and_what_to_do_next(tmp_path: Path, capsys
     assert "paris-nightly" in said
     assert "prefect worker start" not in said, "a plain worker kills its runs when it is told to stop"
     assert "salon worker --pool salon-process" in said
+    assert "alerts reach" in said
 
 
 SERVE = "import sys, pathlib; from flows.commands.serving import serve; sys.exit(serve(pathlib.Path(sys.argv[1]), 0))"
