@@ -229,7 +229,8 @@ STOPS = {
     "an empty CSV": ("m.csv", "", ["empty"]),
     "a column named twice": ("m.csv", "image,prompt,image\n", ["'image' twice"]),
     "a quote that never ends": ("m.csv", 'image,prompt\na,"b\nc,d\n', ["row 1", "quote"]),
-    "not UTF-8": ("m.csv", b"image,prompt\na,caf\xe9\n", ["UTF-8"]),
+    "a header that is not UTF-8": ("m.csv", b"image,caf\xe9\na,b\n", ["row 0", "UTF-8"]),
+    "more columns than are read": ("m.csv", ",".join(f"c{n}" for n in range(10_001)), ["10,001 columns", "10,000"]),
     "UTF-16": ("m.csv", "image,prompt\na,b\n".encode("utf-16"), ["UTF-8"]),
     "not Parquet": ("m.parquet", "PAR1 no", ["Parquet"]),
 }
@@ -241,6 +242,14 @@ def test_a_file_that_is_no_manifest_stops_with_a_message(write, read_all, name, 
         read_all(reader="manifest", path=write(name, content))
     for word in [name, *words]:
         assert word in str(error.value)
+
+
+def test_a_broken_byte_of_a_csv_costs_its_row(write, read_all):
+    path = write("m.csv", b'image,prompt\n,one\n,caf\xe9\n,"a\xff, b"\n,\xc3\xa9\n')
+    samples = read_all(reader="manifest", path=path)
+    assert [one.status for one in samples] == ["ok", "bad_value", "bad_value", "ok"]
+    assert "not UTF-8" in samples[1].detail
+    assert samples[3].texts["prompt"] == "é"
 
 
 def test_a_folder_stands_for_the_one_manifest_in_it(write, read_all, tmp_path):

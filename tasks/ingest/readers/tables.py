@@ -5,11 +5,13 @@ Which column is which is decided elsewhere.
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
@@ -25,7 +27,11 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_ROW_BYTES = 8 * 1024 * 1024  # of one JSON object: parsed it takes up to twenty times as much memory
 MAX_JSON_BYTES = 256 * 1024 * 1024  # a .json file is one value: it is read whole
-BATCH_ROWS = 32  # rows of a Parquet file held at once: they may carry pictures
+MAX_COLUMNS = 10_000  # of a CSV header
+MAX_VALUE_BYTES = 4 * 1024 * 1024  # of a text in Parquet: a million characters
+MAX_CHUNK_BYTES, MAX_UNPACKED = 256 * 1024 * 1024, 200
+"""A column of a row group that unpacks to so much, and to more than so many times its size, is refused unread."""
+BATCH_ROWS, BATCH_BYTES = 32, 64 * 1024 * 1024  # of a Parquet file held at once: rows may carry pictures
 
 csv.field_size_limit(MAX_LINE_BYTES)  # the library's 128 KB is less than a long conversation
 
@@ -105,7 +111,8 @@ def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
     number = 0
     try:
         # newline="": LF, CRLF and the lone CR of old Macs all end a row, and stay as they are inside quotes.
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        # A byte that is not UTF-8 comes as half a character, and costs its row alone.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             header = next(reader, None)
             _check_header(header, name)
@@ -116,8 +123,6 @@ def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
     except csv.Error as error:
         advice = "a quote may be open that should be closed, or be doubled inside a quoted cell"
         raise SourceError(f"{name}, row {number + 1} is not valid CSV ({error}); {advice}") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{name}, after row {number}: not UTF-8 ({error.reason}); save the file as UTF-8") from error
     except OSError as error:
         raise _unreadable(name, error) from error
 
@@ -125,7 +130,11 @@ def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
 def _check_header(header: list[str] | None, name: str) -> None:
     if not header:
         raise SourceError(f"{name} is empty; its first row names the columns")
-    repeated = sorted({column for column in header if header.count(column) > 1})
+    if len(header) > MAX_COLUMNS:
+        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {MAX_COLUMNS:,} are read")
+    if not _is_utf8(header):
+        raise SourceError(f"{name}, row 0 is not UTF-8; save the file as UTF-8")
+    repeated = sorted(column for column, n in Counter(header).items() if n > 1)
     if repeated:
         raise SourceError(f"{name}, row 0 names the column {repeated[0]!r} twice; give each column a name of its own")
 
@@ -133,28 +142,70 @@ def _check_header(header: list[str] | None, name: str) -> None:
 def _cells_by_name(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
         return f"has {len(cells)} cells where the header has {len(header)}; a line break or a comma may stand outside quotes"
+    if sum(map(len, cells)) > MAX_ROW_BYTES:
+        return f"is over {MAX_ROW_BYTES} characters long"
+    if not _is_utf8(cells):
+        return "holds a byte that is not UTF-8"
     # CSV has no null: an empty cell is one.
     return {column: cell or None for column, cell in zip(header, cells, strict=True)}
+
+
+def _is_utf8(cells: list[str]) -> bool:
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parquet(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
     number = 0
     try:
-        with pq.ParquetFile(path) as file:
-            there = tuple(file.schema_arrow.names)
-            wanted = [column for column in there if column in columns]
+        schema = pq.read_schema(path)
+        there = tuple(schema.names)
+        wanted = [column for column in there if column in columns]
+        texts = [column for column in wanted if _is_text(schema.field(column).type)]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # a text that stands in many rows is held once
             if not wanted:  # without columns Parquet has no rows either, and the first row must say what is missing
                 yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
                 return
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
-                for values in _values_of(batch):
-                    number += 1
-                    yield number, values, there
+            for group in range(file.num_row_groups):
+                n_rows = _rows_at_once(file.metadata.row_group(group), set(wanted), name)
+                for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
+                    for values in _values_of(batch):
+                        number += 1
+                        yield number, values, there
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{name}, after row {number}: not readable as Parquet ({quote(str(error))}); write it anew") from error
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_held_once(column: pa.Array) -> bool:
+    return pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
+
+
+def _rows_at_once(group: pq.RowGroupMetaData, wanted: set[str], name: str) -> int:
+    """How many of a row group's rows are held at once, by what they say they unpack to. Raises SourceError."""
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    mine = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in wanted]
+    for chunk in mine:
+        n_bytes, n_unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
+        if n_unpacked > max(MAX_CHUNK_BYTES, n_bytes * MAX_UNPACKED):
+            raise SourceError(
+                f"{name}: column {chunk.path_in_schema} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
+                f"{MAX_UNPACKED} times its size is read, or {MAX_CHUNK_BYTES:,} bytes; write it anew in smaller row groups"
+            )
+    n_bytes_a_row = int(sum(chunk.total_uncompressed_size for chunk in mine) // max(1, group.num_rows))
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, n_bytes_a_row)))
+
+
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
+    texts = [column for column in batch.columns if _is_held_once(column)]
+    if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > MAX_VALUE_BYTES for column in texts):
+        return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
     try:
         rows: list[dict[str, Any] | str] = list(batch.to_pylist())
     except Exception:  # noqa: BLE001  not UTF-8, a year 10000, an unknown time zone, …: only that row is lost
@@ -163,6 +214,11 @@ def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
 
 
 def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
+    for column in row.columns:
+        if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
+            n_bytes = pc.binary_length(column.dictionary.slice(at, 1))[0].as_py()
+            if n_bytes > MAX_VALUE_BYTES:
+                return f"holds a text of {n_bytes:,} bytes; at most {MAX_VALUE_BYTES:,} are read"
     try:
         found: dict[str, Any] = row.to_pylist()[0]
     except UnicodeDecodeError:
