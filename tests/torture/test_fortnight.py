@@ -37,6 +37,8 @@ pytestmark = [
 ]
 N_NIGHTS = 14
 LIMIT_S = 240.0
+SETTLES_S = 8.0
+"""In which the server has seen the events of what ended."""
 OUTAGE_S = 75.0
 """Longer than a run waits for a judge: the night's first try ends."""
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
@@ -127,6 +129,12 @@ class Nights:
                 pass_at_s += 10
                 self.clock.turn(timedelta(minutes=1))
 
+    def until_all_have_ended(self) -> None:
+        """No day passes while a run is on its way, or it would have no heartbeat for a day."""
+        late = {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}}
+        self.until(lambda: not self.ask("flow_runs/filter", {"flow_runs": late}), "a run never ended")
+        time.sleep(SETTLES_S)
+
     def told(self) -> str:
         return (self.folder / "worker.log").read_text(errors="replace")[-4000:]
 
@@ -196,6 +204,7 @@ def test_fourteen_nights_come_once_each_and_every_fault_is_told(nights: Nights) 
             judge.then = OTHER
         day = due.date().isoformat()
         nights.wait_for(day)
+        nights.until_all_have_ended()
         days.append(day)
         due += timedelta(days=1)
     assert sorted(nights.published()) == days, "one publication a night, and no other"
