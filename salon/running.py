@@ -78,5 +78,6 @@ def _said(*arguments: str, given: str | None = None, allowed: tuple[int, ...] = 
             process.wait()
             raise
     if process.returncode not in allowed:
-        raise SalonError(error.strip() or f"salon {arguments[0]} ended with code {process.returncode}", process.returncode)
+        sentence = error.rpartition("salon: ")[2].strip()  # after the lines of progress
+        raise SalonError(sentence or f"salon {arguments[0]} ended with code {process.returncode}", process.returncode)
     return out

@@ -97,6 +97,7 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
         pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
         pytest.param(lambda root: _spoiled(root, "manifest.json"), "not what latest.json names", id="another manifest"),
         pytest.param(lambda root: _spoiled(root, "../latest.json", b"{}"), "no pointer Salon wrote", id="another pointer"),
+        pytest.param(lambda root: salon.run(root / "none.toml"), "none.toml: there is no such benchmark file", id="no file"),
         pytest.param(lambda _: salon.parse("nonesuch", ["4"]), "there is no rubric 'nonesuch'", id="a command's own sentence"),
     ],
 )
@@ -105,6 +106,30 @@ def test_what_goes_wrong_is_said_in_a_sentence(published: Path, tmp_path: Path, 
     shutil.copytree(published, root)
     with pytest.raises(salon.SalonError, match=re.escape(said)):
         ask(root)
+
+
+def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(tmp_path: Path, drawn: Callable[..., bytes]) -> None:
+    """Of a judge whose replies are to be imported, none of which is there yet: nobody is asked."""
+    (tmp_path / "a.png").write_bytes(drawn(1))
+    row = '{"image": "a.png", "prompt": "a cube", "model": "m", "checkpoint": "c"}'
+    (tmp_path / "m.jsonl").write_text(f"{row}\n{row}\n")
+    (tmp_path / "b.toml").write_text("""\
+name = "mine"
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "gpt-4o"
+recorded = true
+""")
+    p = salon.run(tmp_path / "b.toml", "--run-date", "2026-11-03")
+    assert (p.benchmark, p.run_date, p.is_current) == ("mine", "2026-11-03", False)
+    assert set(p.standings(is_all=True)["state"]) == {"blocked"}
+    assert salon.publications(tmp_path / "lake")["publication_id"].to_list() == [p.publication_id]
+    assert len(p.samples().pictures()) == 1
+    assert "a duplicate of m.jsonl#1, whose judgement counts for both" in p.content("pictures-001.html").decode()
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
