@@ -6,6 +6,7 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
+import salon
 from flows.nights.drift import drift_of_lake
 from flows.nights.record import Night, note_night, notes
 from schemas.errors import CorruptLakeError, InputError, StoreError
@@ -22,7 +23,7 @@ def _published(lake):
     return {path.relative_to(lake).as_posix(): path.read_bytes() for path in lake.rglob("publish/**/*") if path.is_file()}
 
 
-def test_a_publication_is_the_same_bytes_as_in_a_folder(machine, objects, tmp_path, small_cells, put):
+def test_a_publication_is_the_same_bytes_as_in_a_folder(machine, objects, url, tmp_path, small_cells, put):
     put(tmp_path / "local", small_cells)
     put(machine("one").root, small_cells)
     local = _published(tmp_path / "local")
@@ -30,6 +31,12 @@ def test_a_publication_is_the_same_bytes_as_in_a_folder(machine, objects, tmp_pa
     reader = machine("reader").root
     assert load_cells(current(reader)).equals(small_cells)
     assert sorted(path.name for path in current(reader).folder.iterdir()) == ["benchmark_long.parquet", MANIFEST]
+    here, there = salon.open(tmp_path / "local"), salon.open(url)
+    assert there.tables == here.tables
+    assert there.table("benchmark_long").equals(here.table("benchmark_long"))
+    assert salon.publications(url).equals(salon.publications(tmp_path / "local"))
+    with pytest.raises(salon.SalonError, match="no publication"):
+        salon.open(f"{url}/nothing")
 
 
 def test_of_runs_that_publish_the_same_one_is_new_and_all_have_it(machine, objects, small_cells, put):
