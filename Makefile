@@ -54,6 +54,7 @@ lock: $(VENV)/bin/uv  ## compile the pinned requirements again
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra dask -c requirements/run.txt -o requirements/dask.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra otel -c requirements/run.txt -o requirements/otel.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" --group tool -o requirements/tool.txt
 
 clean:  ## remove the virtual environment and the demo's lake

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from flows.executors.base import Executor, Threads
 from flows.executors.local import N_AHEAD, N_SUBMITTED, N_THREADS, LocalExecutor, PlainThreads, n_asking
+from flows.observability.metrics import metered
 from flows.observability.progress import current
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Runner
@@ -33,7 +34,12 @@ def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted
     from tasks.ledger.ledger import opened
     from tasks.ledger.mutex import in_use
 
-    with opened(run.ledger_url) as ledger, in_use(ledger, run.lake.place, _say_who_clears), LOOP.held():  # once for all stages
+    with (
+        opened(run.ledger_url) as ledger,  # once for all stages
+        in_use(ledger, run.lake.place, _say_who_clears),
+        LOOP.held(),
+        metered(run.benchmark.name, run.run_date.isoformat(), current()),
+    ):
         yield from _executors(run, runner, n_submitted)
 
 

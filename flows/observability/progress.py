@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -33,17 +33,22 @@ class Reporter:
 
     console: Console | None = None
     on_share: Callable[[str, float], None] | None = None  # told of a stage's share now and then, in the flow's own thread
+    ran: Mapping[str, object] = field(default_factory=dict)  # the run's row in `runs` once it ended, and its replies by status
     _bars: Progress | None = None
     _ids: dict[str, TaskID] = field(default_factory=dict)
     _done: dict[str, int] = field(default_factory=dict)
     _totals: dict[str, int] = field(default_factory=dict)
     _last_line_s: float = 0.0
+    _began_s: dict[str, float] = field(default_factory=dict)
+    _took_s: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, stage: str, total: int) -> None:
         """Begin a stage of `total` steps (0: unknown)."""
         with self._lock:
             self._done[stage], self._totals[stage] = 0, total
+            self._began_s[stage] = time.monotonic()
+            self._took_s.pop(stage, None)
             if self._bars is not None:
                 self._ids[stage] = self._bars.add_task(stage, total=total or None)
 
@@ -62,6 +67,7 @@ class Reporter:
         """End a stage: its bar shows as complete."""
         with self._lock:
             n_done = self._done.get(stage, 0)
+            self._took_s[stage] = time.monotonic() - self._began_s.get(stage, time.monotonic())
             if self._bars is not None and stage in self._ids:
                 self._bars.update(self._ids[stage], total=max(n_done, 1), completed=max(n_done, 1))
             elif self.console is not None and n_done:
@@ -75,6 +81,16 @@ class Reporter:
             elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
                 self._last_line_s = time.monotonic()
                 self.console.print(f"{stage}: {said}", markup=False, highlight=False)
+
+    def stages(self) -> dict[str, tuple[int, int, float]]:
+        """Of each stage that began: steps done, steps left, and the seconds it has taken."""
+        with self._lock:
+            now_s = time.monotonic()
+            return {
+                stage: (n_done, max(0, self._totals[stage] - n_done), self._took_s.get(stage, now_s - self._began_s[stage]))
+                for stage, n_done in self._done.items()
+                if stage in self._began_s
+            }
 
     def say(self, sentence: str) -> None:
         """One sentence the user should read, above the bars."""

@@ -1,7 +1,7 @@
 """The main job from an opened run to a published table, whatever runs its shards. Stage by stage: stages.py, judging.py."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,10 +70,10 @@ def run_pipeline(
     try:
         published, cells = finish(run)
     except GateBlockedError:
-        record_run(run.lake, _row(run, started_at, dataset, asked, "blocked", None))
+        _record(run, asked, _row(run, started_at, dataset, asked, "blocked", None))
         raise
     summary = RunSummary(dataset, planned.n_requests, asked, published, cells, run.benchmark.gate, imported)
-    record_run(run.lake, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
+    _record(run, asked, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
     check_not_stopped()
@@ -95,6 +95,11 @@ def _warn_of_deprecation(run: RunContext) -> None:
         warning = None if asked.recorded else deprecation_warning(asked, datetime.now(UTC).date())
         if warning:
             run.reporter.say(warning)
+
+
+def _record(run: RunContext, asked: Outcome, row: Mapping[str, object]) -> None:
+    record_run(run.lake, row)
+    run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
 
 
 def _row(
