@@ -45,14 +45,15 @@ def compare_pages(
 
     `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged.
     """
-    judged = judged_samples(lake, ids).select(_KEYS).unique().collect(engine="streaming")
+    few = pl.col("model", "checkpoint", "category").cast(pl.Categorical)  # of a million judgements no name is held twice
+    judged = judged_samples(lake, ids).select(_KEYS).with_columns(few).unique().collect(engine="streaming")
     samples, n_left = _chosen(judged, max_samples)
     if samples.is_empty():
         return
     made_by = samples.select("model", "checkpoint").unique().iter_rows()
     contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
     index = Index(contestants, cells)
-    twins = _twins(lake, ids)
+    twins = _twins(lake, ids, samples["sample_id"])
     pages = list(_pages(samples))
     stand: dict[str, Any] = {
         "benchmark": name.benchmark, "run_date": name.run_date.isoformat(), "publication_id": name.publication_id,
@@ -78,9 +79,10 @@ def compare_pages(
 
 def _chosen(judged: pl.DataFrame, max_samples: int) -> tuple[pl.DataFrame, int]:
     """At most `max_samples` rows, each prompt's and contestant's first before any second, and how many are left out."""
-    once = judged.sort("sample_id").unique("sample_id", keep="first", maintain_order=True)
     turn = pl.int_range(pl.len()).over("prompt_id", "model", "checkpoint")
-    chosen = once.with_columns(turn=turn).sort("turn", "prompt_id", "sample_id").head(max_samples)
+    once = judged.sort("sample_id", "prompt_id").unique("sample_id", keep="first", maintain_order=True)
+    ordered = once.with_columns(turn=turn).sort("turn", "prompt_id", "sample_id")
+    chosen = ordered.head(max_samples).with_columns(pl.col("model", "checkpoint", "category").cast(pl.String))
     return chosen, once.height - chosen.height
 
 
@@ -148,10 +150,11 @@ def _prompts(
     return found
 
 
-def _twins(lake: Lake, ids: RunIds) -> dict[str, str]:
-    """Of each sample that says the same as an earlier one, or shows the same picture, what that one is."""
-    columns = ["sample_id", "model", "checkpoint", "prompt", "image_sha256", "status", "detail", "source_key"]
-    samples = lake.scan(SAMPLES, ids.dataset_id).select(columns).collect(engine="streaming")
+def _twins(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, str]:
+    """Of each of these samples that is a duplicate, or shows the same picture as an earlier one of them, what that one is."""
+    columns = ["sample_id", "model", "checkpoint", "image_sha256", "status", "detail", "source_key"]
+    mine = lake.scan(SAMPLES, ids.dataset_id).select(columns).filter(pl.col("sample_id").is_in(sample_ids.implode()))
+    samples = mine.collect(engine="streaming")
     found = {}
     for row in samples.filter(status=SampleStatus.DUPLICATE.value).iter_rows(named=True):
         first = re.match(r"same picture, texts, model and checkpoint as (.*), which counts", row["detail"] or "", re.DOTALL)
