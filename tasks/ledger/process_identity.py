@@ -43,13 +43,26 @@ def is_dead(owner: Process) -> bool:
 
     A row of another machine, container or boot is believed until it expires, and so is one whose process may not be looked at.
     """
+    return lives(owner) is False
+
+
+def lives(owner: Process) -> bool | None:
+    """Whether the owner's process lives on this machine; None where that cannot be told from here."""
     here = this_process()
     if here.host is None or owner.host != here.host:
-        return False
+        return None
     try:
-        return _started(owner.pid) != owner.started
+        return _started(owner.pid) == owner.started
     except psutil.NoSuchProcess:
-        return True
+        return False
+    except psutil.Error:
+        return None
+
+
+def is_paused(owner: Process) -> bool:
+    """Whether the owner's process, which lives on this machine, was told to stop and may go on (SIGSTOP, a debugger)."""
+    try:
+        return psutil.Process(owner.pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
     except psutil.Error:
         return False
 

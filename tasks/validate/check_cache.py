@@ -18,6 +18,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.stopping import check_not_stopped
 from tasks.validate.buckets import PARTITIONS
+from tasks.validate.data_docs import make_self_contained
 from tasks.validate.gate_and_quarantine import ValidationResult, validate
 from tasks.validate.great_expectations import put_in_place, share_static
 
@@ -40,6 +41,7 @@ def checked(context: StageContext) -> ValidationResult:
     if result is None:
         with put_in_place(docs, lake.root) as written:
             result = validate(context, written)
+            make_self_contained(written)
             share_static(written, docs.parent / "static")
     check_id = _kept(lake, result)
     if not result.is_blocked:

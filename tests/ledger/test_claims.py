@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.work_queue import QUEUED_COLUMNS, WorkQueue
 from tasks.lake.reading import Lake
 from tasks.ledger import claims as claims_module
+from tasks.ledger import process_identity
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import Process, is_dead, this_process
@@ -32,6 +34,9 @@ from tests.support.planning import plan_part
 
 KEYS = [f"{index:064x}" for index in range(6)]
 REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")
+
+SILENT = {"expires_at_us": 1, "host": "elsewhere"}
+"""An owner on another machine that was silent for too long."""
 
 
 @pytest.fixture
@@ -74,7 +79,7 @@ def test_a_reply_ends_the_waiting_and_a_released_claim_is_free(ledger: Ledger) -
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"expires_at_us": 1}, id="silent for too long"),
+        pytest.param(SILENT, id="silent for too long, on another machine"),
         pytest.param({"pid": 2**22 - 1, "process_started": "1"}, id="its process is gone"),
         pytest.param({"process_started": "1"}, id="its number belongs to another process now"),
     ],
@@ -85,6 +90,34 @@ def test_a_dead_owner_holds_nothing(ledger: Ledger, change: dict[str, Any]) -> N
     ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(change)))
     assert _take(ledger, two, KEYS[:3]).ours == set(KEYS[:3])
     assert _n_rows(ledger) == (3, 1)  # the dead one's claims are swept with it
+
+
+def test_an_owner_that_lives_here_is_let_renew_a_row_that_looks_expired(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock was set by years, or the process was paused; only one that says nothing for long has let go."""
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS)
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=1)) and None)
+    assert _take(ledger, two, KEYS).elsewhere == set(KEYS)
+    assert _take(ledger, one, KEYS).ours == set(KEYS)  # it goes on, and its row is as it should be
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=2)) and None)
+    assert _take(ledger, two, KEYS).elsewhere == set(KEYS)
+    monkeypatch.setattr(claims_module, "EXPIRES_AFTER_S", 0.0)
+    assert _take(ledger, two, KEYS).ours == set(KEYS)
+
+
+def test_an_owner_that_is_paused_keeps_its_claims(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Claims(ledger), Claims(ledger)
+    _take(ledger, one, KEYS)
+    monkeypatch.setattr(claims_module, "EXPIRES_AFTER_S", 0.0)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        started = process_identity._started(child.pid)
+        child.send_signal(signal.SIGSTOP)
+        paused = {"pid": child.pid, "process_started": started, "expires_at_us": 1}
+        ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(paused)) and None)
+        for _ in range(3):
+            assert _take(ledger, two, KEYS).elsewhere == set(KEYS)
+        child.kill()
+    assert _take(ledger, two, KEYS).ours == set(KEYS)
 
 
 def test_an_owner_of_another_machine_is_judged_by_time_alone(ledger: Ledger) -> None:
@@ -121,7 +154,7 @@ def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger, monkeypatch
     async def run() -> list[str]:
         feed, other = _feed(ledger, KEYS), Claims(ledger)
         handed = [await feed.next()]
-        await ledger.alone(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=1)) and None)
+        await ledger.alone(lambda connection: connection.execute(update(OWNERS).values(SILENT)) and None)
         assert (await other.take(KEYS[:3])).ours == set(KEYS[:3])
         renewing = asyncio.create_task(feed.claims.renew())
         async with asyncio.timeout(20):
@@ -137,7 +170,7 @@ def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger, monkeypatch
 def test_an_owner_that_was_swept_notices_when_it_claims_more(ledger: Ledger) -> None:
     one, two = Claims(ledger), Claims(ledger)
     _take(ledger, one, KEYS[:2])
-    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=1)) and None)
+    ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(SILENT)) and None)
     _take(ledger, two, KEYS[:2])
     assert not one.is_lost
     assert _take(ledger, one, KEYS).ours == set(KEYS[2:])

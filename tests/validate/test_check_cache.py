@@ -1,5 +1,6 @@
 """Verdicts found again: only over the same bytes, rubrics and code, and never one that blocked."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -95,3 +96,16 @@ def test_a_verdict_that_blocks_is_reached_anew(run, lakes):
     lakes.plant(run.lake, "scores", rows["scores"])
     (first, _), (second, was_run_again) = run("1"), run("2")
     assert (first.is_blocked, second.is_blocked, was_run_again) == (True, True, True)
+
+
+def test_pages_load_nothing_from_outside(once):
+    """The library's own pages; the policy is for what a later version of it may add."""
+    pages = sorted((once[0] / "data_docs").rglob("*.html"))
+    assert len(pages) > 5
+    for path in [*pages, *(once[0] / "data_docs").rglob("*.css")]:
+        text = path.read_text("utf-8")
+        loads = r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["'](?:https?:)?//|url\(["']?(?:https?:)?//"""
+        assert re.findall(loads, text) == [], path
+        if path.suffix == ".html":
+            assert "<script" not in text
+            assert text.index("default-src 'none'") < text.index("<title>")
