@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from flows.observability.log_lines import complain
 from schemas.errors import StoppedError, StoreError
 
 EXIT_INTERRUPTED = 130
@@ -39,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _command(arguments)
     except KeyboardInterrupt:
-        print("salon: interrupted; run the same command again to go on", file=sys.stderr)
+        complain("interrupted; run the same command again to go on")
         return EXIT_INTERRUPTED
     except SystemExit as stop:  # a signal's, before there was a run to stop
         return stop.code if isinstance(stop.code, int) else EXIT_FAULT if stop.code else 0
@@ -52,9 +53,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def _command(arguments: Sequence[str]) -> int:
     from flows.commands.app import app
-    from flows.observability import redaction
+    from flows.observability import log_lines, redaction
 
     redaction.install()
+    log_lines.install()
     try:
         app(args=list(arguments), prog_name="salon")
     except SystemExit as stop:
@@ -67,12 +69,12 @@ def _command(arguments: Sequence[str]) -> int:
 
 def _unforeseen(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        print(f"salon: {error.strerror}: free space, then run the same command again; what was stored is kept", file=sys.stderr)
+        complain(f"{error.strerror}: free space, then run the same command again; what was stored is kept")
         _forget_output()
         return StoreError.exit_code
     from flows.observability.faults import fault
 
-    print(f"salon: {fault(error)}", file=sys.stderr)
+    complain(fault(error))
     return EXIT_FAULT
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
+from flows.observability.log_lines import complain
 from schemas.errors import SalonError, StoreError
 
 PREFECT_AWAY = (
@@ -139,7 +140,7 @@ def _tell(text: str) -> None:
     from flows.observability import redaction
     from flows.observability.terminal import printable
 
-    print(f"salon: {printable(redaction.redacted(text))}", file=sys.stderr)
+    complain(printable(redaction.redacted(text)))
 
 
 def _tell_version(is_asked: bool) -> None:

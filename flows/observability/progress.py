@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from flows.observability.terminal import Console
+from flows.observability.log_lines import as_json, is_json
+from flows.observability.redaction import redacted
+from flows.observability.terminal import Console, printable
 from schemas.statuses import CellStatus
 from tasks.ledger.process_identity import Process, this_process
 
@@ -136,11 +138,21 @@ def current() -> Reporter:
     return _current
 
 
+class _JsonConsole(Console):
+    """Says each line as a JSON object, and draws no bars."""
+
+    is_terminal = False
+
+    def print(self, *said: object, **_: object) -> None:
+        """One line."""
+        self.file.write(as_json("info", printable(redacted(" ".join(map(str, said))))) + "\n")
+
+
 @contextmanager
 def shown_progress() -> Iterator[Reporter]:
     """A reporter whose bars are drawn on standard error while the block runs."""
     global _current  # noqa: PLW0603  one process runs one command
-    _current = reporter = Reporter(Console(stderr=True))
+    _current = reporter = Reporter(_JsonConsole(stderr=True) if is_json() else Console(stderr=True))
     try:
         with reporter.shown():
             yield reporter
