@@ -22,7 +22,7 @@ from flows.commands.running import (
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, one_line, result_console
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
 
@@ -81,7 +81,7 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     print_leaderboard(out, ran.published.folder, is_short=True)
     named = ", ".join(f"{model}/{checkpoint}" for model, checkpoint in summary.checkpoints.items())
     anchors = f"anchors {summary.anchor_set[:12]}" if summary.anchor_set else "no anchors (salon anchors freeze FILE)"
-    out.print(f"the night of {summary.run_date}: {named}; {anchors}", markup=False)
+    out.print(one_line(f"the night of {summary.run_date}: {named}; {anchors}"), markup=False)
     for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
         out.print(f"{alert.payload['says']}; they are not made up for", markup=False)
     for alert in judge_changed(summary.changes):

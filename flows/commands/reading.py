@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flows.commands.category_table import print_categories
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, one_line, result_console
 from schemas.errors import InputError
 from schemas.statuses import ScoreStatus, Total
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
@@ -126,10 +126,10 @@ def _show_sample(sample: ExplainedSample, *, as_json: bool) -> None:
         print(orjson.dumps(asdict(sample), default=str).decode())
         return
     console = result_console()
-    console.print(Text(f"{sample.model} / {sample.checkpoint}, sample {sample.sample_id}", style="bold"))
+    console.print(Text(one_line(f"{sample.model} / {sample.checkpoint}, sample {sample.sample_id}"), style="bold"))
     console.print(f"{len(sample.judgements)} judgements in publication {sample.publication_id[:16]}\n")
     for judgement, (rubric, judge), scores in zip(sample.judgements, sample.judged_by, sample.scores, strict=True):
-        console.print(Text(f"{rubric}, judged by {judge}", style="bold"))
+        console.print(Text(one_line(f"{rubric}, judged by {judge}"), style="bold"))
         for dimension, score, status, reason in scores:
             told = "no score" if score is None else f"{score:g}"
             why = "" if status == ScoreStatus.SCORED else f" ({reason or status})"
@@ -140,8 +140,8 @@ def _show_sample(sample: ExplainedSample, *, as_json: bool) -> None:
 def _print_cell(console: Console, explanation: Explanation) -> None:
     cell = explanation.cell
     names = ("model", "checkpoint", "rubric_id", "dimension", "category")
-    console.print(Text(" / ".join(str(cell[name]) for name in names), style="bold"))
-    console.print(f"cell        {cell['cell_id']}, judged by {escape(str(cell['judge_model']))}")
+    console.print(Text(one_line(" / ".join(str(cell[name]) for name in names)), style="bold"))
+    console.print(f"cell        {cell['cell_id']}, judged by {escape(one_line(str(cell['judge_model'])))}")
     console.print(f"published   {format_estimate(cell['estimate'], cell['ci_low'], cell['ci_high'], 4)} ({cell['status']}"
                   + (f": {escape(str(cell['reason']))})" if cell["reason"] else ")"))  # fmt: skip
     again = "-" if explanation.recomputed is None else f"{explanation.recomputed:.4f}"

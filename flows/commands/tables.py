@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import CellStatus
 from schemas.tables import BENCHMARK_LONG, STANDINGS
@@ -89,9 +89,9 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
     is_one_model = len({row.model for row in rows}) == 1
     for rubric_id, judge_model in dict.fromkeys((row.rubric_id, row.judge_model) for row in rows):
         made_by = f", {rows[0].model}" if is_one_model else ""
-        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge_model}{made_by}"))
+        console.print(Text.assemble((rubric_id, "bold"), one_line(f", judged by {judge_model}{made_by}")))
         for sentence in said.get((rubric_id, judge_model), ()):
-            console.print(Text(f" {sentence}"))
+            console.print(Text(one_line(f" {sentence}")))
         mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
         totals = [row for row in mine if row.reason not in NO_TOTAL] or mine
         for dimension in dict.fromkeys(row.dimension for row in totals):
@@ -102,7 +102,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
             console.print(_dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE))
             for why in dict.fromkeys(row.why for row in shown if row.why):
                 whose = ", ".join(_name(row, is_one_model=is_one_model) for row in shown if row.why == why)
-                console.print(Text(f"   {whose}: {why}", style="yellow"))
+                console.print(Text(one_line(f"   {whose}: {why}"), style="yellow"))
         if n_rest := len({row.dimension for row in mine} - {row.dimension for row in totals}):
             console.print(
                 Text(f" {n_rest} more dimensions are asked in some categories alone: --category shows one", style="dim")
@@ -111,7 +111,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
 
 
 def _name(row: LeaderboardRow, *, is_one_model: bool) -> str:
-    return row.checkpoint if is_one_model else f"{row.model} / {row.checkpoint}"
+    return one_line(row.checkpoint if is_one_model else f"{row.model} / {row.checkpoint}")
 
 
 def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide: bool) -> Table:
@@ -131,7 +131,9 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
     for row in rows:
         style = "bold" if row.rank_high == 1 else _STYLES[CellStatus(row.status)]
         drawn = [Text(_interval(row, *_span(rows)), style=style)] if is_wide else []
-        before = [Text(row.predecessor, style=_MARKS.get(row.verdict_predecessor or "", "dim"))] if has_predecessor else []
+        before = (
+            [Text(one_line(row.predecessor), style=_MARKS.get(row.verdict_predecessor or "", "dim"))] if has_predecessor else []
+        )
         prompts = [str(row.n_prompts)] if is_ragged else []
         made_by = Text(_name(row, is_one_model=is_one_model), style=style)
         cell = Text(row.cell_id[: 8 if is_wide else 6], style="dim")

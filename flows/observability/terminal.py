@@ -12,11 +12,19 @@ from rich.segment import Segment
 # characters, which file names may hold, no stream takes.
 _OBEYED = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)], 0xFFFD)
+_UNSEEN = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF, *range(0xE0000, 0xE0080))
+_OBEYED |= dict.fromkeys(_UNSEEN, 0xFFFD)  # two names that differ in these alone would look the same
+_LINE_ENDS = {code: 0x2400 + code for code in (0x09, 0x0A)}
 
 
 def printable(text: str) -> str:
-    """The text with every control character and change of writing direction as a visible sign."""
+    """The text with every control and unseen character and change of writing direction as a visible sign."""
     return text.translate(_OBEYED)
+
+
+def one_line(text: str) -> str:
+    """A name out of data, printable and on one line: a line feed in it would begin a line that says what it likes."""
+    return printable(text).translate(_LINE_ENDS)
 
 
 class Console(rich.console.Console):
