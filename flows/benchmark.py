@@ -45,13 +45,13 @@ def benchmark(
                 summary = run_pipeline(
                     RunContext.of(run, executor, reporter), checkpoints, replies, is_retrying=retry is not None
                 )
+                note_run(run, summary.published.publication_id, "run")
+                write_grid(run, file)
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise
         if summary.asked.is_spent:
             spent_usd, limit_usd = summary.asked.cost_usd or 0.0, run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=summary.asked.n_left)
-        note_run(run, summary.published.publication_id, "run")
-        write_grid(run, file)
         show_in_prefect(run, summary, summary.cells)
         return summary
