@@ -18,6 +18,7 @@ from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import whole_checkpoints
+from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Retry, Runner, load_benchmark
@@ -65,7 +66,7 @@ def nightly(
     """
     with heeding_sigterm(), redacted_errors():
         benchmark = load_benchmark(file)
-        due = benchmark.nightly.newest_due(datetime.now(UTC)).date()
+        due = benchmark.nightly.newest_due(now_or_due()).date()
         night, gives_up_at = run_date or due, benchmark.nightly.gives_up_at(run_date or due)
         if after_crash:
             check_in_time(gives_up_at)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 
@@ -26,6 +27,16 @@ def is_in_flow_run() -> bool:
     from prefect.context import FlowRunContext
 
     return FlowRunContext.get() is not None
+
+
+def now_or_due() -> datetime:
+    """This moment. In a run that was made for a later one, that: Prefect rounds, and begins a run up to half a second early."""
+    now = datetime.now(UTC)
+    if not is_in_flow_run():
+        return now
+    from prefect.runtime.flow_run import get_scheduled_start_time
+
+    return max(now, get_scheduled_start_time())
 
 
 def _may_be_configured() -> bool:

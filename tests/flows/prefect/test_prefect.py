@@ -12,14 +12,20 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from contextvars import copy_context
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterName, LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
+from prefect.flow_engine import run_flow
+from prefect.states import Pending, Scheduled
 
+from flows.prefect_flows import nightly
+from tasks.publish.reading import current
 from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import World, write_benchmark
 from tests.support.painting import paint
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -158,3 +164,17 @@ def _die_and_come_back(server: Server, world: Path) -> None:
             break
         time.sleep(0.2)
     server.start()
+
+
+def test_a_run_that_a_worker_begins_early_is_the_night_it_was_made_for(tmp_path: Path, judge_url: str) -> None:
+    """Prefect takes a run ten seconds before it is due and rounds the rest: it begins up to half a second before its night."""
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    due = (datetime.now(UTC) + timedelta(minutes=2)).replace(second=0, microsecond=0)
+    file.write_text(file.read_text().replace('"0 2 * * *"', f'"{due.minute} {due.hour} * * *"\ntimezone = "UTC"'))
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run(nightly, parameters={"file": str(file)}, state=Scheduled(scheduled_time=due))
+        client.set_flow_run_state(run.id, Pending(), force=True)  # begun at once: no server makes it wait
+        run = client.read_flow_run(run.id)
+    run_flow(nightly, run, parameters={"file": file})
+    assert current(tmp_path / "lake").run_date == due.date().isoformat()
