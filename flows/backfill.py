@@ -32,7 +32,7 @@ from flows.partitions.table import BACKFILL, PartitionState, find_partitions, wh
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Runner
+from schemas.benchmark import Retry, Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
@@ -81,13 +81,14 @@ def backfill(
     max_usd: float | None = None,
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
     runner: Runner | None = None,
+    retry: Retry | None = None,
 ) -> BackfillSummary:
     """Ask past checkpoints what they lack, and publish all that is done in one table. One backfill of a benchmark at a time.
 
     file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
     addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
-    processes or dask, in place of the file's own.
+    processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)
@@ -99,7 +100,8 @@ def backfill(
             mutex(ledger, f"{BACKFILL} {run.benchmark.name}", reporter.say_who_is_waited_for),
             opened_executor(run, runner, at_once) as executor,
         ):
-            planned = plan_backfill(run, checkpoints, since, reporter)  # once the one before is done
+            is_retrying = retry is not None
+            planned = plan_backfill(run, checkpoints, since, reporter, is_retrying=is_retrying)  # once the one before is done
             if reporter.console is not None:
                 print_preview(reporter.console, run.benchmark.name, planned)
             try:

@@ -114,6 +114,7 @@ def backfill(
     at_once: AtOnce = 4,
     run_date: RunDate = None,
     runner: RunnerOption = None,
+    retry: RetryOption = None,
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.nights.checkpoints import chosen, find_checkpoints
@@ -132,6 +133,8 @@ def backfill(
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
     if dry_run:
+        if retry is not None:
+            raise InputError("--dry-run forgets nothing: leave out --retry, or --dry-run")
         with shown_progress() as reporter:
             planned = plan_backfill(run, names, earliest, reporter)
             note_planned(run, planned.partitions, BACKFILL)
@@ -144,7 +147,7 @@ def backfill(
     from flows.backfill import backfill
 
     with shown_progress():
-        summary = shown_by_prefect(backfill)(file.absolute(), names, earliest, day, None, max_usd, at_once, runner)
+        summary = shown_by_prefect(backfill)(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
     if summary.run is None:
         is_spent = any(one.outcome.is_spent for one in summary.backfilled)
         out.print("max_usd is reached; the same command goes on" if is_spent else "nothing to do: what is done is published")

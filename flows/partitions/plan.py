@@ -17,6 +17,7 @@ from flows.observability.terminal import format_usd
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
+from flows.run.judging import asked_parts
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark import Judge, Limits
 from schemas.records import Plan
@@ -24,6 +25,7 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
 from tasks.ledger.ledger import opened
+from tasks.ledger.snapshot import forget_rejected, restore
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +98,22 @@ def open_backfill(
     return replace(run, benchmark=benchmark)
 
 
-def plan_backfill(run: StageContext, names: Collection[str] | None, since: date | None, reporter: Reporter) -> BackfillPlan:
+def plan_backfill(
+    run: StageContext, names: Collection[str] | None, since: date | None, reporter: Reporter, *, is_retrying: bool = False
+) -> BackfillPlan:
     """Read the chosen checkpoints into the lake, plan them, and count and price what is left to ask; the newest come first.
 
+    With `is_retrying` what the provider rejected is left to ask again.
     Raises InputError for a checkpoint that is not there, or whose date is needed and not known.
     """
     asked = chosen(find_checkpoints(run.benchmark), names, since)
     planned: list[PlannedCheckpoint] = []
+    if is_retrying:
+        with opened(run.ledger_url) as ledger:
+            restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten
     reporter.start("look at checkpoints", len(asked))
     for one in reversed(asked):
-        planned.append(_planned(run, one.name))
+        planned.append(_planned(run, one.name, is_retrying))
         reporter.advance("look at checkpoints")
     reporter.finish("look at checkpoints")
     return BackfillPlan(tuple(planned), run.benchmark.limits)
@@ -136,13 +144,15 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
         console.print(f"time        {said}; a nightly run of the same judge goes first")
 
 
-def _planned(run: StageContext, name: str) -> PlannedCheckpoint:
+def _planned(run: StageContext, name: str, is_retrying: bool) -> PlannedCheckpoint:
     quiet = RunContext.of(run)
     dataset = stages.ingest(quiet, [name])
     quiet = quiet.having(dataset_id=dataset.dataset_id)
     plan = stages.plan(quiet)
     quiet = quiet.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
+        if is_retrying:
+            forget_rejected(quiet, asked_parts(quiet, plan.parts), ledger)
         rows = forecasts(quiet, plan, ledger)
     return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(quiet, prices_of(rows)))
 

@@ -7,6 +7,7 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from flows.run.tasks import ask_by_batch, ask_judge
 from schemas.records import PlannedPart
+from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
@@ -21,7 +22,7 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
 
     Raises ProviderError, StoreError; what was paid for is stored by then.
     """
-    every = [part for part in parts if part.n_requests and not run.judge(part.judge_model).recorded]
+    every = asked_parts(run, parts)
     if is_retrying:
         _retry_rejected(run, every)
     asked = _parts_to_ask(run, every)
@@ -44,6 +45,11 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
         run.reporter.tell("judge")
     run.reporter.finish("judge")
     return total
+
+
+def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
+    """Those with requests to a judge that is asked."""
+    return [part for part in parts if part.n_requests and not context.judge(part.judge_model).recorded]
 
 
 def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart]) -> None:

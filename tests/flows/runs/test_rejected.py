@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
@@ -16,8 +17,9 @@ SAYS = "At most 0 image(s) <img src=x onerror=alert(1)> \x1b[31mred"
 SHOWN = "At most 0 image(s) <img src=x onerror=alert(1)>"
 
 
+@pytest.mark.parametrize("retry", [("run", "--run-date", "2026-03-04"), ("backfill", "--all")], ids=["run", "backfill"])
 def test_what_the_provider_says_is_shown_and_what_it_rejected_is_asked_again(
-    tmp_path: Path, salon: Callable[..., Said], provider: Any
+    tmp_path: Path, salon: Callable[..., Said], provider: Any, retry: tuple[str, ...]
 ) -> None:
     """The first publication has nothing but blocked cells: `table`, `explain` and `open` show it all the same."""
     World(tmp_path).make(0)
@@ -50,7 +52,7 @@ def test_what_the_provider_says_is_shown_and_what_it_rejected_is_asked_again(
     provider.then = answer
     assert salon(*command).code == 1  # final: nothing is asked
     assert provider.n == N_SAMPLES
-    again = salon(*command, "--retry", "rejected")
+    again = salon(retry[0], file, *retry[1:], "--retry", "rejected")
     assert again.code == 0, again.err
     assert provider.n == N_SAMPLES * 3 // 2
     shutil.rmtree(tmp_path / "lake" / "publish")
