@@ -81,7 +81,7 @@ def test_a_flood_of_different_answers(shipped: dict[str, Rubric]) -> None:
 def test_many_parts_in_strict_json(shipped: dict[str, Rubric], text: str) -> None:
     started_s = time.process_time()
     assert parse_reply(shipped["caption"], text, {}).as_dict() == {"scores": {"score": 4}}
-    assert time.process_time() - started_s < 0.3
+    assert time.process_time() - started_s < 1.0, "a busy machine takes 0.3 s; time with the square of the parts, minutes"
 
 
 @pytest.mark.parametrize(("n_characters", "expected"), [(65_536, {"scores": {"score": 4}}), (65_537, {"error": "malformed"})])

@@ -92,7 +92,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Pat
     """A server. No flow is shown by it that does not ask for `prefect_api`, or is told the address."""
     with running_prefect(tmp_path_factory.mktemp("prefect"), prefect_tables) as server:
         yield server
-        with shown_by(server):
+        with shown_by(server.api):
             tell_what_is_left()
 
 
@@ -108,16 +108,25 @@ def tell_what_is_left() -> None:
 @pytest.fixture
 def prefect_api(prefect_server: RunningPrefect) -> Iterator[str]:
     """The address of the server that shows the flows of this test."""
-    with shown_by(prefect_server):
+    with shown_by(prefect_server.api):
         yield prefect_server.api
 
 
+_LAST_API: list[str] = []
+
+
 @contextmanager
-def shown_by(server: RunningPrefect) -> Iterator[None]:
-    """Let this process's flows be the server's."""
+def shown_by(api: str) -> Iterator[None]:
+    """Let this process's flows be those of the server at `api`.
+
+    Prefect's client keeps sending events to the server it first spoke to: it is ended where another one comes.
+    """
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    with temporary_settings({PREFECT_API_URL: server.api}):
+    if [api] != _LAST_API:
+        tell_what_is_left()
+        _LAST_API[:] = [api]
+    with temporary_settings({PREFECT_API_URL: api}):
         yield
 
 

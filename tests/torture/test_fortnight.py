@@ -44,7 +44,7 @@ OUTAGE_S = 75.0
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
 OTHER = Play(body=completion("Reasoning: plain.\nScore: 3", model="judge-2026-09-09"))
 DOWN = Play(503, b'{"error": {"message": "down for maintenance"}}')
-SLOW = Play(body=GOOD.body, delay_s=3.0)
+SLOW = Play(body=OTHER.body, delay_s=3.0)
 
 
 class Clock:

@@ -193,7 +193,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, prefect_server: RunningPrefe
     echo = Echo()
     before = Path.cwd()
     try:
-        with shown_by(prefect_server):
+        with shown_by(prefect_server.api):
             cases = CASES.items()
             yield {name: _run_case(case, canary_of(name), echo, tmp_path_factory.mktemp("secrets")) for name, case in cases}
     finally:

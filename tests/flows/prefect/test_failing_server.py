@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from prefect import flow
-from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.nights.night_world import World, write_benchmark
 from tests.support.failing_prefect import FailingPrefect, failing_prefect
-from tests.support.prefect_server import RunningPrefect, tell_what_is_left
+from tests.support.prefect_server import RunningPrefect, shown_by, tell_what_is_left
 
 ENDS = r'set_state .*"type":\s*"(COMPLETED|FAILED|CRASHED)"'
 LOGS_AND_EVENTS = r"/api/(logs|events)"
@@ -31,7 +31,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def double(prefect_server: RunningPrefect) -> Iterator[FailingPrefect]:
     with (
         failing_prefect(prefect_server.api) as passing_on,
-        temporary_settings({PREFECT_API_URL: passing_on.api, PREFECT_CLIENT_MAX_RETRIES: 0}),
+        shown_by(passing_on.api),
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
     ):
         yield passing_on
         passing_on.fails = None

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from prefect import flow, tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.commands.serving import deploy as deploy_command
 from flows.observability import alerting
 from flows.observability.alerting import Alert, judge_changed, missed, night_failed, no_fresh_checkpoint
 from flows.observability.events import send
 from tasks.judge.model_pin import ModelChange
-from tests.support.prefect_server import running_prefect, tell_what_is_left
+from tests.support.prefect_server import running_prefect, shown_by, tell_what_is_left
 
 NIGHT = date(2026, 11, 5)
 LIMIT_S = 120.0  # of a server on a busy machine; seconds where it is idle
@@ -71,7 +70,7 @@ def test_every_alert_reaches_the_webhook_and_deploy_says_whom(
     address, texts = received
     file = tmp_path / "b.toml"
     file.write_text(BENCHMARK)
-    with running_prefect(tmp_path, prefect_tables) as server, temporary_settings({PREFECT_API_URL: server.api}):
+    with running_prefect(tmp_path, prefect_tables) as server, shown_by(server.api):
         assert deploy_command(file, file_at_worker=None, image=None, with_automations=None) == 0
         assert "alerts reach nobody" in capsys.readouterr().out
         block = CustomWebhookNotificationBlock(

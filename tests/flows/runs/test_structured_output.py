@@ -72,4 +72,4 @@ def test_a_rubric_without_a_json_form_is_said_with_rubric_and_judge(run: Callabl
     assert "salon-demo-judge" in said.err
     assert "rubric alignment" in said.err
     assert "structured_output = false" in said.err
-    assert not (tmp_path / "lake" / "ledger.db").exists()
+    assert not (tmp_path / "lake" / "requests").exists(), "nothing was planned"
