@@ -172,26 +172,22 @@ def prefect_on(postgres: PostgresServer, folder: Path, tables: Path, clock: Cloc
 
 
 def test_fourteen_nights_come_once_each_and_every_fault_is_told(nights: Nights) -> None:
-    clock, judge, server = nights.clock, nights.judge, nights.server
+    clock, judge = nights.clock, nights.judge
     judge.then = GOOD
     first = (clock.now + timedelta(days=1)).replace(hour=2, minute=0, second=0, microsecond=0)
     list_until(nights, first)
     deployed = nights.salon("deploy", "b.toml")
     assert deployed.returncode == 0, deployed.stderr
     nights.start_worker()
-    due, days = first, []
+    due, days, missed = first, [], first + timedelta(days=8)
     for number in range(1, N_NIGHTS + 1):
-        if number == 9:  # the machine is off for a night
-            nights.kill_worker()
-            server.stop()
-            missed = due
-            due += timedelta(days=1)
-            clock.turn_to(due - timedelta(hours=1))
-            server.start()
-            nights.start_worker()
+        due += timedelta(days=number == 9)  # the night before it is missed
         list_until(nights, due)
         judge.then = {5: DOWN, 7: OTHER, 11: SLOW}.get(number, OTHER if number > 7 else GOOD)
-        clock.turn_to(due - timedelta(seconds=20))
+        if number == 9:
+            machine_off_until(nights, due + timedelta(minutes=5))
+        else:
+            clock.turn_to(due - timedelta(seconds=20))
         if number == 3:
             server_killed_while_pending(nights, due)
         if number == 5:
@@ -229,6 +225,15 @@ def list_until(nights: Nights, due: datetime) -> None:
     row = {"model": "demo-painter", "checkpoint": f"step-{n}", "date": due.date().isoformat()}
     with listed.open("ab") as file:
         file.write(orjson.dumps(row) + b"\n")
+
+
+def machine_off_until(nights: Nights, moment: datetime) -> None:
+    """No night of the time in between came; of those that are late then, the latest is caught up."""
+    nights.kill_worker()
+    nights.server.stop()
+    nights.clock.turn_to(moment)
+    nights.server.start()
+    nights.start_worker()
 
 
 def server_killed_while_pending(nights: Nights, due: datetime) -> None:
