@@ -21,7 +21,7 @@ def of_length(unit: str, n_bytes: int) -> str:
     return unit * (n_bytes // len(unit.encode()))
 
 
-# A quadratic reader takes minutes here. The bound leaves room for a busy machine: the worst took 0.07 s on a 2-core one.
+# A quadratic reader takes minutes here, the worst of ours 0.07 s; on a machine that does much else six times that was seen.
 @pytest.mark.parametrize(
     ("opening", "share"),
     [("", 1), ("{", 4), ('{"reason": "', 4), ("Score: ", 4), ("[Text Response Quality: ", 4)],
@@ -31,9 +31,9 @@ def test_a_megabyte_of_anything(shipped: dict[str, Rubric], opening: str, share:
     for unit in UNITS:
         text = opening + of_length(unit, N_BYTES_MAX // share - 100)
         for rubric in shipped.values():
-            started_s = time.process_time()
+            started_s = time.thread_time()
             parse_reply(rubric, text, {"category": "counting"})
-            assert time.process_time() - started_s < 1 / share, (rubric.id, opening, unit)
+            assert time.thread_time() - started_s < 2, (rubric.id, opening, unit)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_flood_of_different_answers(shipped: dict[str, Rubric]) -> None:
     ids=["one key again and again", "wrappers", "empty objects"],
 )
 def test_many_parts_in_strict_json(shipped: dict[str, Rubric], text: str) -> None:
-    started_s = time.process_time()
+    started_s = time.thread_time()
     assert parse_reply(shipped["caption"], text, {}).as_dict() == {"scores": {"score": 4}}
-    assert time.process_time() - started_s < 1.0, "a busy machine takes 0.3 s; time with the square of the parts, minutes"
+    assert time.thread_time() - started_s < 1.0, "a busy machine takes 0.3 s; time with the square of the parts, minutes"
 
 
 @pytest.mark.parametrize(("n_characters", "expected"), [(65_536, {"scores": {"score": 4}}), (65_537, {"error": "malformed"})])
