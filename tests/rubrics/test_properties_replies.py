@@ -192,9 +192,9 @@ UNITS = st.one_of(
 def test_a_megabyte_takes_its_time_and_no_more(opening: str, unit: str, closing: str) -> None:
     text = opening + unit * ((N_BYTES_MAX - 100) // len(unit.encode())) + closing
     for rubric in RUBRICS.values():
-        started_s = time.process_time()
+        started_s = time.thread_time()
         parse_reply(rubric, text, {"category": variant_of(rubric).category})
-        assert time.process_time() - started_s < CPU_LIMIT_S, (rubric.id, opening, unit, closing)
+        assert time.thread_time() - started_s < CPU_LIMIT_S, (rubric.id, opening, unit, closing)
 
 
 @settings(LAW, max_examples=60)
