@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_alive, is_dead, this_process
+from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_dead, lives, this_process
 from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
 from tasks.stopping import STOP, check_not_stopped
 
@@ -104,7 +104,7 @@ def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Pro
 
 
 def _is_doubted(own: _Row, name: str, process: Process) -> bool:
-    return is_alive(process) and time.monotonic() < own.doubted_until_s.setdefault(name, time.monotonic() + DOUBT_S)
+    return lives(process) is True and time.monotonic() < own.doubted_until_s.setdefault(name, time.monotonic() + DOUBT_S)
 
 
 def _prefix(what: str, name: str) -> str:

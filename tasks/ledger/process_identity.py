@@ -67,11 +67,6 @@ def is_paused(owner: Process) -> bool:
         return False
 
 
-def is_alive(owner: Process) -> bool:
-    """Whether the owner runs on this machine; False where that cannot be told from here."""
-    return owner.host is not None and owner.host == this_process().host and not is_dead(owner)
-
-
 def _host() -> str | None:
     """Where process numbers are counted. Linux: the machine's boot and the space of the numbers. macOS: the machine."""
     try:

@@ -62,17 +62,17 @@ class OpenAIProvider:
     def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:
         check_parameters(judge.parameters)
         self.judge = judge
-        self.endpoint = endpoint(judge)
+        self.endpoint, self._base_url = endpoint(judge), judge.base_url or DEFAULT_BASE_URL
         self._key = api_key(judge)
         self._secrets = Secrets(judge)
         self._deadline_s = deadline_s
         self._batch: OpenAIBatches | None = None
         headers = _HEADERS | ({"Authorization": f"Bearer {self._key}"} if self._key else {}) | _accounts()
-        self._wire = _wire(judge.base_url or DEFAULT_BASE_URL, headers, concurrency, deadline_s)
+        self._wire = _wire(self._base_url, headers, concurrency, deadline_s)
 
     def _address(self, path: str) -> str:
         """A path of the API under the judge's base_url, whose query stays at the end."""
-        parts = urlsplit(self.judge.base_url or DEFAULT_BASE_URL)
+        parts = urlsplit(self._base_url)
         return parts._replace(path=parts.path.rstrip("/") + path).geturl()
 
     @staticmethod
@@ -90,7 +90,7 @@ class OpenAIProvider:
         if self._batch is None:
             from tasks.judge.provider.openai.batch_api import OpenAIBatches
 
-            self._batch = OpenAIBatches(self.judge.base_url or DEFAULT_BASE_URL, self._key, self._secrets)
+            self._batch = OpenAIBatches(self._base_url, self._key, self._secrets)
         return self._batch
 
     def payload(
