@@ -39,7 +39,7 @@ serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and bac
 	@$(BIN)/salon serve
 
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
-	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py
+	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py tests/judge/test_storm.py
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_resuming.py -k two_nights
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_gone.py tests/flows/runs/test_runners.py -k "flow_is_killed or workers_killed"
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_fortnight.py

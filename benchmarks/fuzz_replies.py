@@ -20,7 +20,8 @@ from types import FunctionType
 from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import ReplyFormat, Rubric, Variant
-from rubrics.replies.read import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import parse_reply
+from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ReadScores, Unreadable
 
 IDS = ("interleaved", "image_aspects", "caption", "composition", "alignment")
@@ -211,7 +212,7 @@ def main() -> None:
     parser.add_argument("--coverage", action="store_true", help="let atheris guide it")
     given = parser.parse_args()
     fuzzer, started_s = Fuzzer(given.seed), time.monotonic()
-    assert N_BYTES_FED_MAX < N_BYTES_MAX
+    assert N_BYTES_FED_MAX < REPLY_TEXT_BYTES
     if given.coverage:
         _by_coverage(fuzzer, given.seconds, started_s)
     else:

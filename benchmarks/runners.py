@@ -242,12 +242,12 @@ def said_by(base_url: str, path: str) -> Any:
         return json.load(response)
 
 
-def environment(api_url: str) -> dict[str, str]:
-    return os.environ | {"PREFECT_API_URL": api_url, "PYTHONPATH": str(ROOT)}
+def environment(api_url: str | None) -> dict[str, str]:
+    return os.environ | ({"PREFECT_API_URL": api_url} if api_url else {}) | {"PYTHONPATH": str(ROOT)}
 
 
-def start(folder: Path, api_url: str, *more: str) -> "subprocess.Popen[bytes]":
-    """`salon run` of the folder's file; what it says goes to said.txt."""
+def start(folder: Path, api_url: str | None, *more: str) -> "subprocess.Popen[bytes]":
+    """`salon run` of the folder's file, shown by a Prefect server or by none; what it says goes to said.txt."""
     command = [sys.executable, "-m", "flows", "run", "b.toml", "--run-date", "2026-03-04", *more]
     with (folder / "said.txt").open("ab") as said:
         return subprocess.Popen(command, cwd=folder, env=environment(api_url), stdout=said, stderr=said)

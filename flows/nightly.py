@@ -144,7 +144,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
             return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
-        known = find_checkpoints(run.benchmark)
+        known = find_checkpoints(run)
         known = known if until is None else made_until(known, until)
         night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)

@@ -6,11 +6,13 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from prefect import Flow, flow
+from prefect.context import FlowRunContext
 
 from flows.agreement import hold_against_people
 from flows.backfill import backfill as run_backfill
 from flows.benchmark import benchmark as run_benchmark
 from flows.nightly import nightly as run_nightly
+from flows.observability.final_state import tell_at_the_end
 from flows.observability.progress import current
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
 
@@ -27,16 +29,24 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
 
     @wraps(function)
     def remembered(*inputs: P.args, **named: P.kwargs) -> Out:
-        ended = _ENDED.get([])
         try:
             given = function(*inputs, **named)
         except Exception as error:
-            ended.append((None, error))
+            _remember(None, error)
             raise
-        ended.append((given, None))
+        _remember(given, None)
         return given
 
     return flow(name=name, flow_run_name="{file.parent.name}/{file.stem}")(remembered)
+
+
+def _remember(given: Any, error: Exception | None) -> None:
+    """For the command that started the flow; a process that a worker started for it sees to its end itself."""
+    ended = _ENDED.get(None)
+    if ended is not None:
+        ended.append((given, error))
+    elif (run := FlowRunContext.get()) is not None and run.flow_run is not None and run.flow_run.deployment_id is not None:
+        tell_at_the_end(run.flow_run.id, error)
 
 
 benchmark = _flow("benchmark", run_benchmark)

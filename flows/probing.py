@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from flows.executors.lake_use import lake_in_use
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge
@@ -57,6 +58,11 @@ def probe(run: RunContext, places: Collection[str], text: str, n_samples: int) -
 
     Only what the ledger lacks is asked, under the benchmark's limits. Raises InputError where no twin can be made.
     """
+    with lake_in_use(run):
+        return _probed(run, places, text, n_samples)
+
+
+def _probed(run: RunContext, places: Collection[str], text: str, n_samples: int) -> list[Shift]:
     run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex)
     key, twins = _store_twins(run, places, text, n_samples)
     run = run.having(dataset_id=key)

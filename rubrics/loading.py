@@ -15,21 +15,21 @@ from pydantic import ValidationError
 from rubrics.declaration import Declaration, DimensionSection, RuleSection, Scale, WhenSection, explain
 from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from schemas.errors import InputError, RubricError
+from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
 from schemas.pointers import steps
 
 SHIPPED = Path(__file__).resolve().parent
 """The folder of the rubrics that come with Salon."""
 
 DECLARATION = "rubric.toml"
-_MAX_DECLARATION_BYTES = 256 * 1024
-_MAX_PROMPT_BYTES = 1024 * 1024
 _MAX_PROBLEMS = 20
+_LONG_KEY = re.compile(rb"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){%d}" % RUBRIC_KEY_PARTS)
 _PROMPT_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}/)*[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def load_rubric(folder: Path) -> Rubric:
     """The rubric declared in a folder. Raises RubricError naming the file, the key and what is allowed."""
-    raw = _read(folder, DECLARATION, _MAX_DECLARATION_BYTES)
+    raw = _read(folder, DECLARATION, RUBRIC_DECLARATION_BYTES)
     declared = _declaration(folder / DECLARATION, raw)
     names = [declared.prompt, *(variant.prompt for variant in declared.variants)]
     prompts = {name: _read_prompt(folder, name) for name in names if name}
@@ -81,7 +81,7 @@ def _read_prompt(folder: Path, name: str) -> bytes:
         raise _refusal(
             folder, f"prompt {name[:100]!r} must be a file of the rubric folder: plain letters, digits, _ . - and no .."
         )
-    return _read(folder, name, _MAX_PROMPT_BYTES)
+    return _read(folder, name, RUBRIC_PROMPT_BYTES)
 
 
 def _read(folder: Path, name: str, max_bytes: int) -> bytes:
@@ -103,6 +103,8 @@ def _read(folder: Path, name: str, max_bytes: int) -> bytes:
 
 
 def _declaration(path: Path, raw: bytes) -> Declaration:
+    if _LONG_KEY.search(raw):
+        raise RubricError(f"{path}: a key of more than {RUBRIC_KEY_PARTS} parts (a.b.c has three)")
     try:
         content = tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

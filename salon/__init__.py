@@ -11,13 +11,13 @@ from salon.errors import SalonError
 from salon.places import Place
 from salon.publication import Publication
 from salon.report import Report
-from salon.running import parse, plan, run
+from salon.running import Plan, parse, plan, run
 from salon.samples import Samples
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Publication", "Report", "SalonError", "Samples", "open", "parse", "plan", "publications", "run"]
+__all__ = ["Plan", "Publication", "Report", "SalonError", "Samples", "open", "parse", "plan", "publications", "run"]
 
 
 def open(  # noqa: A001 - `salon.open`, as in `gzip.open`

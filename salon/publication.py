@@ -189,7 +189,7 @@ class Publication:
         rows = self.standings()
         for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
             parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}</p>")
-            parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]))
+            parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]) + _weights(mine))
         return "".join(parts)
 
 
@@ -238,6 +238,17 @@ def _turned(rows: "pl.DataFrame") -> "pl.DataFrame":
                else pl.col(other.get(name, name)).alias(name) for name in rows.columns]  # fmt: skip
     turned = rows.select(columns)
     return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
+
+
+def _weights(rows: "pl.DataFrame") -> str:
+    """How totals over categories of unequal size are made; nothing where the sizes are equal, or an older table lacks them."""
+    names = ("n_categories", "n_prompts_smallest_category", "n_prompts_largest_category")
+    known = rows.drop_nulls(names[0]) if set(names) <= set(rows.columns) else rows.clear()
+    sizes = sorted({int(n) for name in names[1:] for n in known[name]}) if not known.is_empty() else []
+    if len(sizes) < 2:
+        return ""
+    told = f"the smallest brings {sizes[0]} prompts, the largest {sizes[-1]}"
+    return f"<p>{max(known[names[0]])} categories weigh the same; {told}</p>"
 
 
 def _standing(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,21 +20,73 @@ _BLOCKED = 1
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command printed."""
+class PlannedRubric:
+    """What one judge would be asked by one rubric; what is not known (a price, a time) is None."""
 
+    rubric_id: str
+    judge_model: str
+    n_requests: int
+    n_stored: int
+    n_to_ask: int
+    n_input_tokens: int
+    n_output_tokens: int
+    online_usd: float | None
+    batch_usd: float | None
+    worst_usd: float | None
+    saved_usd: float | None
+    minutes: float | None
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A row of a source that nobody is asked about, or that stands there twice (`duplicate`)."""
+
+    status: str
+    source: str
+    source_key: str
+    detail: str | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that has not happened: requests, US dollars, minutes; what is not known is None. Printed, it is the table.
+
+    `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
+    each status of `n_by_status` that is not ok. `rejected`: stored rejections by what the provider said.
+    """
+
+    benchmark: str
+    n_samples: int
+    n_usable: int
+    n_by_status: Mapping[str, int]
+    unusable: tuple[Unusable, ...]
+    n_requests: int
+    n_stored: int
+    n_to_ask: int
+    online_usd: float | None
+    batch_usd: float | None
+    worst_usd: float | None
+    saved_usd: float | None
+    minutes: float | None
+    rubrics: tuple[PlannedRubric, ...]
+    rejected: Mapping[str, int]
+    warnings: tuple[str, ...]
     text: str
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"
 
 
-def plan(file: str | Path, *options: str) -> Told:
+def plan(file: str | Path, *options: str) -> Plan:
     """What a run would ask, cost and take (`salon plan FILE`); nothing is sent. Raises SalonError with the command's sentence."""
-    return Told(_said("plan", str(file), *options))
+    told = json.loads(_said("plan", str(file), "--json", *options))
+    rubrics, unusable = [PlannedRubric(**row) for row in told["rubrics"]], [Unusable(**row) for row in told["unusable"]]
+    return Plan(**told | {"rubrics": tuple(rubrics), "unusable": tuple(unusable), "warnings": tuple(told["warnings"])})
 
 
 def run(file: str | Path, *options: str) -> Publication:

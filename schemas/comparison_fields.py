@@ -10,6 +10,19 @@ def _flag(name: str, about: str, *, null: bool = False) -> Field:
     return Field(name, pa.bool_(), about, is_nullable=null)
 
 
+def _difference(name: str, other: str) -> tuple[Field, ...]:
+    """What a standing says of one comparison of it: delta, its interval, p, verdict, why not, and prompts, in this order."""
+    return (
+        number(f"delta_{name}", f"Delta to {other}."),
+        number(f"delta_{name}_low", "Its ci_low_adjusted."),
+        number(f"delta_{name}_high", "Its ci_high_adjusted."),
+        number(f"p_{name}", "Its p_adjusted.", low=0, high=1),
+        text(f"verdict_{name}", "Its verdict.", null=True, values=ComparisonVerdict),
+        text(f"reason_{name}", "Why there is no delta or no p.", null=True),
+        count(f"n_prompts_{name}", "Prompts scored for both.", null=True),
+    )
+
+
 # --- comparisons ------------------------------------------------------------------------------------------------
 COMPARISON = text("comparison", "Why these two are compared.", values=ComparisonKind)
 CELL_ID_A = text("cell_id_a", "The first cell.")
@@ -59,25 +72,20 @@ N_RANKED = count("n_ranked", "Checkpoints that have a rank in this ranking.", nu
 N_SHARED_PROMPTS = count(
     "n_shared_prompts", "Prompts scored for every ranked one; where not compared, the most it shares with any other.", null=True
 )
+N_CATEGORIES = count(
+    "n_categories", "Categories of the total, each of which weighs the same; null where it has fewer than two.", null=True
+)
+N_PROMPTS_FEWEST = count("n_prompts_smallest_category", "Prompts with a score in the smallest of them.", null=True)
+N_PROMPTS_MOST = count("n_prompts_largest_category", "Prompts with a score in the largest of them.", null=True)
 N_PROMPTS_NEEDED = count("n_prompts_needed", "Shared prompts a comparison needs in each category.")
 SHARED_ESTIMATE = number("shared_estimate", "The mean over the shared prompts alone; null where there is no rank.")
 IS_REORDERED = _flag("is_reordered", "By the means over shared prompts it stands on the other side of a ranked one.", null=True)
 PREDECESSOR = text("predecessor", "The checkpoint before, of the same model.", null=True)
-DELTA_PREDECESSOR = number("delta_predecessor", "Delta to the checkpoint before.")
-PREDECESSOR_LOW = number("delta_predecessor_low", "Its ci_low_adjusted.")
-PREDECESSOR_HIGH = number("delta_predecessor_high", "Its ci_high_adjusted.")
-P_PREDECESSOR = number("p_predecessor", "Its p_adjusted.", low=0, high=1)
-VERDICT_PREDECESSOR = text("verdict_predecessor", "Its verdict.", null=True, values=ComparisonVerdict)
-REASON_PREDECESSOR = text("reason_predecessor", "Why there is no delta or no p.", null=True)
-N_PROMPTS_PREDECESSOR = count("n_prompts_predecessor", "Prompts scored for both.", null=True)
+TO_PREDECESSOR = _difference("predecessor", "the checkpoint before")
+DELTA_PREDECESSOR, P_PREDECESSOR = TO_PREDECESSOR[0], TO_PREDECESSOR[3]
 BASELINE = text("baseline", "The baseline, as model/checkpoint.", null=True)
-DELTA_BASELINE = number("delta_baseline", "Delta to the baseline.")
-BASELINE_LOW = number("delta_baseline_low", "Its ci_low_adjusted.")
-BASELINE_HIGH = number("delta_baseline_high", "Its ci_high_adjusted.")
-P_BASELINE = number("p_baseline", "Its p_adjusted.", low=0, high=1)
-VERDICT_BASELINE = text("verdict_baseline", "Its verdict.", null=True, values=ComparisonVerdict)
-REASON_BASELINE = text("reason_baseline", "Why there is no delta or no p.", null=True)
-N_PROMPTS_BASELINE = count("n_prompts_baseline", "Prompts scored for both.", null=True)
+TO_BASELINE = _difference("baseline", "the baseline")
+DELTA_BASELINE, P_BASELINE = TO_BASELINE[0], TO_BASELINE[3]
 MICRO_ESTIMATE = number("micro_estimate", "The mean over images.")
 MICRO_CI_LOW = number("micro_ci_low", "Lower end of its interval.")
 MICRO_CI_HIGH = number("micro_ci_high", "Upper end of its interval.")

@@ -100,6 +100,7 @@ TEXT_FLAGS = text(
     "text_flags", "What of its texts may be meant for the judge: column:flag, joined by commas; null where nothing.", null=True
 )
 SAMPLE_STATUS = text("status", "What ingest found.", values=SampleStatus)
+DUPLICATE_OF = _digest("duplicate_of_sample_id", "Of a duplicate: the earlier sample of the same content and role.", null=True)
 DETAIL = text("detail", "One sentence about the status, for people.", null=True)
 
 # --- what is asked ----------------------------------------------------------------------------------------------
@@ -195,7 +196,6 @@ N_FAILED = count("n_failed", "Judgements without a score that counts.")
 N_RULE_VIOLATIONS = count("n_rule_violations", "Readable scores a declared rule forbids; part of n_failed.")
 WHY_NO_SCORE = text("reason", "Why these judgements have no score that counts.")
 N_FAILED_SO = count("n_failed", "How many.")
-FAILURES_JSON = text("failures_json", 'Failures by reason, JSON object such as {"refusal":3}.')
 FAIL_RATE = number("fail_rate", "n_failed / n_judgements.", low=0, high=1)
 COVERAGE = number("coverage", "n_scored / n_judgements.", low=0, high=1)
 COVERAGE_FLOOR = number("coverage_floor", "The benchmark's floor under which the cell is blocked.", null=False, low=0, high=1)
@@ -252,6 +252,7 @@ JUDGES_JSON = text(
 )
 JUDGE_SPREAD = number("judge_spread", "Highest less lowest of the judges' means over the same samples.", low=0)
 N_POOLED_SAMPLES = count("n_samples", "Samples the cell should hold.")
+N_POOLED_FAILED = count("n_failed", "Samples that not every judge scored; the judges' own reasons are in `failures`.")
 N_POOLED_IMAGES = count("n_images", "Samples that every judge scored: what the figure is taken over.")
 POOLED_COVERAGE = number("coverage", "n_images / n_samples.", low=0, high=1)
 

@@ -11,6 +11,8 @@ from schemas.fields import Field
 from schemas.identities import canonical_json
 from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 
+UNNAMED = "unnamed"
+"""The checkpoint of a source that does not say; the model of a broken row that cannot say."""
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
 """The text columns of a sample that a source can fill and a rubric can ask for."""
 

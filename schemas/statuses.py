@@ -18,7 +18,8 @@ class SampleStatus(StrEnum):
     BROKEN_IMAGE = "broken_image"  # the header is good, decoding fails
     MISSING_VALUE = "missing_value"  # a column this source needs is null in this row
     BAD_VALUE = "bad_value"  # a value that is not of the column's type
-    DUPLICATE = "duplicate"  # the same id, or the same content and role, as an earlier row
+    DUPLICATE = "duplicate"  # the same content and role as an earlier sample, whose judgement counts for both
+    REPEATED_ID = "repeated_id"  # another content under the id of an earlier row, which counts
 
 
 class TextFlag(StrEnum):
@@ -34,7 +35,8 @@ class JudgementStatus(StrEnum):
     """What the plan decided about one sample under one rubric."""
 
     PLANNED = "planned"  # there is a request for it
-    UNUSABLE_SAMPLE = "unusable_sample"  # ingest gave the sample another status than ok
+    DUPLICATE = "duplicate"  # the sample is an earlier one again: that one is judged, and this is no part of any figure
+    UNUSABLE_SAMPLE = "unusable_sample"  # ingest found that the sample cannot be used
     MISSING_COLUMN = "missing_column"  # the rubric needs a value this sample does not have
     NO_PROMPT = "no_prompt"  # the rubric has no prompt for the sample's category
 
@@ -57,7 +59,9 @@ class ReplyStatus(StrEnum):
 
 FINAL_REPLY_STATUSES = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
 """Asked once and kept for ever; every other status is asked again by the next run."""
-PROVIDER_FAILURES = frozenset({ReplyStatus.SERVER_ERROR, ReplyStatus.TIMED_OUT, ReplyStatus.BAD_RESPONSE})
+PROVIDER_FAILURES = frozenset({
+    ReplyStatus.SERVER_ERROR, ReplyStatus.TIMED_OUT, ReplyStatus.BAD_RESPONSE, ReplyStatus.RATE_LIMITED,
+})  # fmt: skip
 """The provider's own failures, of one request or of all."""
 
 

@@ -20,11 +20,12 @@ _HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its name, its fields in order, and the fields that identify a row."""
+    """A table: its name, its fields in order, the fields that identify a row, and those that older partitions of it lack."""
 
     name: str
     fields: tuple[Field, ...]
     key: tuple[str, ...]
+    later: tuple[str, ...] = ()
 
     def schema(self) -> pa.Schema:
         """The Arrow schema with field metadata; the `huggingface` entry where the table holds images."""
@@ -56,9 +57,11 @@ SAMPLES = Table(
     (
         f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
         f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
-        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DETAIL,
+        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DUPLICATE_OF,
+        f.DETAIL,
     ),
     key=("sample_id",),
+    later=("duplicate_of_sample_id",),
 )  # fmt: skip
 
 JUDGEMENTS = Table(
@@ -109,8 +112,8 @@ BENCHMARK_LONG = Table(
         f.CELL_ID, f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
         f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH,
         f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
-        f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAILURES_JSON, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW,
-        f.CELL_BOUND_HIGH, f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON,
+        f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH,
+        f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON,
     ),
     key=("cell_id",),
 )  # fmt: skip
@@ -149,12 +152,9 @@ STANDINGS = Table(
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
         f.CELL_CATEGORY, c.IS_HEADLINE, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH, c.N_RANKED, f.ESTIMATE,
         f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.N_PROMPTS,
-        c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED, c.SHARED_ESTIMATE, c.IS_REORDERED, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED,
-        f.FAILURES_JSON, f.COVERAGE, f.COVERAGE_FLOOR, c.FAILS_MORE,
-        c.PREDECESSOR, c.DELTA_PREDECESSOR, c.PREDECESSOR_LOW, c.PREDECESSOR_HIGH, c.P_PREDECESSOR, c.VERDICT_PREDECESSOR,
-        c.REASON_PREDECESSOR, c.N_PROMPTS_PREDECESSOR,
-        c.BASELINE, c.DELTA_BASELINE, c.BASELINE_LOW, c.BASELINE_HIGH, c.P_BASELINE, c.VERDICT_BASELINE, c.REASON_BASELINE,
-        c.N_PROMPTS_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
+        c.N_CATEGORIES, c.N_PROMPTS_FEWEST, c.N_PROMPTS_MOST, c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED, c.SHARED_ESTIMATE,
+        c.IS_REORDERED, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.COVERAGE, f.COVERAGE_FLOOR, c.FAILS_MORE,
+        c.PREDECESSOR, *c.TO_PREDECESSOR, c.BASELINE, *c.TO_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
 )  # fmt: skip
@@ -168,7 +168,7 @@ FAILURES = Table(
     ),
     key=("cell_id", "reason"),
 )  # fmt: skip
-"""`failures_json` of the means as rows: one for each cell and reason."""
+"""What has no score, and why: a row for each mean for prompts like these and each reason, the totals' among them."""
 
 DISTRIBUTIONS = Table(
     "distributions",
@@ -290,7 +290,7 @@ POOLED = Table(
     (
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.MODEL, f.CHECKPOINT, f.DIMENSION,
         f.CELL_CATEGORY, f.ESTIMAND, n.N_JUDGES, f.JUDGES_JSON, f.JUDGE_SPREAD, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL,
-        f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_POOLED_IMAGES, f.N_POOLED_SAMPLES, f.FAILURES_JSON,
+        f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_POOLED_IMAGES, f.N_POOLED_SAMPLES, f.N_POOLED_FAILED,
         f.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON,
     ),
     key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flows.clearing.bucket import end_killed, seen, take_away
 from flows.clearing.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
 from flows.clearing.rules import Rule, Weighed, weighed
 from schemas.errors import StoreError
 from schemas.tables import REPLIES
 from tasks.lake.atomic_files import fsync_folder, store_error
+from tasks.lake.object_store.cache_folder import forget_cleared, push
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import clearing
@@ -20,6 +22,7 @@ from tasks.ledger.snapshot import restore
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
+from tasks.publish.reading import look_again
 from tasks.publish.report.index import write_index
 from tasks.stopping import check_not_stopped
 
@@ -37,25 +40,38 @@ def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]
             raise StoreError(
                 f"process {other.pid} on {where} uses the lake {lake.place}: nothing was taken away; try again when it has ended"
             )
-        found = weighed(lake, rule)
-        tell(found)
-        going = [one.item for one in found if one.why is None]
-        if any(item.kind == REPLIES.name for item in going):
-            restore(lake, ledger)
-        with store_error(f"clearing {lake.place}"), _trash(lake.root) as trash:
-            published = [item for item in going if item.kind in (PUBLICATION, PART)]
-            _take_all_away(published, trash)
-            if going:  # of a clearing that was killed here, the next one finds no publication to take away
+        if lake.bucket:
+            end_killed(lake.bucket)
+        with seen(lake) as view:
+            found = weighed(view, rule)
+            tell(found)
+            going = [one.item for one in found if one.why is None]
+            if any(item.kind == REPLIES.name for item in going):
+                restore(lake, ledger)
+            if lake.bucket and going:
+                take_away(lake.bucket, view.root, going)
+                forget_cleared(lake.root)
                 _list_anew(lake.root)
-            _take_all_away([item for item in going if item not in published], trash)
+        if lake.bucket is None:
+            _take_out_of_folder(lake, going)
+
+
+def _take_out_of_folder(lake: Lake, going: list[Item]) -> None:
+    with store_error(f"clearing {lake.place}"), _trash(lake.root) as trash:
+        published = [item for item in going if item.kind in (PUBLICATION, PART)]
+        _take_all_away(published, trash)
+        if going:  # of a clearing that was killed here, the next one finds no publication to take away
+            _list_anew(lake.root)
+        _take_all_away([item for item in going if item not in published], trash)
 
 
 def _list_anew(root: Path) -> None:
     """The index and salon.duckdb, without what went."""
+    look_again(root)
     for home in sorted((root / "publish" / LAYOUT).glob("*/")):
         if home.name != TABLES:
             write_duckdb(root, home.name)
-    write_index(root)
+    push(root, write_index(root))
 
 
 def _take_all_away(items: list[Item], trash: Path) -> None:

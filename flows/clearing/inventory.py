@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Final
 
 from schemas.fields import DIGEST_LENGTH
+from tasks.ingest.known_sources import FOLDER as SOURCES
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
 from tasks.publish.machine_tables import tables_folder
 
-PUBLICATION, DATA_DOCS, STAGING, NOTE, LOCK, PART = (
+PUBLICATION, DATA_DOCS, STAGING, NOTE, LOCK, PART, SOURCE = (
     "publication",
     "data docs",
     "staging",
     "note",
     "lock",
     "tables of a publication",
+    "known source",
 )
 NOTES: Final = ("planned", "taken", "verdicts")
 TRASH: Final = "gc-"
@@ -53,6 +55,7 @@ def inventory(lake: Lake) -> list[Item]:
     docs = (path for path in (lake.root / "data_docs").glob("*/") if len(path.name) == DIGEST_LENGTH)
     found += [Item(DATA_DOCS, path.name, (path,)) for path in docs]
     found += [Item(NOTE, f"{name}/{path.stem}", (path,)) for name in NOTES for path in (lake.root / name).glob("*.json")]
+    found += [Item(SOURCE, path.stem, (path,)) for path in (lake.root / SOURCES).glob("*.z")]
     found += [Item(STAGING, path.name, (path,)) for path in (lake.root / "staging").glob("*")]
     found += [Item(LOCK, path.name, (path,)) for path in (lake.root / "locks").glob("*.lock")]
     return sorted(found, key=lambda item: (item.kind, item.benchmark, item.changed_at_s, item.name))

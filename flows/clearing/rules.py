@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, STAGING, TRASH, Item, inventory
+from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, SOURCE, STAGING, TRASH, Item, inventory
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from tasks.ingest.known_sources import known_source
 from tasks.lake.atomic_files import LEFTOVER_AGE_S
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT
@@ -64,10 +65,10 @@ def weighed(lake: Lake, rule: Rule) -> list[Weighed]:
     said = {item.name: _why_published(item, named, rule) for item in items if item.kind == PUBLICATION}
     kept = {name: why for name, why in said.items() if why is not None}
     wanted = _wanted(lake, [item for item in items if item.name in kept and item.kind == PUBLICATION], kept, rule)
-    found = [Weighed(item, _why(item, kept, wanted, rule)) for item in items if item.kind not in (NOTE, *_CHECKED)]
+    found = [Weighed(item, _why(item, kept, wanted, rule)) for item in items if item.kind not in (NOTE, SOURCE, *_CHECKED)]
     checked = _weighed_checks([item for item in items if item.kind in _CHECKED], kept, rule)
     there = {(one.item.kind, one.item.name) for one in [*found, *checked] if one.why is not None}
-    return [*found, *checked, *(_weighed_note(item, there) for item in items if item.kind == NOTE)]
+    return [*found, *checked, *(_weighed_note(item, there) for item in items if item.kind in (NOTE, SOURCE))]
 
 
 def _named(root: Path, benchmarks: set[str]) -> Mapping[str, str]:
@@ -151,11 +152,17 @@ def _run_id(item: Item) -> str | None:
 
 
 def _weighed_note(item: Item, there: set[tuple[str, str]]) -> Weighed:
-    """A note only spares work, and is good for as long as what it names is there."""
+    """A note, or what is remembered of a source, only spares work: it is good for as long as what it names is there."""
+    return Weighed(item, "what it names is there" if _partition_named(item) in there else None)
+
+
+def _partition_named(item: Item) -> tuple[str, str] | None:
+    if item.kind == SOURCE:
+        known = known_source(item.paths[0])
+        return (SAMPLES.name, known.dataset_id) if known else None
     of = {"planned": (JUDGEMENTS.name, "plan_id"), "taken": (REPLIES.name, "snapshot_id"), "verdicts": (CHECKS.name, "check_id")}
     table, name = of[item.name.partition("/")[0]]
     try:
-        key = str(json.loads(item.paths[0].read_bytes())[name])
+        return table, str(json.loads(item.paths[0].read_bytes())[name])
     except (OSError, ValueError, LookupError, TypeError):
-        return Weighed(item, None)
-    return Weighed(item, "what it names is there" if (table, key) in there else None)
+        return None

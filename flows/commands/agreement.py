@@ -11,7 +11,7 @@ from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run
 from schemas.statuses import AgreementMetric, Total
 from tasks.ingest.rating_matching import examples
@@ -48,20 +48,20 @@ def agreement(
 def _print(console: Console, summary: "AgreementSummary") -> None:
     overall = summary.agreement.filter(pl.col("model") == "__all__", pl.col("category") == Total.MICRO.value)
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
-        console.print(Text.assemble((f"{dimension}", "bold"), f", rubric {rubric_id}"))
+        console.print(Text.assemble((one_line(str(dimension)), "bold"), one_line(f", rubric {rubric_id}")))
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
     counts = dict(summary.ratings.group_by("status").len().sort("status").iter_rows())
     console.print(f"ratings     {summary.ratings.height:,}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
     for example in examples(summary.ratings):
-        console.print(f"            left out: {escape(example)}")
+        console.print(f"            left out: {escape(one_line(example))}")
     if summary.imported is not None:
         found = summary.imported
         console.print(f"imported    {found.n_rows:,} rows: {found.n_stored:,} stored, {found.n_already_there:,} there already")
     published = summary.published
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     console.print(f"publication {published.publication_id[:16]} ({word})")
-    console.print(f"files       {escape(str(published.folder))}/")
+    console.print(f"files       {escape(one_line(str(published.folder)))}/")
 
 
 def _table(rows: pl.DataFrame) -> Table:
@@ -69,7 +69,7 @@ def _table(rows: pl.DataFrame) -> Table:
     for (kind, subject, against), mine in rows.group_by("subject_kind", "subject", "against", maintain_order=True):
         by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
         figures = [_figure(by_metric.get(metric.value)) for metric in SHOWN]
-        table.add_row(Text(f"{kind} {subject}"), Text(str(against)), *figures, str(mine["n_items"][0]))
+        table.add_row(name_of(f"{kind} {subject}"), name_of(str(against)), *figures, str(mine["n_items"][0]))
     return table
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
+from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, format_usd, result_console
+from flows.observability.terminal import Console, format_usd, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
 
 if TYPE_CHECKING:
@@ -27,10 +27,14 @@ def freeze(
     """Choose the anchors from what is published, once; every night from then on asks about them anew."""
     from flows.nights import anchors
 
-    made = anchors.freeze(open_run(file), n, is_anew=anew)
+    run = open_run(file)
+    with lake_in_use(run):
+        made = anchors.freeze(run, n, is_anew=anew)
     counts = ", ".join(f"{count} of {source}" for source, count in made.n_by_source.items())
-    print(f"frozen: {made.anchor_set[:12]}, {made.n_samples} samples ({counts}), from publication {made.publication_id[:12]}")
-    print("salon nightly asks about them every night; each night costs that many questions for each rubric and judge")
+    out = result_console()
+    made_from = f"from publication {made.publication_id[:12]}"
+    out.print(name_of(f"frozen: {made.anchor_set[:12]}, {made.n_samples} samples ({counts}), {made_from}"))
+    out.print("salon nightly asks about them every night; each night costs that many questions for each rubric and judge")
     return 0
 
 
@@ -41,7 +45,9 @@ def list_(file: BenchmarkFile) -> int:
     run = open_run(file)
     found = anchor_sets(run.lake.root, run.benchmark.name)
     if not found:
-        print(f"{run.benchmark.name} has no anchors; salon anchors freeze FILE chooses them from its current publication")
+        print(
+            f"{one_line(run.benchmark.name)} has no anchors; salon anchors freeze FILE chooses them from its current publication"
+        )
         return 0
     Console().print(_table(found))
     return 0
@@ -61,7 +67,7 @@ def bridge(
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
     out = result_console()
-    with shown_progress() as reporter:
+    with shown_progress() as reporter, lake_in_use(run):
         planned = plan_bridge(RunContext.of(run, reporter=reporter), old, new)
         out.print(_plan(planned))
         if dry_run:
@@ -71,9 +77,8 @@ def bridge(
         found = make_bridge(planned, has_slope=line)
     out.print(_bridges(found, has_slope=line))
     n_joined = found.filter(status="ok").height
-    out.print(
-        f"{n_joined} of {found.height} series of {old} go on under {new} from the next night on; take {old} out of {file.name}"
-    )
+    then = f"go on under {new} from the next night on; take {old} out of {file.name}"
+    out.print(name_of(f"{n_joined} of {found.height} series of {old} {then}"))
     return 0 if n_joined else 1
 
 
@@ -85,7 +90,7 @@ def _plan(planned: "BridgePlan") -> Table:
         each = row.forecast
         usd = (each.online_usd, each.batch_usd, each.worst_usd)
         table.add_row(
-            Text(row.judge.model), Text(row.rubric_id), f"{each.n_requests:,}", f"{each.n_cached:,}", f"{row.n_to_ask:,}",
+            name_of(row.judge.model), name_of(row.rubric_id), f"{each.n_requests:,}", f"{each.n_cached:,}", f"{row.n_to_ask:,}",
             *(format_usd(value) if row.n_to_ask else "-" for value in usd),
         )  # fmt: skip
     return table
@@ -106,7 +111,11 @@ def _bridges(found: pl.DataFrame, *, has_slope: bool) -> Table:
         figures = [f"{row[name]:{'+' if name == 'offset' else ''}.3f}" if is_fitted else "" for name in named]
         counts = (str(row["n_prompts"]), str(row["n_images"]))
         table.add_row(
-            Text(row["rubric_id"]), Text(row["dimension"]), *counts, *figures, *([row["reason"]] if row["reason"] else [])
+            name_of(row["rubric_id"]),
+            name_of(row["dimension"]),
+            *counts,
+            *figures,
+            *([name_of(row["reason"])] if row["reason"] else []),
         )
     return table
 
@@ -118,5 +127,5 @@ def _table(found: "list[AnchorSet]") -> Table:
     for one in found:
         of = ", ".join(f"{count} {source}" for source, count in one.n_by_source.items())
         used = "in use" if one is found[-1] else ""
-        table.add_row(one.anchor_set[:12], one.frozen_at[:10], one.publication_id[:12], str(one.n_samples), of, used)
+        table.add_row(one.anchor_set[:12], one.frozen_at[:10], one.publication_id[:12], str(one.n_samples), name_of(of), used)
     return table

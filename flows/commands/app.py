@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     },
     "Operate": {
         "doctor": "doctor.doctor",
+        "check": "doctor.check",
         "gc": "clearing.gc",
         "pin": "clearing.pin",
         "deploy": "serving.deploy",
@@ -138,9 +139,9 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
 
 def _tell(text: str) -> None:
     from flows.observability import redaction
-    from flows.observability.terminal import printable
+    from flows.observability.terminal import hanging
 
-    complain(printable(redaction.redacted(text)))
+    complain(hanging(redaction.redacted(text)))
 
 
 def _tell_version(is_asked: bool) -> None:

@@ -6,11 +6,11 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console
+from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
 from schemas.statuses import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
-from tasks.publish.standings import DASH, number
+from tasks.publish.standings import DASH, made_by, number
 
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 
@@ -29,7 +29,9 @@ def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl
         by_cell = {(row["model"], row["checkpoint"], row["category"]): row for row in found}
         categories = list(dict.fromkeys(row["category"] for row in found))
         if len(categories) > 1:
-            console.print(Text.assemble(f" {dimension} by category", (f", judged by {judge_model}: means", "dim")))
+            console.print(
+                Text.assemble(one_line(f" {dimension} by category"), (one_line(f", judged by {judge_model}: means"), "dim"))
+            )
             name_width = min(console.width // 2, max(len("checkpoint"), *(len(_name(row, mine)) for row in mine)))
             for some in _blocks(categories, console.width - name_width):
                 console.print(_block(mine, some, by_cell, name_width))
@@ -52,10 +54,10 @@ def _block(
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("checkpoint", overflow="fold", width=name_width)
     for category in categories:
-        table.add_column(Text(category.replace("_", " ")), justify="right", min_width=_column_width(category), overflow="fold")
+        table.add_column(name_of(category.replace("_", " ")), justify="right", min_width=_column_width(category), overflow="fold")
     for row in rows:
         cells = (by_cell.get((row.model, row.checkpoint, category)) for category in categories)
-        table.add_row(Text(_name(row, rows)), *map(_cell, cells))
+        table.add_row(name_of(_name(row, rows)), *map(_cell, cells))
     return table
 
 
@@ -68,4 +70,4 @@ def _cell(cell: dict[str, object] | None) -> Text:
 
 
 def _name(row: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
-    return row.checkpoint if len({one.model for one in rows}) == 1 else f"{row.model} / {row.checkpoint}"
+    return made_by(row.model, row.checkpoint, is_one_model=len({one.model for one in rows}) == 1)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, name_of, result_console
 from schemas.errors import InputError
 from tasks.lake.reading import Lake, open_lake
 
@@ -33,20 +32,22 @@ File = Annotated[Path | None, typer.Argument(help="A benchmark file (TOML) of th
 
 def gc(file: File = None, lake: LakePlace = DEFAULT_LAKE, days: Days = 30, thin: Thin = False, yes: Yes = False) -> int:
     """Say what the lake no longer needs, and what stays and why; with --yes take it away. The ledger keeps every reply."""
+    from flows.clearing.bucket import seen
     from flows.clearing.clearing import clear
     from flows.clearing.rules import Rule, weighed
 
     place, ledger_url = _opened(file, lake)
     rule = Rule(days, thin)
     if not yes:
-        _tell(place, weighed(place, rule), "would go")
-        _tell_of_nights(place, rule)
+        with seen(place) as view:
+            _tell(place, weighed(view, rule), "would go")
+            _tell_of_nights(view, rule)
         result_console().print("\nnothing was taken away; with --yes it is")
         return 0
     if ledger_url is None:
         raise InputError(
-            f"the lake {place.place} has no ledger.db, and the ledger says whether a run is under way: name a benchmark file of "
-            "the lake, as in `salon gc FILE --yes`"
+            f"the lake {place.place} has no ledger.db of its own, and the ledger says whether a run is under way: name a "
+            "benchmark file of the lake, as in `salon gc FILE --yes`"
         )
     clear(place, ledger_url, rule, lambda found: _tell(place, found, "goes"))
     result_console().print("taken away")
@@ -68,7 +69,7 @@ def pin(
     root, out = _folder(open_lake(lake)).root, result_console()
     if publication is None:
         for one in pins.pins(root):
-            out.print(f"{one.publication_id[:12]}  since {one.pinned_at[:10]}  {one.because}".rstrip(), markup=False)
+            out.print(name_of(f"{one.publication_id[:12]}  since {one.pinned_at[:10]}  {one.because}".rstrip()))
         return 0
     if is_off:
         named = [one.publication_id for one in pins.pins(root) if one.publication_id.startswith(publication)]
@@ -86,7 +87,7 @@ def _opened(file: Path | None, place: str) -> tuple[Lake, str | None]:
     if file is None:
         lake = _folder(open_lake(place))
         there = lake.root / "ledger.db"
-        return lake, f"sqlite:///{there}" if there.is_file() else None
+        return lake, f"sqlite:///{there}" if there.is_file() and not lake.bucket else None
     from flows.run.context import ledger_url
     from schemas.benchmark import load_benchmark
 
@@ -96,13 +97,9 @@ def _opened(file: Path | None, place: str) -> tuple[Lake, str | None]:
 
 
 def _folder(lake: Lake) -> Lake:
-    if lake.bucket:
-        raise InputError(
-            f"{lake.place} is a lake on an object store, whose parts other machines keep copies of: salon gc and salon pin are "
-            "for lakes in a folder"
-        )
-    if not (lake.root / "complete").is_dir():
-        raise InputError(f"there is no lake in {lake.root}; name its folder with --lake, or give a benchmark file of it")
+    is_there = bool(lake.bucket.folders("complete")[0]) if lake.bucket else (lake.root / "complete").is_dir()
+    if not is_there:
+        raise InputError(f"there is no lake in {lake.place}; name its place with --lake, or give a benchmark file of it")
     return lake
 
 
@@ -110,11 +107,11 @@ def _tell(lake: Lake, found: "list[Weighed]", word: str) -> None:
     from flows.clearing.inventory import LOCK, NOTE, PUBLICATION, n_bytes_of
 
     out = result_console()
-    out.print(f"lake {lake.root}\n", markup=False)
+    out.print(name_of(f"lake {lake.place}"), end="\n\n")
     going = [one.item for one in found if one.why is None]
     for item in (one for one in going if one.kind == PUBLICATION):
         day = datetime.fromtimestamp(item.changed_at_s, UTC).date()
-        out.print(f"{word}  {_bytes(n_bytes_of([item])):>9}  {item.benchmark} {item.name[:12]}, of {day}", markup=False)
+        out.print(name_of(f"{word}  {_bytes(n_bytes_of([item])):>9}  {item.benchmark} {item.name[:12]}, of {day}"))
     groups: dict[tuple[str, str], list[Item]] = defaultdict(list)
     for one in found:
         if one.why is None or one.item.kind not in (NOTE, LOCK):
@@ -123,7 +120,7 @@ def _tell(lake: Lake, found: "list[Weighed]", word: str) -> None:
     for name in ("", "what", "items", "bytes", "why"):
         table.add_column(name, justify="right" if name in ("items", "bytes") else "left", overflow="fold")
     for (why, kind), items in sorted(groups.items(), key=lambda one: (one[0][0] != "", one[0])):
-        table.add_row("stays" if why else word, Text(kind), f"{len(items):,}", _size(items), Text(why))
+        table.add_row("stays" if why else word, name_of(kind), f"{len(items):,}", _size(items), name_of(why))
     Console(highlight=False).print(table)
     out.print(f"\n{word}: {len(going):,} items, {_bytes(n_bytes_of(going))}")
 

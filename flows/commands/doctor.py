@@ -1,4 +1,4 @@
-"""`salon doctor`: the order of the checks, one screen, an exit code. What is looked at, and how, is flows/doctor/."""
+"""`salon doctor` and `salon check`: the order of the checks, one screen, an exit code. What is looked at is flows/doctor/."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -33,6 +33,15 @@ def doctor(
     return _tell(_examined(run, is_asking=ask))
 
 
+def check(
+    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
+) -> int:
+    """Ask each judge of the file about one sample and show the reply; it may cost money. Exit code 3: one does not answer."""
+    run = open_run(file)
+    keep_prefect_quiet()
+    return _tell(_judges(run, is_asking=True))
+
+
 def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]:
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
     from flows.doctor import judges, prefect_server, stores
@@ -48,6 +57,12 @@ def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "mend what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
+    yield from _judges(run, is_asking=is_asking)
+
+
+def _judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
+    from flows.doctor import judges
+
     yield from guarded(judges.KEY, lambda: judges.check_keys(run.benchmark), "export the variable by hand")
     yield from guarded(judges.JUDGE, lambda: judges.check_judges(run, is_asking=is_asking), "salon plan FILE says what is asked")
 

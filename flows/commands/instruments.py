@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from flows.observability.terminal import printable, result_console
+from flows.observability.terminal import indented, name_of, one_line, result_console
 from rubrics.linting import lint as problems_of
 from rubrics.loading import DECLARATION, SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
@@ -72,11 +71,15 @@ def list_(rubrics: Folders = None) -> int:
     for rubric in list_rubrics([*(rubrics or []), SHIPPED]):
         scales = "; ".join(dict.fromkeys(_scale(dimension) for dimension in rubric.dimensions))
         categories = [name for name in rubric.variants if name is not None]
-        console.print(f"[bold]{escape(rubric.id)}[/] {escape(rubric.version)} - {escape(rubric.title)}")
-        console.print(f"  needs       {escape(', '.join(_need(rubric, name) for name in rubric.needs) or 'recorded replies')}")
+        console.print(
+            f"[bold]{escape(one_line(rubric.id))}[/] {escape(one_line(rubric.version))} - {escape(one_line(rubric.title))}"
+        )
+        console.print(
+            f"  needs       {escape(one_line(', '.join(_need(rubric, name) for name in rubric.needs) or 'recorded replies'))}"
+        )
         console.print(f"  reply       {rubric.reply_format}, {len(rubric.dimensions)} dimensions, {scales}")
         if categories:
-            console.print(f"  categories  {escape(', '.join(categories))}")
+            console.print(f"  categories  {escape(one_line(', '.join(categories)))}")
     return 0
 
 
@@ -84,23 +87,25 @@ def show(rubric: str, rubrics: Folders = None) -> int:
     """One rubric: what it needs, its messages, dimensions, rules and prompt texts."""
     found = find_rubric(rubric, rubrics or [])
     console = result_console()
-    console.print(f"[bold]{escape(found.id)}[/] {escape(found.version)} - {escape(found.title)}")
-    console.print(f"source: {escape(found.source)}\nfolder: {escape(str(found.folder))}\ndigest: {found.digest}")
-    console.print(f"needs: {escape(', '.join(_need(found, name) for name in found.needs) or 'nothing')}")
+    console.print(f"[bold]{escape(one_line(found.id))}[/] {escape(one_line(found.version))} - {escape(one_line(found.title))}")
+    console.print(
+        f"source: {escape(one_line(found.source))}\nfolder: {escape(one_line(str(found.folder)))}\ndigest: {found.digest}"
+    )
+    console.print(f"needs: {escape(one_line(', '.join(_need(found, name) for name in found.needs) or 'nothing'))}")
     for rule in found.rules:
         when = " and ".join(_when(condition) for condition in rule.when)
         console.print(
-            escape(f"rule {rule.name}: where {when}, {', '.join(rule.dimensions)} must be {_allowed(rule.low, rule.high)}")
+            name_of(f"rule {rule.name}: where {when}, {', '.join(rule.dimensions)} must be {_allowed(rule.low, rule.high)}")
         )
     for variant in found.variants.values():
-        console.rule(escape(variant.category or "prompt"))
+        console.rule(name_of(variant.category or "prompt"))
         table = Table("dimension", "labels", "scale", "number stands at", box=None)
         for dimension in variant.dimensions:
             said = (dimension.key, ", ".join(dimension.labels), _scale(dimension), dimension.at or "its label")
-            table.add_row(*map(Text, said))
+            table.add_row(*map(name_of, said))
         console.print(table)
         if variant.prompt is not None:
-            print(printable(variant.prompt))
+            console.print(indented(variant.prompt))
     return 0
 
 
@@ -111,9 +116,9 @@ def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folde
     for rubric in chosen:
         problems = problems_of(rubric)
         n_problems += len(problems)
-        print(f"{rubric.id}: {'good' if not problems else f'{len(problems)} problems'}")
+        print(f"{one_line(rubric.id)}: {'good' if not problems else f'{len(problems)} problems'}")
         for problem in problems:
-            print(f"  - {printable(problem)}")
+            print(f"  - {one_line(problem)}")
     if n_problems:
         raise RubricError(f"{n_problems} problems in {len(chosen)} rubrics; mend the files named above and lint again")
     return 0
@@ -132,7 +137,7 @@ def _need(rubric: Rubric, column: str) -> str:
 
 
 def _scale(dimension: Dimension) -> str:
-    step = "any number" if dimension.step is None else "whole numbers" if dimension.step == 1 else f"steps of {dimension.step:g}"
+    step = "any number" if dimension.step is None else "whole numbers"
     return f"{dimension.minimum:g} to {dimension.maximum:g}, {step}"
 
 

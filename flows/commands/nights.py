@@ -22,7 +22,7 @@ from flows.commands.running import (
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, one_line, result_console
+from flows.observability.terminal import Console, name_of, one_line, result_console
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
 
@@ -83,9 +83,9 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     anchors = f"anchors {summary.anchor_set[:12]}" if summary.anchor_set else "no anchors (salon anchors freeze FILE)"
     out.print(one_line(f"the night of {summary.run_date}: {named}; {anchors}"), markup=False)
     for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
-        out.print(f"{alert.payload['says']}; they are not made up for", markup=False)
+        out.print(name_of(f"{alert.payload['says']}; they are not made up for"))
     for alert in judge_changed(summary.changes):
-        out.print(alert.payload["says"], markup=False)
+        out.print(name_of(str(alert.payload["says"])))
     if summary.same_as is not None:
         out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
     print_summary(out, ran)
@@ -117,6 +117,7 @@ def backfill(
     retry: RetryOption = None,
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
+    from flows.executors.lake_use import lake_in_use
     from flows.nights.checkpoints import chosen, find_checkpoints
     from flows.partitions.grid import write_grid
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
@@ -135,13 +136,13 @@ def backfill(
     if dry_run:
         if retry is not None:
             raise InputError("--dry-run forgets nothing: leave out --retry, or --dry-run")
-        with shown_progress() as reporter:
+        with shown_progress() as reporter, lake_in_use(run):
             planned = plan_backfill(run, names, earliest, reporter)
             note_planned(run, planned.partitions, BACKFILL)
         print_preview(out, run.benchmark.name, planned)
         out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
         return 0
-    chosen(find_checkpoints(run.benchmark), names, earliest)  # what is wrong is said at once
+    chosen(find_checkpoints(run), names, earliest)  # what is wrong is said at once
     check_keys(run)
     check_runner(run, runner)
     from flows.backfill import backfill
@@ -165,9 +166,9 @@ def _print_partitions(console: Console, table: pl.DataFrame) -> None:
     for row in table.iter_rows(named=True):
         state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
         shown.add_row(
-            Text(f"{row['model']}/{row['checkpoint']}"), Text(f"{row['rubric_id']} {row['rubric_version']}"),
-            Text(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
-            row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", Text(_cut(row["detail"] or ""), style="dim"),
+            name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
+            name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
+            row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", name_of(_cut(row["detail"] or ""), "dim"),
         )  # fmt: skip
     counted = table.group_by("state").len().sort("state").iter_rows()
     console.print(shown)

@@ -1,24 +1,29 @@
 """How a plan looks in a terminal: what would be asked, what it costs, how long it takes, and what to beware of."""
 
+import io
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console, format_usd
+from flows.observability.terminal import Console, format_usd, name_of, one_line
+from schemas.statuses import SampleStatus
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.prices import ModelPrice, why_no_price
+from tasks.judge.provider.base import provider_of
 
 if TYPE_CHECKING:
     from flows.run.preview import PlannedRubric, Preview
 
 N_SAID_MOST = 5
+_TEXT_WIDTH = 120
 
 
 def print_plan(console: Console, preview: "Preview") -> None:
     """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
-    console.print(f"{escape(preview.name)}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
+    console.print(f"{escape(one_line(preview.name))}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
     _print_unusable(console, preview)
     console.print(
         "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
@@ -37,32 +42,59 @@ def print_plan(console: Console, preview: "Preview") -> None:
         f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
     )
     for said, n in sorted(preview.rejected.items(), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
-        console.print(Text(f"rejected    {n:,} requests; the provider said: {said}", style="yellow"))
+        console.print(name_of(f"rejected    {n:,} requests; the provider said: {said}", "yellow"))
     if preview.rejected:
         console.print("            they count as asked; once the cause is mended, --retry rejected asks them again")
     for sentence in plan_warnings(preview):
-        console.print(f"[yellow]warning[/]     {escape(sentence)}")
+        console.print(f"[yellow]warning[/]     {escape(one_line(sentence))}")
     console.print("nothing was sent")
 
 
+def plan_object(preview: "Preview") -> dict[str, object]:
+    """The same for a program: numbers in full, USD and minutes null where not known, and `text`, the table for people."""
+    drawn = io.StringIO()
+    print_plan(Console(file=drawn, width=_TEXT_WIDTH, no_color=True), preview)
+    asked = [row.forecast for row in preview.rubrics if row.n_to_ask]
+    stored = [row.forecast for row in preview.rubrics if not row.judge.recorded]
+    return {
+        "benchmark": preview.name, "n_samples": preview.dataset.n_samples, "n_usable": preview.dataset.n_ok,
+        "n_by_status": preview.dataset.n_by_status, "unusable": [asdict(row) for row in preview.unusable],
+        "n_requests": sum(row.forecast.n_requests for row in preview.rubrics),
+        "n_stored": sum(row.forecast.n_cached for row in preview.rubrics), "n_to_ask": preview.n_to_ask,
+        **{name: total_usd(getattr(each, name) for each in asked) for name in ("online_usd", "batch_usd", "worst_usd")},
+        "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
+        "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],
+        "rejected": dict(preview.rejected), "warnings": plan_warnings(preview), "text": drawn.getvalue(),
+    }  # fmt: skip
+
+
+def _rubric_object(row: "PlannedRubric", preview: "Preview") -> dict[str, object]:
+    named = ("n_requests", "n_to_ask", "n_input_tokens", "n_output_tokens", "online_usd", "batch_usd", "worst_usd", "saved_usd")
+    told = {name: getattr(row.forecast, name) for name in named} | {"n_stored": row.forecast.n_cached}
+    return {"rubric_id": row.rubric_id, "judge_model": row.judge.model} | told | {"minutes": row.forecast.minutes(preview.limits)}
+
+
 def _print_unusable(console: Console, preview: "Preview") -> None:
-    """Rows that nobody is asked about, some of each status."""
+    """Rows that nobody is asked about, or that stand there twice, some of each status."""
     for status in dict.fromkeys(row.status for row in preview.unusable):
         rows = [row for row in preview.unusable if row.status == status]
         n = preview.dataset.n_by_status[status]
         which = f"; the first {len(rows)}:" if n > len(rows) else ":"
-        console.print(Text(f"{status:<11} {n:,} rows are not judged{which}", style="yellow"))
+        told = "are earlier samples again, judged once" if status == SampleStatus.DUPLICATE else "are not judged"
+        console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
         for row in rows:
-            console.print(Text(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
+            console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
 
 
 def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric]") -> None:
     """One judge: its price with source and date, and a line for each rubric."""
     judge, price = rows[0].judge, rows[0].forecast.price
-    console.print(Text.assemble("judged by ", (judge.model, "bold"), ", replies recorded elsewhere" if judge.recorded else ""))
+    console.print(
+        Text.assemble("judged by ", (one_line(judge.model), "bold"), ", replies recorded elsewhere" if judge.recorded else "")
+    )
     if not judge.recorded:
         said = why_no_price(judge) if price is None else _price(price)
-        console.print(Text(said, style="yellow" if price is None else "dim"))
+        console.print(name_of(said, "yellow" if price is None else "dim"))
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("rubric", overflow="fold", min_width=8)
     for name in ("total", "stored", "to ask", "in", "out", "online", "batch", "most", "saved", "min"):
@@ -71,7 +103,8 @@ def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric
         each = row.forecast
         minutes = each.minutes(preview.limits)
         table.add_row(
-            Text(row.rubric_id), _short(each.n_requests), f"{each.n_cached / max(1, each.n_requests):.0%}", _short(each.n_to_ask),
+            name_of(row.rubric_id),
+            _short(each.n_requests), f"{each.n_cached / max(1, each.n_requests):.0%}", _short(each.n_to_ask),
             _short(each.n_input_tokens), _short(each.n_output_tokens),
             *(format_usd(usd) for usd in (each.online_usd, each.batch_usd, each.worst_usd, each.saved_usd)),
             "-" if minutes is None else f"{minutes:,.1f}",
@@ -79,8 +112,22 @@ def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric
     console.print(table)
     for row in rows:
         if row.forecast.observed.n_replies:
-            console.print(Text(f"{row.rubric_id}: {_correction(row)}", style="dim"))
+            console.print(name_of(f"{row.rubric_id}: {_correction(row)}", "dim"))
+    _print_equal_beginnings(console, rows)
     console.print()
+
+
+def _print_equal_beginnings(console: Console, rows: "list[PlannedRubric]") -> None:
+    """Which rubrics can meet the provider's prompt cache, where what it asks for is known."""
+    least = provider_of(rows[0].judge).prompt_cache_tokens(rows[0].judge)
+    if least is None or rows[0].judge.recorded:
+        return
+    for row in rows:
+        fewest, most = row.forecast.n_equal_tokens
+        said = f"{fewest:,} equal tokens" if fewest == most else f"{fewest:,} to {most:,} equal tokens, as its variants go"
+        verdict = "too few for" if most < least else "all can meet" if fewest >= least else "some can meet"
+        text = f"{row.rubric_id}: requests begin with about {said}: {verdict} the prompt cache (from {least:,})"
+        console.print(name_of(text, "dim"))
 
 
 def plan_warnings(preview: "Preview") -> list[str]:

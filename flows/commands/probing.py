@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, words_in
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.errors import InputError
 from tasks.ingest.probe_twins import PLACES
@@ -56,7 +56,7 @@ def _read(path: Path) -> str:
 
 def _print(console: Console, found: "list[Shift]") -> None:
     for (rubric_id, judge), shifts in groupby(found, key=lambda one: (one.rubric_id, one.judge_model)):
-        console.print(Text.assemble((rubric_id, "bold"), f", judged by {judge}"))
+        console.print(Text.assemble((one_line(rubric_id), "bold"), one_line(f", judged by {judge}")))
         table = Table(box=None, padding=(0, 1), header_style="dim")
         table.add_column("place", no_wrap=True)
         table.add_column("dimension", overflow="fold", min_width=14)
@@ -67,7 +67,7 @@ def _print(console: Console, found: "list[Shift]") -> None:
         for one in shifts:
             counts = [str(n) for n in (one.n_pairs, one.n_prompts, one.n_lost, one.n_gained)]
             means = f"{_number(one.mean)} → {_number(one.mean_of_twins)}"
-            table.add_row(Text(one.place), Text(one.dimension), means, _shift(one), *counts)
+            table.add_row(Text(one.place), name_of(one.dimension), means, _shift(one), *counts)
         console.print(table)
         console.print()
     console.print("lost: the text left the twin without a score; gained: the original had none. Of one text on these samples;")

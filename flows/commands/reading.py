@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flows.commands.category_table import print_categories
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
-from flows.observability.terminal import Console, one_line, result_console
+from flows.observability.terminal import Console, indented, name_of, one_line, result_console
 from schemas.errors import InputError
 from schemas.statuses import ScoreStatus, Total
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
@@ -24,6 +24,7 @@ from tasks.publish.explain import explain as explain_cell
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.leaderboard import answers_of, format_estimate, leaderboard_rows
 from tasks.publish.reading import Publication, chosen, find_cell, load_cells
+from tasks.publish.standings import failures_of
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
@@ -73,7 +74,7 @@ def table(
         return 0
     console = Console(highlight=False)
     where = "current" if found.is_current else "the last good one" if good else "not the current one"
-    console.print(f"{escape(found.benchmark)}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
+    console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     print_rows(console, rows, answers_of(cells))
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
@@ -133,7 +134,7 @@ def _show_sample(sample: ExplainedSample, *, as_json: bool) -> None:
         for dimension, score, status, reason in scores:
             told = "no score" if score is None else f"{score:g}"
             why = "" if status == ScoreStatus.SCORED else f" ({reason or status})"
-            console.print(Text(f"  {dimension}: {told}{why}"))
+            console.print(name_of(f"  {dimension}: {told}{why}"))
         _print_judgement(console, judgement)
 
 
@@ -143,14 +144,15 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     console.print(Text(one_line(" / ".join(str(cell[name]) for name in names)), style="bold"))
     console.print(f"cell        {cell['cell_id']}, judged by {escape(one_line(str(cell['judge_model'])))}")
     console.print(f"published   {format_estimate(cell['estimate'], cell['ci_low'], cell['ci_high'], 4)} ({cell['status']}"
-                  + (f": {escape(str(cell['reason']))})" if cell["reason"] else ")"))  # fmt: skip
+                  + (f": {escape(one_line(str(cell['reason'])))})" if cell["reason"] else ")"))  # fmt: skip
     again = "-" if explanation.recomputed is None else f"{explanation.recomputed:.4f}"
     verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
     console.print(f"taken again {again} from the scores below: {verdict}")
     counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
-    console.print(f"counts      {counts} {escape(str(cell['failures_json']))}")
+    why = ", ".join(f"{reason} {n:,}" for reason, n in failures_of(cell))
+    console.print(f"counts      {counts}" + (f" ({escape(one_line(why))})" if why else ""))
     for name, value in explanation.identities.items():
-        console.print(f"{name:<16} {value}")
+        console.print(name_of(f"{name:<16} {value}"))
     console.print()
 
 
@@ -158,27 +160,27 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
     score = "no score" if judgement.score is None else f"{judgement.score:g}"
     why = f" ({judgement.status}{': ' + judgement.reason if judgement.reason else ''})"
     if judgement.score is not None or judgement.reason:
-        console.rule(Text(f"{score}{why}"), align="left")
+        console.rule(name_of(f"{score}{why}"), align="left")
     console.print(f"sample   {judgement.sample_id}")
     for name, value in judgement.sample.items():
         if value is not None:
-            console.print(Text(f"  {name}: {value}"))
+            console.print(indented(f"{name}: {value}"))
     console.print(f"request  {judgement.request_key or '-'}")
     console.print(f"rubric   {judgement.rubric_digest or '-'}")
-    console.print(Text(f"asked with {judgement.parameters_json}"))
+    console.print(name_of(f"asked with {judgement.parameters_json}"))
     for message in orjson.loads(judgement.messages_json) if judgement.messages_json else []:
-        console.print(Text(f"--- message, role {message['role']}", style="dim"))
+        console.print(name_of(f"--- message, role {message['role']}", "dim"))
         parts = message["content"]
         for part in [{"type": "text", "text": parts}] if isinstance(parts, str) else parts:
-            console.print(Text(str(part["text"])) if part["type"] == "text" else Text(f"<image {part.get('sha256', '')}>"))
+            console.print(indented(str(part["text"]) if part["type"] == "text" else f"<image {part.get('sha256', '')}>"))
     for ask in judgement.asks:
         told = (
             f"--- reply {ask.ask_index}: {ask.status}, finish {ask.finish_reason}, answered by {ask.answered_model}, {ask.origin}"
         )
-        console.print(Text(told, style="dim"))
+        console.print(name_of(told, "dim"))
         for text in (ask.reply_text, ask.refusal_text, ask.error_detail):
             if text:
-                console.print(Text(text))
+                console.print(indented(text))
     console.print()
 
 

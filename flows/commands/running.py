@@ -1,5 +1,6 @@
 """`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import date, datetime
@@ -8,7 +9,7 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
-from flows.commands.plan_table import print_plan
+from flows.commands.plan_table import plan_object, print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
@@ -26,6 +27,7 @@ RunnerOption = Annotated[
 RetryOption = Annotated[
     Retry | None, typer.Option(help="rejected: ask again what the provider rejected, once the cause is mended.")
 ]
+Reread = Annotated[bool, typer.Option("--reread", help="Read every source again, whether or not its files have changed.")]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
 P = ParamSpec("P")
@@ -40,8 +42,11 @@ def run(
     max_usd: MaxUsd = None,
     runner: RunnerOption = None,
     retry: RetryOption = None,
+    reread: Reread = False,
 ) -> int:
     """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
+    if reread:
+        _forget_sources(file)
     return _run(file, run_date.date() if run_date else None, words_in(checkpoints), max_usd=max_usd, runner=runner, retry=retry)
 
 
@@ -54,14 +59,30 @@ def import_(
     return _run(file, run_date.date() if run_date else None, None, replies=replies)
 
 
-def plan(file: BenchmarkFile, checkpoints: Checkpoints = None) -> int:
+def plan(
+    file: BenchmarkFile,
+    checkpoints: Checkpoints = None,
+    reread: Reread = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> int:
     """What a run would ask, cost and take; nothing is sent."""
     from flows.run.preview import preview
 
+    if reread:
+        _forget_sources(file)
     with shown_progress() as reporter:
         previewed = preview(file, words_in(checkpoints), reporter)
-    print_plan(Console(), previewed)
+    if as_json:
+        print(json.dumps(plan_object(previewed)))
+    else:
+        print_plan(Console(), previewed)
     return 0
+
+
+def _forget_sources(file: Path) -> None:
+    from tasks.ingest.known_sources import forget
+
+    forget(open_run(file).lake)
 
 
 def demo(

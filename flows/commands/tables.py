@@ -15,8 +15,8 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
-from schemas.statuses import CellStatus
-from schemas.tables import BENCHMARK_LONG, STANDINGS
+from schemas.statuses import CellStatus, SampleStatus
+from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables
@@ -29,7 +29,7 @@ from tasks.publish.leaderboard import (
     markdown_tables,
 )
 from tasks.publish.reading import Publication
-from tasks.publish.standings import placed
+from tasks.publish.standings import made_by, placed, weights
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -61,7 +61,7 @@ class Sort(StrEnum):
 
 
 _ORDERS: dict[Sort, Callable[[LeaderboardRow], tuple[object, ...]]] = {
-    Sort.RANK: lambda row: (row.rank_low is None, row.rank_low, row.rank_high, row.estimate is None, -(row.estimate or 0.0)),
+    Sort.RANK: lambda _: (),  # as the leaderboard has them
     Sort.MEAN: lambda row: (row.estimate is None, -(row.estimate or 0.0)),
     Sort.MODEL: lambda row: (row.model, row.checkpoint),
     Sort.COVERAGE: lambda row: (row.coverage is None, row.coverage),
@@ -89,7 +89,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
     is_one_model = len({row.model for row in rows}) == 1
     for rubric_id, judge_model in dict.fromkeys((row.rubric_id, row.judge_model) for row in rows):
         made_by = f", {rows[0].model}" if is_one_model else ""
-        console.print(Text.assemble((rubric_id, "bold"), one_line(f", judged by {judge_model}{made_by}")))
+        console.print(Text.assemble((one_line(rubric_id), "bold"), one_line(f", judged by {judge_model}{made_by}")))
         for sentence in said.get((rubric_id, judge_model), ()):
             console.print(Text(one_line(f" {sentence}")))
         mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
@@ -98,8 +98,10 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
             shown = [row for row in totals if row.dimension == dimension]
             prompts = {row.n_prompts for row in shown}
             of = f", {prompts.pop()} prompts" if len(prompts) == 1 else ""
-            console.print(Text.assemble(f" {dimension}", (of, "dim")))
+            console.print(Text.assemble(one_line(f" {dimension}"), (one_line(of), "dim")))
             console.print(_dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE))
+            if told := weights([asdict(row) for row in shown]):
+                console.print(Text(f"   {told}", style="dim"))
             for why in dict.fromkeys(row.why for row in shown if row.why):
                 whose = ", ".join(_name(row, is_one_model=is_one_model) for row in shown if row.why == why)
                 console.print(Text(one_line(f"   {whose}: {why}"), style="yellow"))
@@ -111,7 +113,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
 
 
 def _name(row: LeaderboardRow, *, is_one_model: bool) -> str:
-    return one_line(row.checkpoint if is_one_model else f"{row.model} / {row.checkpoint}")
+    return one_line(made_by(row.model, row.checkpoint, is_one_model=is_one_model))
 
 
 def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide: bool) -> Table:
@@ -137,7 +139,7 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
         prompts = [str(row.n_prompts)] if is_ragged else []
         made_by = Text(_name(row, is_one_model=is_one_model), style=style)
         cell = Text(row.cell_id[: 8 if is_wide else 6], style="dim")
-        table.add_row(row.rank, made_by, Text(row.score, style=style), *drawn, *before, *prompts, cell)
+        table.add_row(row.rank, made_by, Text(one_line(row.score), style=style), *drawn, *before, *prompts, cell)
     return table
 
 
@@ -168,11 +170,8 @@ def _interval(row: LeaderboardRow, low: float, high: float) -> str:
 
 def read_cells(folder: Path) -> pl.DataFrame:
     """A publication's means for prompts like these, with their standings."""
-    standings = folder / f"{STANDINGS.name}.parquet"
-    cells = placed(
-        pl.read_parquet(folder / f"{BENCHMARK_LONG.name}.parquet"), pl.read_parquet(standings) if standings.is_file() else None
-    )
-    return means_for_prompts_like_these(cells)
+    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES)}
+    return means_for_prompts_like_these(placed({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()}))
 
 
 def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
@@ -206,9 +205,12 @@ def print_expected(console: Console, folder: Path) -> None:
 def print_summary(console: Console, summary: "RunSummary") -> None:
     """What the run read, asked and published, and where to look next."""
     data, asked, published = summary.dataset, summary.asked, summary.published
-    broken = {word: n for word, n in data.n_by_status.items() if word != "ok"}
+    broken = {word: n for word, n in data.n_by_status.items() if word not in (SampleStatus.OK, SampleStatus.DUPLICATE)}
+    n_again = data.n_by_status.get(SampleStatus.DUPLICATE, 0)
     console.print(
-        f"samples     {data.n_samples:,}, usable {data.n_ok:,}" + (f", not usable {json.dumps(broken)}" if broken else "")
+        f"samples     {data.n_samples:,}, usable {data.n_ok:,}"
+        + (f", earlier ones again {n_again:,}" if n_again else "")
+        + (f", not usable {json.dumps(broken)}" if broken else "")
     )
     if summary.imported is not None:
         found = summary.imported
@@ -217,7 +219,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
             f"{found.n_unmatched:,} left out"
         )
         for example in found.unmatched_examples:
-            console.print(f"            left out: {escape(example)}")
+            console.print(f"            left out: {escape(one_line(example))}")
     else:
         reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
         console.print(f"requests    {summary.n_requests:,}: {asked.n_cached:,} stored already, {asked.n_asked:,} sent{reasked}")
@@ -228,7 +230,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     current = "current" if published.is_current else f"not made current: {published.why_not_current}"
     console.print(f"publication {published.publication_id[:16]} ({word}; {current})")
     lake = Lake(published.folder.parents[3])
-    console.print(f"files       {escape(f'{lake.place}/{published.folder.relative_to(lake.root)}')}/")
+    console.print(f"files       {escape(one_line(f'{lake.place}/{published.folder.relative_to(lake.root)}'))}/")
     lake_option = _lake_option(lake)
     console.print(f"next        salon table{lake_option}    salon explain CELL{lake_option}")
 

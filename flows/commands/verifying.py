@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, name_of, result_console
 from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
 
@@ -64,21 +64,21 @@ def _lake_of(folder: Path, named: Path) -> Path:
 
 def _print(console: Console, verdict: "Verdict", limit: int) -> None:
     url = next((url for parent in verdict.folder.parents if (url := url_of(parent))), None)
-    console.print(Text(f"publication {verdict.folder.name[:16]}  {url or verdict.folder}"))
+    console.print(name_of(f"publication {verdict.folder.name[:16]}  {url or verdict.folder}"))
     for name, done in verdict.steps:
-        console.print(Text(f"{name:<11} {done}"))
+        console.print(name_of(f"{name:<11} {done}"))
     for note in verdict.notes:
-        console.print(Text(f"note        {note}", style="yellow"))
+        console.print(name_of(f"note        {note}", "yellow"))
     if verdict.is_verified:
         console.print("verified    every published number follows from the stored replies")
         return
     console.print()
     for place, differences in groupby(sorted(verdict.differences, key=lambda one: one.place), key=lambda one: one.place):
         listed = list(differences)
-        console.print(Text(f"{place}: {len(listed):,} differences", style="red"))
+        console.print(name_of(f"{place}: {len(listed):,} differences", "red"))
         for one in listed[: limit or None]:
             where = " ".join(part for part in (one.row, one.column) if part)
-            console.print(Text(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
+            console.print(name_of(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
         if limit and len(listed) > limit:
             console.print(Text(f"  and {len(listed) - limit:,} more; --limit 0 shows all"))
     console.print(Text(f"\nnot verified: {len(verdict.differences):,} differences"))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from flows.executors.base import Executor, Threads
+from flows.executors.lake_use import lake_in_use
 from flows.executors.local import N_AHEAD, N_SUBMITTED, N_THREADS, LocalExecutor, PlainThreads, n_asking
 from flows.observability.metrics import metered
 from flows.observability.progress import current
@@ -16,9 +16,6 @@ from flows.prefect_server import is_in_flow_run
 from schemas.benchmark import Runner
 from schemas.errors import InputError
 from tasks.context import StageContext
-
-if TYPE_CHECKING:
-    from tasks.ledger.process_identity import Process
 
 DRAIN_S = 30.0  # beside a request's deadline, for a shard to store its replies and end
 
@@ -32,19 +29,14 @@ def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted
     check_runner(run, runner)
     from tasks.judge.runtime import LOOP
     from tasks.ledger.ledger import opened
-    from tasks.ledger.mutex import in_use
 
     with (
-        opened(run.ledger_url) as ledger,  # once for all stages
-        in_use(ledger, run.lake.place, _say_who_clears),
+        opened(run.ledger_url),  # once for all stages
+        lake_in_use(run),
         LOOP.held(),
         metered(run.benchmark.name, run.run_date.isoformat(), current()),
     ):
         yield from _executors(run, runner, n_submitted)
-
-
-def _say_who_clears(other: "Process") -> None:
-    current().say(f"process {other.pid} is clearing the lake (salon gc); this run waits until it has ended")
 
 
 def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None) -> Iterator[Executor]:

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from schemas.benchmark import Benchmark
 from schemas.errors import InputError
 from schemas.metrics import natural_key
-from tasks.ingest.readers import read
+from tasks.context import StageContext
+from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.sources import ResolvedSource, expand
 
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
@@ -31,13 +31,14 @@ class Checkpoint:
         return f"{self.model}/{self.checkpoint}"
 
 
-def find_checkpoints(benchmark: Benchmark) -> list[Checkpoint]:
-    """Every checkpoint there is, model by model, oldest first.
+def find_checkpoints(run: StageContext) -> list[Checkpoint]:
+    """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
     With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
     order of their names (the order predecessors are found by). Raises SourceError, and InputError where the table is none.
     """
-    found = _in_sources(benchmark)
+    benchmark = run.benchmark
+    found = _in_sources(run)
     if benchmark.nightly.checkpoints is not None:
         listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
         found = {key: listed[key] for key in found if key in listed}
@@ -93,23 +94,23 @@ def _names(checkpoints: Sequence[Checkpoint]) -> str:
     return ", ".join(one.name for one in checkpoints[:20]) or "none"
 
 
-def _in_sources(benchmark: Benchmark) -> dict[tuple[str, str], date | None]:
+def _in_sources(run: StageContext) -> dict[tuple[str, str], date | None]:
     found: dict[tuple[str, str], date | None] = {}
-    zone = ZoneInfo(benchmark.nightly.timezone)
-    for source in expand(benchmark):
-        for key, made_on in _of_source(source, zone):
+    zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
+    for source in expand(run.benchmark):
+        for key, made_on in _of_source(source, zone, known_sources):
             known = [day for day in (found.get(key), made_on) if day is not None]
             found[key] = max(known, default=None)
     return found
 
 
-def _of_source(source: ResolvedSource, zone: ZoneInfo) -> Iterator[tuple[tuple[str, str], date | None]]:
+def _of_source(source: ResolvedSource, zone: ZoneInfo, known: KnownSources) -> Iterator[tuple[tuple[str, str], date | None]]:
     """Where the path names both, the folder is not read: its own date is that of the last file put into it."""
     if source.has_checkpoint_in_path and source.model is not None and source.checkpoint is not None:
         changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, zone)
         yield (source.model, source.checkpoint), changed_at.date()
         return
-    for key in dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source)):
+    for key in known.roles_in(source):
         yield key, None
 
 

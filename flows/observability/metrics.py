@@ -84,10 +84,16 @@ def _replies(reporter: Reporter) -> Measured:
         yield n, {"status": status}
 
 
+def _attempts(reporter: Reporter) -> Measured:
+    for status, n in reporter.attempts.copy().items():
+        yield n, {"status": status}
+
+
 METRICS: Final[dict[str, tuple[str, str, Callable[[Reporter], Measured]]]] = {
     "salon.stage.done": ("1", "Steps of a stage that are done.", partial(_stages, 0)),
     "salon.stage.queued": ("1", "Steps of a stage that are not done yet.", partial(_stages, 1)),
     "salon.stage.duration": ("s", "Seconds since a stage began, or that it took.", partial(_stages, 2)),
+    "salon.judge.attempts": ("1", "Attempts that ended, by how: `rate_limited` is a 429.", _attempts),
     "salon.run.requests": ("1", "Requests of a run.", partial(_of_run, "n_requests")),
     "salon.run.cached": ("1", "Of them stored already.", partial(_of_run, "n_cached")),
     "salon.run.attempts": ("1", "Attempts sent, retries included.", partial(_of_run, "n_asked")),

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from flows.observability.log_lines import as_json, is_json
 from flows.observability.redaction import redacted
-from flows.observability.terminal import Console, printable
+from flows.observability.terminal import Console, one_line, printable
 from schemas.statuses import CellStatus
 from tasks.ledger.process_identity import Process, this_process
 
@@ -36,6 +37,7 @@ class Reporter:
     console: Console | None = None
     on_share: Callable[[str, float], None] | None = None  # told of a stage's share now and then, in the flow's own thread
     ran: Mapping[str, object] = field(default_factory=dict)  # the run's row in `runs` once it ended, and its replies by status
+    attempts: Counter[str] = field(default_factory=Counter)  # to the judges, by how they ended
     _bars: Progress | None = None
     _ids: dict[str, TaskID] = field(default_factory=dict)
     _done: dict[str, int] = field(default_factory=dict)
@@ -82,7 +84,12 @@ class Reporter:
                 self._bars.update(self._ids[stage], description=f"{stage} ({said})")
             elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
                 self._last_line_s = time.monotonic()
-                self.console.print(f"{stage}: {said}", markup=False, highlight=False)
+                self.console.print(f"{stage}: {one_line(said)}", markup=False, highlight=False)
+
+    def count_attempts(self, by_status: Mapping[str, int]) -> None:
+        """Count attempts to a judge, by how they ended."""
+        with self._lock:
+            self.attempts.update(by_status)
 
     def stages(self) -> dict[str, tuple[int, int, float]]:
         """Of each stage that began: steps done, steps left, and the seconds it has taken."""
@@ -99,7 +106,7 @@ class Reporter:
         if self.console is None:
             log.warning(sentence)
         else:
-            self.console.print(f"note: {sentence}", markup=False, highlight=False)
+            self.console.print(f"note: {one_line(sentence)}", markup=False, highlight=False)
 
     def say_who_is_waited_for(self, other: Process) -> None:
         """Another process does the same; this one begins when that one ends."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from flows.observability.terminal import printable
+from flows.observability.terminal import hanging, printable
 from schemas.errors import SalonError
 from tasks.api_keys import fetched, spelled
 
@@ -129,12 +129,12 @@ def _redacting(made_by: Callable[..., logging.LogRecord]) -> Callable[..., loggi
 def _clean_message(record: logging.LogRecord) -> None:
     """Clean a record's text; its arguments stay arguments where that is enough, since some formatters count them."""
     said = _said(record)
-    if _logged(said) == said:
+    if hanging(_logged(said)) == said:
         return
     if isinstance(record.args, tuple):
-        record.args = tuple(_logged(value) if isinstance(value, str) else value for value in record.args)
-    if not _is_fitting(record) or _logged(_said(record)) != _said(record):
-        record.msg, record.args = _logged(said), ()
+        record.args = tuple(hanging(_logged(value)) if isinstance(value, str) else value for value in record.args)
+    if not _is_fitting(record) or hanging(_logged(_said(record))) != _said(record):
+        record.msg, record.args = hanging(_logged(said)), ()
 
 
 def _logged(text: str) -> str:

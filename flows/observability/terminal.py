@@ -1,12 +1,15 @@
 """Keeping the terminal for the command: texts from outside cannot steer it, and Prefect's console logging goes quiet there."""
 
 import logging
+import re
 import threading
 from collections.abc import Iterable
+from textwrap import indent
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 # A terminal obeys them; each is shown as one sign instead. A line feed, and a tab that rich has made spaces of, stay. Halves of
 # characters, which file names may hold, no stream takes.
@@ -14,6 +17,7 @@ _OBEYED = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
 _OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)], 0xFFFD)
 _UNSEEN = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF, *range(0xE0000, 0xE0080))
 _OBEYED |= dict.fromkeys(_UNSEEN, 0xFFFD)  # two names that differ in these alone would look the same
+_FLUSH = re.compile(r"\n(?! )")
 _LINE_ENDS = {code: 0x2400 + code for code in (0x09, 0x0A)}
 
 
@@ -25,6 +29,21 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """A name out of data, printable and on one line: a line feed in it would begin a line that says what it likes."""
     return printable(text).translate(_LINE_ENDS)
+
+
+def hanging(text: str) -> str:
+    """A message with its further lines indented: what data made a line break of begins no line of its own."""
+    return _FLUSH.sub("\n  ", printable(text))
+
+
+def name_of(text: str, style: str = "") -> Text:
+    """A name out of data, as a console prints it: one line, no markup, in a table one cell."""
+    return Text(one_line(text), style)
+
+
+def indented(text: str) -> Text:
+    """A text of many lines out of data: none of them stands where a command's own lines begin."""
+    return Text(indent(printable(text), "  "))
 
 
 class Console(rich.console.Console):

@@ -44,6 +44,6 @@ def write_grid(run: StageContext, file: Path) -> Path:
 def _checkpoints(run: StageContext) -> tuple[list[tuple[str, str]], bool]:
     """The checkpoints of the sources, oldest first of each model; none, and False, where they cannot be looked through."""
     try:
-        return [(one.model, one.checkpoint) for one in find_checkpoints(run.benchmark)], True
+        return [(one.model, one.checkpoint) for one in find_checkpoints(run)], True
     except InputError:
         return [], False

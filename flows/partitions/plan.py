@@ -9,11 +9,10 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from flows.nights.checkpoints import chosen, find_checkpoints
 from flows.observability.progress import Reporter
-from flows.observability.terminal import format_usd
+from flows.observability.terminal import format_usd, name_of, one_line
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -106,7 +105,7 @@ def plan_backfill(
     With `is_retrying` what the provider rejected is left to ask again.
     Raises InputError for a checkpoint that is not there, or whose date is needed and not known.
     """
-    asked = chosen(find_checkpoints(run.benchmark), names, since)
+    asked = chosen(find_checkpoints(run), names, since)
     planned: list[PlannedCheckpoint] = []
     if is_retrying:
         with opened(run.ledger_url) as ledger:
@@ -128,10 +127,10 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     for one in planned.checkpoints:
         usd = [format_usd(each) if one.n_to_ask else "-" for each in (one.online_usd, one.batch_usd)]
         counts = (one.dataset.n_samples, one.n_requests, one.n_requests - one.n_to_ask, one.n_to_ask)
-        table.add_row(Text(one.name), *(f"{n:,}" for n in counts), *usd)
+        table.add_row(name_of(one.name), *(f"{n:,}" for n in counts), *usd)
     n_partitions, n_done = planned.partitions.height, planned.partitions.filter(n_left=0).height
     console.print(
-        f"{escape(benchmark)}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
+        f"{escape(one_line(benchmark))}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
     )
     console.print(table)
     n_to_ask = sum(one.n_to_ask for one in planned.open)

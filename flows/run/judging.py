@@ -10,6 +10,7 @@ from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
+from tasks.judge.engine import OnAttempt, OnReply
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard
 from tasks.ledger.ledger import opened
@@ -35,12 +36,15 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
         if is_batch or is_under_way(model, run.ledger_url):
             outcome = _by_batch(run, mine, is_asking=is_batch)
+            run.reporter.count_attempts(outcome.attempts_by_status)
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
     for outcome in run.executor.run(_online(run, online)):
         # replies of another process are counted when its shard comes back
         run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
+        if run.executor.is_remote:
+            run.reporter.count_attempts(outcome.attempts_by_status)
         total += outcome
         run.reporter.tell("judge")
     run.reporter.finish("judge")
@@ -101,5 +105,14 @@ def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[Jud
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
     concurrency = -(-whole.concurrency // run.executor.n_processes)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
-    on_reply = None if run.executor.is_remote else lambda _: run.reporter.advance("judge")
-    return (ShardCall(ask_judge, run.stage, JudgeShard(part, limits, on_reply), spends_money=True) for part in parts)
+    listeners = () if run.executor.is_remote else (_on_reply(run), _on_attempt(run))
+    shards = (JudgeShard(part, limits, *listeners) for part in parts)
+    return (ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in shards)
+
+
+def _on_reply(run: RunContext) -> OnReply:
+    return lambda _: run.reporter.advance("judge")
+
+
+def _on_attempt(run: RunContext) -> OnAttempt:
+    return lambda status: run.reporter.count_attempts({status.value: 1})

@@ -16,7 +16,7 @@ from flows.run.judging import judge
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, STANDINGS, Table
+from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
 from tasks.ingest.samples import IngestResult
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
@@ -141,7 +141,7 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
         run.reporter.start("aggregate", 1)
         made = tables_of(run)
         run.reporter.finish("aggregate")
-        cells = placed(made[BENCHMARK_LONG], made[STANDINGS])
+        cells = placed(made)
         tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
     return run.executor.once(publish_tables, run.stage, tables), means_for_prompts_like_these(cells)
 

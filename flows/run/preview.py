@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -92,6 +93,11 @@ class Preview:
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:
     """Read the sources, plan, look into the ledger and count what is left to ask."""
     run = RunContext.of(open_run(file), reporter=reporter)
+    with lake_in_use(run):
+        return _previewed(file, run, checkpoints)
+
+
+def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -> Preview:
     dataset = stages.ingest(run, checkpoints)
     run = run.having(dataset_id=dataset.dataset_id)
     if checkpoints is None:

@@ -8,7 +8,9 @@ from flows.run.context import RunContext
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.records import Plan, PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
-from tasks.ingest.samples import IngestResult, ShardResult, find_shards, finish, write_part
+from tasks.ingest.known_sources import KnownSources
+from tasks.ingest.parts import ShardResult, write_part
+from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
@@ -18,19 +20,25 @@ from tasks.validate.parse import reading_id
 
 
 def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_set: str | None = None) -> IngestResult:
-    """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`."""
+    """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`. Nothing unchanged is read again."""
     run.reporter.start("ingest", 0)
     staging = stage(run.lake, SAMPLES)
-    shards = find_shards(run.benchmark, staging, checkpoints)
-    calls = (ShardCall(open_samples, run.stage, one, carries_pictures=one.samples.has_pictures) for one in shards)
+    known = KnownSources.of(run)
     results: list[ShardResult] = []
     try:
+        there = find_dataset(run.benchmark, known, checkpoints, anchor_set)
+        if there is not None:
+            run.reporter.advance("ingest", there.n_samples)
+            return there
+        shards = find_shards(run.benchmark, staging, checkpoints, known)
+        calls = (ShardCall(open_samples, run.stage, one, carries_pictures=one.samples.has_pictures) for one in shards)
         for written in run.executor.run(calls):
             run.reporter.advance("ingest", written.n_rows)
             results.append(written)
         if anchor_set is not None:
+            known.note_anchors(anchor_set, len(results))
             results.append(write_part(staging, len(results), [read_anchors(run.lake, anchor_set)]))
-        return finish(staging, results)
+        return finish(staging, results, known)
     finally:
         staging.discard()
         run.reporter.finish("ingest")

@@ -11,7 +11,8 @@ import polars as pl
 from flows.executors.base import stage_task
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
 from tasks.context import StageContext
-from tasks.ingest.samples import OpenShard, ShardResult, open_and_write_shard
+from tasks.ingest.parts import ShardResult
+from tasks.ingest.samples import OpenShard, open_and_write_shard
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard, judge_shard

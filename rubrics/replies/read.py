@@ -17,10 +17,10 @@ from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
 from rubrics.replies.refusals import declined
 from rubrics.rules import violations
 from schemas.errors import InputError
+from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses import ParseReason
 
-N_BYTES_MAX = 1_048_576
 _N_NOTE_CHARACTERS_MAX = 4000
 _READERS = {ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label}
 # Providers behind one API say the same in several words.
@@ -66,9 +66,9 @@ def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
     """What is known before reading: the reply is empty, or too long, or no text."""
     if text is None or (isinstance(text, str) and not text[:1].strip(BLANK) and not text.strip(BLANK)):
         return ParseReason.TRUNCATED if is_cut else ParseReason.EMPTY
-    if not isinstance(text, str) or len(text) > N_BYTES_MAX:
+    if not isinstance(text, str) or len(text) > REPLY_TEXT_BYTES:
         return ParseReason.MALFORMED
-    if len(text) * 4 > N_BYTES_MAX and len(text.encode("utf-8", "surrogatepass")) > N_BYTES_MAX:
+    if len(text) * 4 > REPLY_TEXT_BYTES and len(text.encode("utf-8", "surrogatepass")) > REPLY_TEXT_BYTES:
         return ParseReason.MALFORMED
     return None
 

@@ -8,8 +8,8 @@ import json
 import re
 from typing import Any
 
-_N_TOKENS_MAX = 20_000
-_DEPTH_MAX = 64
+from schemas.input_budget import REPLY_TEXT_LEVELS, REPLY_TOKENS
+
 _N_QUOTES_MAX = 5_000
 _N_STRICT_CHARACTERS_MAX = 65_536
 
@@ -126,7 +126,7 @@ class ObjectReader:
 
     def _value(self, depth: int) -> Any:
         mark = self._next()
-        if depth > _DEPTH_MAX:
+        if depth > REPLY_TEXT_LEVELS:
             raise Hopeless
         if mark == "{":
             self._at += 1
@@ -171,7 +171,7 @@ class ObjectReader:
     def _next(self) -> str:
         """The next character that says something, after white space, bold marks and comments."""
         self._n_tokens += 1
-        if self._n_tokens > _N_TOKENS_MAX:
+        if self._n_tokens > REPLY_TOKENS:
             raise Hopeless
         skipped = _SKIP.match(self._text, self._at)
         self._at = skipped.end() if skipped else self._at

@@ -4,7 +4,6 @@ How a standard error is made is intervals.py; what a judgement's outcome is, out
 a failure is counted, named, and bounded. The distributions of ordinal scores over the steps of their scale stand below.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +75,7 @@ def _describe(
         "metric": metric.name, "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
         "n_prompts": tally.n_prompts, "n_images": tally.count("n_images"), "n_judgements": n_judgements,
         "n_scored": n_scored, "n_failed": n_failed, "n_rule_violations": tally.count("n_violations"),
-        "failures_json": json.dumps(dict(sorted(failures.items())), separators=(",", ":")),
+        "failures": failures,
         "fail_rate": n_failed / n_judgements, "coverage": coverage,
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
         "bound_low": None, "bound_high": None, "design_effect": None,

@@ -84,10 +84,12 @@ class Outcomes:
 def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
 
-    Left out: anchors (their occasion is not empty; they watch the judge), and, where the rubric dispatches on the
-    category, samples without one: the rubric is not for them. Raises SourceError where a category has a reserved name.
+    Left out: anchors (their occasion is not empty; they watch the judge), duplicates (their twin is there), and, where the
+    rubric dispatches on the category, samples without one: the rubric is not for them.
+    Raises SourceError where a category has a reserved name.
     """
-    mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "")
+    is_counted = pl.col("status") != JudgementStatus.DUPLICATE.value
+    mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", is_counted)
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
         mine = mine.filter(pl.col("category").is_not_null() | _is_planned())
     few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]

@@ -12,7 +12,7 @@ import numpy as np
 
 from schemas.benchmark import Statistics
 from schemas.metrics import BOARD
-from schemas.statuses import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, StandingState
+from schemas.statuses import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, StandingState, Total
 from tasks.aggregate.comparisons import Contestant, ranking_categories, strata_names
 
 Row = dict[str, object]
@@ -66,7 +66,16 @@ def _ranking(
         yield one.cells[place] | {
             "state": state.value, "reason": reason, "n_prompts_needed": statistics.min_paired_prompts,
             "n_shared_prompts": max(n_shared, default=None),  # type: ignore[type-var]
-        } | means.get(one, {})  # fmt: skip
+        } | _weights(one, place, expected) | means.get(one, {})  # fmt: skip
+
+
+def _weights(one: Contestant, place: str, expected: frozenset[str]) -> Row:
+    """How many categories its total weighs the same, and how many prompts they bring; nothing where it is of one alone."""
+    n_prompts = [part.n_prompts for name in strata_names(one, place, expected) if (part := one.part(name))]
+    if place != Total.MACRO or len(n_prompts) < 2:
+        return {}
+    fewest, most = min(n_prompts), max(n_prompts)
+    return {"n_categories": len(n_prompts), "n_prompts_smallest_category": fewest, "n_prompts_largest_category": most}
 
 
 def _state(cell: Row, statistics: Statistics) -> tuple[StandingState, str] | None:

@@ -148,7 +148,7 @@ def aggregated(
 def _failures(cells: Iterable[Row]) -> Iterator[Row]:
     """A row for each mean for prompts like these and each reason that kept scores from it."""
     for cell in filter(is_mean_for_prompts_like_these, cells):
-        for reason, n_failed in json.loads(str(cell["failures_json"])).items():
+        for reason, n_failed in cell["failures"].items():  # type: ignore[attr-defined]
             yield {name: cell[name] for name in FAILURES.columns if name in cell} | {"reason": reason, "n_failed": n_failed}
 
 

@@ -15,8 +15,9 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from schemas.input_budget import PICTURE_BYTES
 from schemas.statuses import SampleStatus
-from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, bare_url, quote
+from tasks.ingest.paths import RefusedPath, bare_url, quote
 
 MAX_REDIRECTS = 3
 DEADLINE_S = 30.0
@@ -60,7 +61,7 @@ class _CheckedResolver(AbstractResolver):
 
 
 def fetch(
-    urls: Sequence[str], hosts: Collection[str], *, max_bytes: int = MAX_FILE_BYTES, deadline_s: float = DEADLINE_S
+    urls: Sequence[str], hosts: Collection[str], *, max_bytes: int = PICTURE_BYTES, deadline_s: float = DEADLINE_S
 ) -> list[bytes | RefusedPath]:
     """The bytes of each URL, in order, or why there are none; N_AT_ONCE at a time. Raises nothing for what a server does."""
     return asyncio.run(_fetch_all(urls, hosts, max_bytes, deadline_s))

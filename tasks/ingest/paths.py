@@ -10,10 +10,11 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from schemas.input_budget import PICTURE_BYTES
 from schemas.statuses import SampleStatus
 
-MAX_FILE_BYTES = 64 * 1024 * 1024
-"""No picture file larger than this is read."""
+UNREADABLE = "cannot be read: "
+"""Said of a file that is there: the next try may find it readable."""
 
 _URL = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+://|data:)")
 _LOGIN = re.compile(r"(?<=//)[^/]*@")
@@ -28,7 +29,7 @@ class RefusedPath:
     detail: str
 
 
-def read_file(root: Path, relative: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | RefusedPath:
+def read_file(root: Path, relative: str, max_bytes: int = PICTURE_BYTES) -> bytes | RefusedPath:
     """The bytes of the regular file `relative` names below `root`, or why there are none."""
     found = locate(root, relative)
     if isinstance(found, RefusedPath):
@@ -46,7 +47,7 @@ def read_file(root: Path, relative: str, max_bytes: int = MAX_FILE_BYTES) -> byt
             content = file.read(facts.st_size + 1)
             return content if len(content) == facts.st_size else content + file.read(max_bytes - len(content))
     except OSError as error:
-        return RefusedPath(SampleStatus.MISSING_FILE, f"{quote(relative)} cannot be read: {error.strerror}")
+        return RefusedPath(SampleStatus.MISSING_FILE, f"{quote(relative)} {UNREADABLE}{error.strerror}")
 
 
 def locate(root: Path, relative: str) -> Path | RefusedPath:

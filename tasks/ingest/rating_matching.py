@@ -16,9 +16,9 @@ _READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "s
 
 
 def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
-    """What ratings can know a sample by. A duplicate is not rated: its first row is."""
+    """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is."""
     samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts_without_pictures(SAMPLES, dataset_id)])
-    return samples.filter(pl.col("status") != SampleStatus.DUPLICATE.value).drop("status")
+    return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
 
 
 def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.DataFrame:

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import SourceError
+from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
-from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.records import SAMPLE_TEXTS, UNNAMED, Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
 from tasks.ingest.values import NO_PICTURE, BadValueError, is_equal, listed, picture_of, seed_of, text_of
-
-UNNAMED = "unnamed"
-"""The checkpoint of a source that does not say; the model of a broken row that cannot say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,10 @@ def _parsed(value: object) -> object:
     """A cell that holds JSON text (CSV and Parquet keep nested values so), parsed."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
-            return json.loads(value)
+            found = json.loads(value)
         except (ValueError, RecursionError):
             return None
+        return None if is_too_deep(found) else found
     return value
 
 

@@ -2,18 +2,21 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
+from schemas.input_budget import SHARD_PICTURE_BYTES
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.fetching import fetch, shown_url
 from tasks.ingest.identity import id_of_row, sample_id
 from tasks.ingest.images.decode import open_bounded
+from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_header
 from tasks.ingest.paths import RefusedPath, encodable, is_remote, read_file
 from tasks.ingest.rows import UndecodedSample
@@ -21,7 +24,6 @@ from tasks.ingest.text_flags import text_flags
 from tasks.lake.atomic_files import IMAGE_ROWS_PER_GROUP
 from tasks.stopping import check_not_stopped
 
-MAX_SHARD_BYTES = 256 * 1024 * 1024  # of pictures that readers hand on in memory
 _FETCHED_AHEAD = 16  # samples whose remote pictures are in memory together
 _GROUP_BYTES = 64 * 1024 * 1024  # of pictures in a row group, which is in memory two or three times while it is written
 
@@ -32,7 +34,7 @@ def shards(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
     n_bytes = 0
     for sample in samples:
         own = len(sample.image_bytes or b"")
-        if shard and (len(shard) >= size or n_bytes + own > MAX_SHARD_BYTES):
+        if shard and (len(shard) >= size or n_bytes + own > SHARD_PICTURE_BYTES):
             yield shard
             shard, n_bytes = [], 0
         shard.append(sample)
@@ -51,9 +53,10 @@ def open_shard(samples: Iterable[Sample], root: Path) -> Iterator[pa.Table]:
     rows: list[dict[str, Any]] = []
     n_bytes = 0
     seen: dict[str, str] = {}
+    opened = _Opened()
     for sample, content in _with_contents(samples, root):
         check_not_stopped()
-        row = _open_one(sample, content)
+        row = _open_one(sample, content, opened)
         if row["sample_id"] in seen:
             as_duplicate(row, seen[row["sample_id"]])
         else:
@@ -69,6 +72,7 @@ def open_shard(samples: Iterable[Sample], root: Path) -> Iterator[pa.Table]:
 
 def as_duplicate(row: dict[str, Any], first: str) -> None:
     """Turn a row of the samples table into a duplicate of the one at source_key `first`: its id is its own, its picture gone."""
+    row["duplicate_of_sample_id"] = row["sample_id"]
     row["sample_id"] = id_of_row(row, SampleStatus.DUPLICATE)
     row["status"] = SampleStatus.DUPLICATE.value
     row["detail"] = (
@@ -78,35 +82,59 @@ def as_duplicate(row: dict[str, Any], first: str) -> None:
     row["image"] = None
 
 
-def _open_one(sample: Sample, content: bytes | RefusedPath | None) -> dict[str, Any]:
+def picture_of(sample: Sample) -> str | None:
+    """The file below the root that is opened for it, if any."""
+    is_opened = sample.status is SampleStatus.OK and sample.image_bytes is None and bool(sample.image_path)
+    return sample.image_path if is_opened and not is_remote(sample.image_path or "") else None
+
+
+def is_fetched(sample: Sample) -> bool:
+    """Whether its picture comes over the network."""
+    is_named = sample.status is SampleStatus.OK and sample.image_bytes is None and sample.image_path is not None
+    return is_named and bool(sample.remote_hosts) and is_remote(sample.image_path or "")
+
+
+class _Opened:
+    """The pictures of a shard that are shown as they are: one that several samples use is opened once."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[tuple[str, bool], OpenedImage] = {}
+
+    def open(self, content: bytes, file_sha256: str, *, by_header: bool) -> OpenedImage | RefusedImage:
+        """What `content` shows, or why nothing; by its header alone where that and its end prove the file whole."""
+        key = file_sha256, by_header
+        if key in self._by_file:
+            return replace(self._by_file[key], shown=content)
+        found = (open_header(content) if by_header else None) or open_bounded(content)
+        if isinstance(found, OpenedImage) and found.shown is content:
+            self._by_file[key] = replace(found, shown=b"")
+        return found
+
+
+def _open_one(sample: Sample, content: bytes | RefusedPath | None, opened: _Opened) -> dict[str, Any]:
     status, detail = sample.status, sample.detail
     shown: OpenedImage | None = None
+    file_sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
     if status is SampleStatus.OK:
         if isinstance(content, RefusedPath):
             status, detail = content.status, content.detail
-        elif content is not None:
-            undecoded = open_header(content) if isinstance(sample, UndecodedSample) else None
-            opened = undecoded or open_bounded(content)
-            if isinstance(opened, OpenedImage):
-                shown = opened
+        elif content is not None and file_sha256 is not None:
+            found = opened.open(content, file_sha256, by_header=isinstance(sample, UndecodedSample))
+            if isinstance(found, OpenedImage):
+                shown = found
             else:
-                status, detail = opened.status, opened.detail
-    return _row(sample, status, detail, content if isinstance(content, bytes) else None, shown)
+                status, detail = found.status, found.detail
+    return _row(sample, status, detail, content if isinstance(content, bytes) else None, shown, file_sha256)
 
 
 def _with_contents(samples: Iterable[Sample], root: Path) -> Iterator[tuple[Sample, bytes | RefusedPath | None]]:
     """Each sample with its file's bytes; what is remote is fetched some samples ahead, several at once."""
     waiting = iter(samples)
     while batch := list(islice(waiting, _FETCHED_AHEAD)):
-        remote = [sample for sample in batch if _is_fetched(sample)]
+        remote = [sample for sample in batch if is_fetched(sample)]
         fetched = dict(zip(map(id, remote), _fetched(remote), strict=True))
         for sample in batch:
             yield sample, fetched[id(sample)] if id(sample) in fetched else _content(sample, root)
-
-
-def _is_fetched(sample: Sample) -> bool:
-    is_named = sample.status is SampleStatus.OK and sample.image_bytes is None and sample.image_path is not None
-    return is_named and bool(sample.remote_hosts) and is_remote(sample.image_path or "")
 
 
 def _fetched(samples: list[Sample]) -> list[bytes | RefusedPath]:
@@ -127,9 +155,9 @@ def _content(sample: Sample, root: Path) -> bytes | RefusedPath | None:
 
 
 def _row(
-    sample: Sample, status: SampleStatus, detail: str | None, content: bytes | None, shown: OpenedImage | None
-) -> dict[str, Any]:
-    file_sha256 = None if content is None else hashlib.sha256(content).hexdigest()
+    sample: Sample, status: SampleStatus, detail: str | None, content: bytes | None, shown: OpenedImage | None,
+    file_sha256: str | None,
+) -> dict[str, Any]:  # fmt: skip
     is_own = shown is not None and shown.shown is content
     image_sha256 = file_sha256 if is_own else hashlib.sha256(shown.shown).hexdigest() if shown else None
     return {
@@ -151,6 +179,7 @@ def _row(
         "n_bytes": None if content is None else len(content),
         "text_flags": text_flags(sample.texts),
         "status": status.value,
+        "duplicate_of_sample_id": None,
         "detail": detail,
     }
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schemas.input_budget import TEXT_CHARACTERS
 from tasks.ingest.paths import encodable, quote
 
 _WHOLE_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,30})(?:\.0*)?\s*", re.ASCII)  # pandas writes 3.0 where a column has gaps
-MAX_TEXT_CHARACTERS = 1_000_000  # a few megabytes of Parquet can unpack to gigabytes, and each text is looked through for flags
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -42,8 +42,8 @@ def text_of(value: object) -> str | None:
             raise BadValueError(f"a {type(value).__name__} stands where a text should: {_show(value)}")
         case _:
             text = str(value)
-    if len(text) > MAX_TEXT_CHARACTERS:
-        raise BadValueError(f"the text has {len(text)} characters; {MAX_TEXT_CHARACTERS} are allowed")
+    if len(text) > TEXT_CHARACTERS:
+        raise BadValueError(f"the text has {len(text)} characters; {TEXT_CHARACTERS} are allowed")
     if encodable(text) != text:
         raise BadValueError("the text holds characters that UTF-8 cannot (a lone surrogate)")
     return text

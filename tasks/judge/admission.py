@@ -61,7 +61,7 @@ class AdmissionControl:
         is_in = False
         try:
             await self.rate_limiter.wait(self._n_tokens(estimate), stopping)
-            is_in = not stopping.is_set() and await self._count_attempt() and await self._reserve(estimate, stopping)
+            is_in = not stopping.is_set() and await self._count_attempt(stopping) and await self._reserve(estimate, stopping)
         finally:
             if not is_in:
                 self.concurrency.release(None, ReplyStatus.NOT_ASKED)
@@ -125,8 +125,8 @@ class AdmissionControl:
     def _n_tokens(self, estimate: Estimate) -> int:
         return estimate.n_input_tokens + self.n_output_tokens_most
 
-    async def _count_attempt(self) -> bool:
-        return self.attempts is None or await self.attempts.take()
+    async def _count_attempt(self, stopping: asyncio.Event) -> bool:
+        return self.attempts is None or await self.attempts.take(stopping)
 
     async def _reserve(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         if self.budget is None or await self.budget.reserve(estimate.worst_usd or 0.0, stopping):

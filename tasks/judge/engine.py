@@ -35,6 +35,7 @@ WORKERS = 4
 """A quarter more workers than may be in flight: so many prepare the next request, or wait until a reply is durable."""
 
 OnReply = Callable[[JudgeReply], None]
+OnAttempt = Callable[[ReplyStatus], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Shard:
     limits: Limits
     plan_id: str = ""
     on_reply: OnReply | None = None
+    on_attempt: OnAttempt | None = None
     retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
     n_failures_to_stop: int = Breaker().n_to_stop
     silence_s: float = SILENCE_S
@@ -183,6 +185,9 @@ class _Run:
                 await self.admission.leave(estimate, ended)
             n_attempts += 1
             self.outcome.n_asked += 1
+            self.outcome.attempts_by_status[answer.status.value] += 1
+            if self.shard.on_attempt is not None:
+                self.shard.on_attempt(answer.status)
             self.breaker.record_attempt(request.request_key, answer, request.n_earlier[ask_index])
             if self.breaker.is_open:
                 self.stopping.set()
@@ -255,7 +260,7 @@ class _Run:
             await self.shard.ledger.forget_rejected(breaker.rejected)
         is_out = breaker.is_open or ((self.is_all_failed() or breaker.is_down) and not self.outcome.is_stopped)
         if breaker.last is not None and is_out:
-            raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s)
+            raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s)
 
     def is_all_failed(self) -> bool:
         """Whether all that was asked failed of the endpoint or the provider.

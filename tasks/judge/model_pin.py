@@ -60,11 +60,12 @@ class ModelPin:
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
         """The model to hold to, and whether it is that of the nights before."""
-        held = _answering(connection, _held(self.plan_id), self.judge.model)
+        held = _Answering(_held(self.plan_id), self.judge.model).read(connection)
         if held is not None and held != answered_model:
             return held, True
-        _set(connection, self.plan_id, self.judge.model, answered_model)
-        return _answering(connection, self.plan_id, self.judge.model) or answered_model, False
+        own = _Answering(self.plan_id, self.judge.model)
+        own.write(connection, answered_model)
+        return own.read(connection) or answered_model, False
 
 
 def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) -> None:
@@ -72,10 +73,10 @@ def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) 
 
     def write(connection: Connection) -> None:
         for judge in judges:
-            last = _answering(connection, _nights(benchmark), judge.model)
-            _unset(connection, _held(plan_id), judge.model)
+            last, held = _Answering(_nights(benchmark), judge.model).read(connection), _Answering(_held(plan_id), judge.model)
+            held.delete(connection)
             if last is not None and judge.on_model_change == "stop":
-                _set(connection, _held(plan_id), judge.model, last)
+                held.write(connection, last)
 
     ledger.alone_now(write)
 
@@ -86,12 +87,12 @@ def adopt(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge])
     def write(connection: Connection) -> list[ModelChange]:
         changes = []
         for judge in judges:
-            last = _answering(connection, _nights(benchmark), judge.model)
-            now = _answering(connection, plan_id, judge.model)
+            of_nights = _Answering(_nights(benchmark), judge.model)
+            last, now = of_nights.read(connection), _Answering(plan_id, judge.model).read(connection)
             if now is None or now == last:
                 continue
-            _unset(connection, _nights(benchmark), judge.model)
-            _set(connection, _nights(benchmark), judge.model, now)
+            of_nights.delete(connection)
+            of_nights.write(connection, now)
             if last is not None:
                 changes.append(ModelChange(judge.model, last, now))
         return changes
@@ -99,32 +100,38 @@ def adopt(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge])
     return ledger.alone_now(write)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answering:
+    """A row of the ledger's `answering`: the model that answers for a judge, `of` a plan or of what stands in place of its id."""
+
+    of: str
+    judge_model: str
+
+    def read(self, connection: Connection) -> str | None:
+        """The model; None where there is no row."""
+        found = connection.execute(select(ANSWERING.c.answered_model).where(self._is_it)).scalar_one_or_none()
+        return None if found is None else bytes(found).decode("utf-8", "replace")
+
+    def write(self, connection: Connection, answered_model: str) -> None:
+        """Where a row is there already it stays."""
+        row = {"plan_id": self.of, "judge_model": self.judge_model, "answered_model": answered_model.encode()}
+        connection.execute(insert_where_absent(connection.engine, ANSWERING), [row])
+
+    def delete(self, connection: Connection) -> None:
+        """Without a row nothing is held to."""
+        connection.execute(delete(ANSWERING).where(self._is_it))
+
+    @property
+    def _is_it(self) -> ColumnElement[bool]:
+        return and_(ANSWERING.c.plan_id == self.of, ANSWERING.c.judge_model == self.judge_model)
+
+
 def _nights(benchmark: str) -> str:
-    """What stands in place of a plan's id where the row is of a benchmark's nights."""
     return sha256(f"nights of {benchmark}".encode()).hexdigest()
 
 
 def _held(plan_id: str) -> str:
     return sha256(f"held {plan_id}".encode()).hexdigest()
-
-
-def _is_row(plan_id: str, judge_model: str) -> ColumnElement[bool]:
-    return and_(ANSWERING.c.plan_id == plan_id, ANSWERING.c.judge_model == judge_model)
-
-
-def _answering(connection: Connection, plan_id: str, judge_model: str) -> str | None:
-    found = connection.execute(select(ANSWERING.c.answered_model).where(_is_row(plan_id, judge_model))).scalar_one_or_none()
-    return None if found is None else bytes(found).decode("utf-8", "replace")
-
-
-def _set(connection: Connection, plan_id: str, judge_model: str, answered_model: str) -> None:
-    """Where a row is there already it stays."""
-    row = {"plan_id": plan_id, "judge_model": judge_model, "answered_model": answered_model.encode()}
-    connection.execute(insert_where_absent(connection.engine, ANSWERING), [row])
-
-
-def _unset(connection: Connection, plan_id: str, judge_model: str) -> None:
-    connection.execute(delete(ANSWERING).where(_is_row(plan_id, judge_model)))
 
 
 WARN_DAYS = 60

@@ -21,6 +21,7 @@ class Outcome:
     n_output_tokens: int = 0
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
     n_by_status: Counter[str] = field(default_factory=Counter)
+    attempts_by_status: Counter[str] = field(default_factory=Counter)  # of those that were answered, or given up
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
     is_stopped: bool = False  # it ended early because the caller said so
     is_spent: bool = False  # it ended early because max_usd is reached
@@ -57,10 +58,18 @@ class Outcome:
 _APART = ("cost_usd", "is_stopped", "is_spent")
 
 
-def outage(judge: Judge, endpoint: str, status: ReplyStatus, detail: str | None, silent_s: float | None = None) -> ProviderError:
+def outage(
+    judge: Judge,
+    endpoint: str,
+    status: ReplyStatus,
+    detail: str | None,
+    silent_s: float | None = None,
+    pause_s: float | None = None,
+) -> ProviderError:
     """The error that stops a run: who fails, what it said last, what to do. The key is named, never shown.
 
-    `silent_s`: how long it has answered nothing; None where it was not asked request by request.
+    `silent_s`: how long it has answered nothing; None where it was not asked request by request. `pause_s`: what it asks for,
+    where that is too long.
     """
     who, said = f"judge {judge.model} at {endpoint}", f" (it said: {detail})" if detail else ""
     if status == ReplyStatus.REJECTED:
@@ -79,11 +88,23 @@ def outage(judge: Judge, endpoint: str, status: ReplyStatus, detail: str | None,
             f"top it up or name another key. {_KEPT}"
         )
     if status in PROVIDER_FAILURES and silent_s is not None:
-        return ProviderDownError(
-            f"{who} is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; "
-            f"nothing more is asked. See what ails it. {_KEPT}"
-        )
+        return ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}. {_KEPT}")
     return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+
+
+def _is_down(judge: Judge, status: ReplyStatus, said: str, silent_s: float, pause_s: float | None) -> str:
+    if status != ReplyStatus.RATE_LIMITED:
+        return (
+            f"is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; nothing "
+            "more is asked. See what ails it"
+        )
+    how = (
+        f"asks for a pause of {pause_s:,.0f} s"
+        if pause_s is not None
+        else f"lets nothing through: for {silent_s:.0f} s its rate limits refused each attempt"
+    )
+    limits = f"the limits of the account behind the environment variable {judge.api_key_env}"
+    return f"{how}{said}; nothing more is asked. See {limits}, and who else uses it"
 
 
 _KEPT = "Replies already stored are kept; the same command asks only what is missing."

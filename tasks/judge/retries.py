@@ -19,7 +19,7 @@ from tasks.judge.provider.base import Answer, CallFailedError
 _Found = TypeVar("_Found")
 
 MAX_RETRY_AFTER_S = 300.0
-"""A provider that asks for a longer pause is asked again by the next run, not by this one."""
+"""A provider that asks for a longer pause is asked again by the next run, not by this one; after a 429, nothing more is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
 
 SILENCE_S = 60.0
 """A provider that is started anew is back by then."""
+N_SILENCES_LIMITED = 10
+"""A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
 N_RUNS_TELLING = 3
 """Runs whose attempts for a request tell of the provider; what fails in a later one tells of the request."""
@@ -87,7 +89,8 @@ class Breaker:
     """Stops asking where asking on is of no use; one reply of any other kind closes what has not opened yet.
 
     Opens after `n_to_stop` asks in a row that ended in an endpoint failure; after attempts for as many requests that failed on
-    the provider's side, with no reply for `silence_s`; after N_REJECTED rejections in the same words.
+    the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is waited for; after
+    N_REJECTED rejections in the same words.
     """
 
     n_to_stop: int = 8
@@ -99,6 +102,7 @@ class Breaker:
     is_down: bool = False  # an ask ended without ever having been sent: that says nothing about the request
     has_heard: bool = False  # a word about a request came
     is_silent: bool = False  # the provider answers nothing, or with errors of its own alone
+    pause_s: float | None = None  # what it asks for, where that is longer than is waited for
     failing: dict[str, ReplyStatus] = field(default_factory=dict)
     rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
     _rejected_with: str | None = None
@@ -135,6 +139,8 @@ class Breaker:
             if n_earlier < N_RUNS_TELLING * RETRIES[answer.status].n_attempts:
                 self.failing[request_key] = answer.status
                 self.last, self.detail = answer.status, answer.detail
+            if answer.status == ReplyStatus.RATE_LIMITED and (answer.retry_after_s or 0.0) > MAX_RETRY_AFTER_S:
+                self.pause_s, self.last, self.detail = answer.retry_after_s, answer.status, answer.detail
             self.is_silent = len(self.failing) >= self.n_to_stop and self.silent_s >= self._patience_s()
             return
         elif answer.status not in ENDPOINT_FAILURES:
@@ -167,11 +173,15 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
-        return self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting
+        return self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting or self.pause_s is not None
 
     def _patience_s(self) -> float:
         """A time-out may be billed: where all that is heard are time-outs, two deadlines are enough."""
-        n_timed_out = sum(status == ReplyStatus.TIMED_OUT for status in self.failing.values())
+        n_timed_out, n_limited = (
+            sum(status == each for status in self.failing.values()) for each in (ReplyStatus.TIMED_OUT, ReplyStatus.RATE_LIMITED)
+        )
+        if len(self.failing) - n_limited < self.n_to_stop:
+            return N_SILENCES_LIMITED * self.silence_s
         return min(self.silence_s, 2 * self.deadline_s) if n_timed_out >= self.n_to_stop else self.silence_s
 
 

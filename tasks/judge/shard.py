@@ -11,7 +11,7 @@ from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.judge.admission import open_admission
-from tasks.judge.engine import OnReply, Shard, judge_requests
+from tasks.judge.engine import OnAttempt, OnReply, Shard, judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.runtime import LOOP
 from tasks.judge.session import session_of
@@ -23,11 +23,15 @@ STOP_POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class JudgeShard:
-    """One part of a plan to ask within these limits. `on_reply` hears of each reply once it is durable, in the judging thread."""
+    """One part of a plan to ask within these limits.
+
+    In the judging thread `on_reply` hears of each reply once it is durable, `on_attempt` how each attempt ended.
+    """
 
     part: PlannedPart
     limits: Limits
     on_reply: OnReply | None = None
+    on_attempt: OnAttempt | None = None
 
 
 def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event | None = None) -> Outcome:
@@ -50,7 +54,8 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             session = await session_of(context.ledger_url, judge, shard.limits)
             stopping = asyncio.Event()
             watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
-            asked = Shard(requests, pictures, ledger, session.provider, rubric, shard.limits, ids.plan_id, shard.on_reply)
+            told = shard.on_reply, shard.on_attempt
+            asked = Shard(requests, pictures, ledger, session.provider, rubric, shard.limits, ids.plan_id, *told)
             try:
                 async with open_admission(ledger, session, rubric, shard.limits, ids.run_id) as admission:
                     return await judge_requests(asked, admission, stopping)

@@ -140,6 +140,15 @@ def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def link_or_copy(source: Path, target: Path, staging: Path) -> None:
+    """A second name for a file that nobody changes any more, or a copy where the file system has no second names."""
+    with _placed(target, staging) as temporary:
+        try:
+            temporary.hardlink_to(source)
+        except OSError:
+            shutil.copyfile(source, temporary)
+
+
 @contextmanager
 def _placed(target: Path, staging: Path) -> Iterator[Path]:
     """A path to write to; what the block wrote there has its place when it ends."""

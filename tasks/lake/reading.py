@@ -105,7 +105,7 @@ class Lake:
 
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
         """The whole partition, lazily; its pictures only where the lake is a folder."""
-        return pl.scan_parquet(self.parts_without_pictures(table, key))
+        return with_later_columns(pl.scan_parquet(self.parts_without_pictures(table, key)), table)
 
     def open_part(self, table: Table, key: str, name: str) -> pq.ParquetFile:
         """The part of this name, to read some of it: out of a bucket comes what is read."""
@@ -191,6 +191,14 @@ class Lake:
                 if own.is_file() and describe(own) == entry:
                     own.rename(folder / own.name)
             write_bytes(content, marker, self.root / "staging")
+
+
+def with_later_columns(scan: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+    """The rows with null in columns that came to the table after they were written."""
+    if not table.later:
+        return scan
+    there, dtypes = set(scan.collect_schema().names()), table.empty().schema
+    return scan.with_columns(pl.lit(None, dtypes[name]).alias(name) for name in table.later if name not in there)
 
 
 def _what_is_wrong(path: Path, entry: Mapping[str, Any], has_pictures: bool) -> str | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from schemas.errors import StoreError
 from schemas.tables import Table, conform
 from tasks.lake.atomic_files import (
+    link_or_copy,
     locked,
     place_folder,
     sha256_without_pictures,
@@ -22,7 +23,7 @@ from tasks.lake.atomic_files import (
     write_tables,
 )
 from tasks.lake.object_store.client import Bucket
-from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, names_staged, put_staged
+from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
 from tasks.lake.reading import WITHOUT_PICTURES, Lake, part_name
 
@@ -62,6 +63,13 @@ class Staging:
             put_staged(self.lake.bucket, self.lake.root, path)
         return n_rows
 
+    def take_part(self, index: int, path: Path) -> None:
+        """Make a file of another partition part `index`: the same file under a second name where the file system can."""
+        own = self.folder / part_name(index)
+        link_or_copy(path, own, self.folder / "unfinished")
+        if self.lake.bucket:
+            put_staged(self.lake.bucket, self.lake.root, own)
+
     def part_paths(self) -> Iterator[Path]:
         """The parts written so far, in order."""
         if self.lake.bucket:
@@ -77,7 +85,7 @@ class Staging:
     def part_names(self) -> list[str]:
         """The names of the parts written so far, in order. None is fetched."""
         if self.lake.bucket:
-            return names_staged(self.lake.bucket, self.lake.root, self.folder)
+            return [Path(one.path).name for one in parts_staged(self.lake.bucket, self.lake.root, self.folder)]
         return sorted(path.name for path in self.folder.glob("part-*.parquet"))
 
     def commit(self, key: str, indices: Iterable[int] | None = None) -> str:
@@ -86,10 +94,9 @@ class Staging:
         `indices`: the parts that were written. Raises StoreError where others are there: something else cleared the staging
         while it was written to, and a partition that lacks a part would be in the way for good.
         """
-        if indices is not None and not self.lake.is_complete(self.table, key):
-            self._check_all_are_there(sorted(map(part_name, indices)))
+        written = None if indices is None else sorted(map(part_name, indices))
         if self.lake.bucket:
-            return self._commit_to(self.lake.bucket, key)
+            return self._commit_to(self.lake.bucket, key, written)
         lock = f"{self.table.name}-{key}"
         with store_error(f"committing {self.table.name} {key[:12]}"), locked(self.lake.root, lock):
             if self.lake.is_complete(self.table, key):
@@ -97,16 +104,17 @@ class Staging:
                 return key
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
-            entries = [describe(path) | self._of_the_rest(path) for path in self.part_paths()]
+            paths = list(self.part_paths())
+            self._check_all_are_there([path.name for path in paths], written)
+            entries = [describe(path) | self._of_the_rest(path) for path in paths]
             place_folder(self.folder, self.lake.partition(self.table, key))
             write_bytes(
                 json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
             )
         return key
 
-    def _check_all_are_there(self, written: list[str]) -> None:
-        staged = self.part_names()
-        if staged != written:
+    def _check_all_are_there(self, staged: list[str], written: list[str] | None) -> None:
+        if written is not None and staged != written:
             raise StoreError(
                 f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: something else removed "
                 "them; run the same command again"
@@ -116,11 +124,13 @@ class Staging:
         """Beside a part's own digest, that of all but its pictures: whoever reads no picture need not read them to be sure."""
         return {WITHOUT_PICTURES: sha256_without_pictures(path)} if has_pictures(self.table) else {}
 
-    def _commit_to(self, bucket: Bucket, key: str) -> str:
+    def _commit_to(self, bucket: Bucket, key: str, written: list[str] | None) -> str:
         lake = self.lake
         if not lake.is_complete(self.table, key):
             marker = lake.marker(self.table, key)
-            content = commit_staged(bucket, lake.root, self.folder, lake.partition(self.table, key), marker)
+            there = parts_staged(bucket, lake.root, self.folder)
+            self._check_all_are_there([Path(one.path).name for one in there], written)
+            content = commit_staged(bucket, lake.root, there, lake.partition(self.table, key), marker)
             lake.keep_marker(self.table, key, content, self.folder)
         self.discard()
         return key

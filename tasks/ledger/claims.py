@@ -8,7 +8,6 @@ only with its owner, after the reply is stored: what is claimed and has no reply
 import asyncio
 import contextlib
 import secrets
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,15 +19,7 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
-from tasks.ledger.process_identity import (
-    EXPIRES_AFTER_S,
-    RENEW_EVERY_S,
-    Process,
-    expiry_us,
-    is_paused,
-    lives,
-    this_process,
-)
+from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
 from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
@@ -74,7 +65,7 @@ class Claims:
     owner_id: str = field(default_factory=lambda: secrets.token_hex(16))
     is_lost: bool = False
     _is_known: bool = False
-    _expired: dict[str, tuple[int, float]] = field(default_factory=dict)  # of owners here: a row's end, since when
+    _doubts: Doubts = field(default_factory=Doubts)
 
     async def take(self, keys: Collection[str]) -> Taken:
         """Claim what can be claimed of these keys. Durable when it returns."""
@@ -116,8 +107,9 @@ class Claims:
             later(connection, self._prolonged(moment_us))
         gone = [
             owner_id
-            for owner_id, *process, expires_at_us in holders
-            if owner_id != self.owner_id and self._is_gone(owner_id, process, expires_at_us, moment_us)
+            for owner_id, *process, expires_us in holders
+            if owner_id != self.owner_id
+            and (expires_us is None or self._doubts.is_gone(owner_id, Process(*process), expires_us, moment_us))
         ]
         if gone:
             _forget(connection, gone)
@@ -125,27 +117,6 @@ class Claims:
         later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
         # Only now: a reply stored by an owner that let go since is seen.
         return self._taken(keys, connection.execute(_FOUND, {"keys": keys, "owner": self.owner_id}).all()), is_new
-
-    def _is_gone(self, owner_id: str, process: Sequence[Any], expires_at_us: int | None, moment_us: int) -> bool:
-        """Whether a holder's claims may be taken over.
-
-        On this machine a clock that was set, or a pause, makes a living owner's row look expired: it is let renew it for as long
-        as a row lasts by a clock that nobody sets, and for as long as it is paused.
-        """
-        if expires_at_us is None:
-            return True
-        owner = Process(*process)
-        is_alive = lives(owner)
-        if is_alive is False or (expires_at_us < moment_us and not is_alive):
-            return True
-        if expires_at_us >= moment_us:
-            self._expired.pop(owner_id, None)
-            return False
-        said, since_s = self._expired.get(owner_id, (None, 0.0))
-        if said == expires_at_us and not is_paused(owner):
-            return time.monotonic() - since_s > EXPIRES_AFTER_S
-        self._expired[owner_id] = (expires_at_us, time.monotonic())
-        return False
 
     def _taken(self, keys: Collection[str], found: Sequence[Any]) -> Taken:
         held = {key for key, what, _, _ in found if what == _HELD}

@@ -41,6 +41,7 @@ _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _NEVER_RELEASED = ("1", "2")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
+_UNRESOLVED = ("resolve host", "translate host name")
 
 
 def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_s: float = MAX_SILENT_S) -> Engine:
@@ -58,6 +59,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
         give_up_when_silent(engine, silent_s)
         _make_durable(engine, busy_timeout_ms)
         _check_or_create(engine, url, schema)
+        _MET.add(url.host)
     except BaseException as error:
         engine.dispose()  # a ledger that cannot be used must not stay open either
         if isinstance(error, SQLAlchemyError | OSError | ImportError):
@@ -152,6 +154,8 @@ def explain(url: URL, error: BaseException) -> StoreError:
     advice = "mend it, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:
         advice = "another process holds it; wait for that one or stop it, then run the same command again"
+    elif any(words in said for words in _UNRESOLVED):
+        advice = f"check {url.host}, the host's name in `ledger`, and that it can be looked up from here"
     elif any(words in said for words in _AWAY):
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif "full" in said or "No space" in said:
@@ -224,6 +228,12 @@ def _create(engine: Engine, schema: Schema) -> None:
             return
 
 
+def is_unresolved(error: BaseException) -> bool:
+    """Whether the name of a server's host was not found."""
+    said = str(getattr(error, "orig", None) or error)
+    return any(words in said for words in _UNRESOLVED)
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
     if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
@@ -237,6 +247,9 @@ _Found = TypeVar("_Found")
 
 MAX_AWAY_S = 60.0
 """A server that restarts is back by then; a machine that is set up anew is not."""
+UNRESOLVED_S = 5.0
+"""A server whose name is not known, and that this process has not met, is mistyped more often than started anew."""
+_MET: set[str | None] = set()  # the hosts of servers that answered
 LEAST_WAIT_S = 0.05
 MOST_WAIT_S = 2.0
 
@@ -274,14 +287,19 @@ class Backoff:
         self.n_waits += 1
 
 
-def retried(function: Callable[[], _Found], seconds: float) -> _Found:
-    """What a function returns that may be called again, tried until the server is back. Raises its last error."""
+def retried(function: Callable[[], _Found], seconds: float, host: str | None = None) -> _Found:
+    """What a function returns that may be called again, tried until the server is back. Raises its last error.
+
+    `host`: of a server that is opened; a name that nobody knows is tried for UNRESOLVED_S alone, unless it was known before.
+    """
     backoff = Backoff(seconds)
     while True:
         try:
             return function()
         except (SQLAlchemyError, StoreError) as error:
             cause = error.__cause__ if isinstance(error, StoreError) else error
+            if cause is not None and host not in (None, *_MET) and is_unresolved(cause):
+                backoff.seconds = min(seconds, UNRESOLVED_S)
             if cause is None or not is_passing(cause) or backoff.is_over:
                 raise
         backoff.wait()

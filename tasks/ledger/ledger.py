@@ -25,9 +25,10 @@ from schemas.records import JudgeReply
 from schemas.statuses import ReplyStatus
 from tasks.ledger import queries
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, retried, sqlite_folder, store_wait_s
-from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit, Write
+from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
+from tasks.ledger.transactions import Write
 
 _Found = TypeVar("_Found")
 
@@ -204,7 +205,9 @@ class Ledger:
 
     def _opened(self) -> Engine:
         """An engine. A server that is not there may be restarting: it is waited for as one that goes away later."""
-        return retried(lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), self._max_away_s)
+        return retried(
+            lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), self._max_away_s, self._url.host
+        )
 
     def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
         self._open()

@@ -6,7 +6,6 @@ process that is gone is noticed at once on its machine, within a minute elsewher
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -16,13 +15,11 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import RENEW_EVERY_S, Process, expiry_us, is_dead, lives, this_process
+from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
 from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
 from tasks.stopping import STOP, check_not_stopped
 
 TURN_POLL_S = 0.5
-DOUBT_S = 2 * RENEW_EVERY_S
-"""How long a row that is over is believed where its process lives on this machine: the clock jumped, or it was asleep."""
 
 
 @contextmanager
@@ -75,7 +72,7 @@ class _Row:
     def __init__(self, what: str, name: str) -> None:
         self.prefix, self.lock = _prefix(what, name), sha256(name.encode()).digest()
         self.id = f"{self.prefix}{secrets.token_hex(6)}"
-        self.doubted_until_s: dict[str, float] = {}  # rows that are over, by this process's own clock
+        self.doubts = Doubts()
 
 
 @contextmanager
@@ -98,13 +95,10 @@ def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Pro
         found = Process(*process)
         if own is not None and name == own.id:
             continue
-        if not is_dead(found) if expires_us >= now else own is not None and _is_doubted(own, name, found):
+        is_over = own is None and expires_us < now  # who looks once has nothing to hold a doubt against
+        if not is_over and not (own.doubts if own else Doubts()).is_gone(name, found, expires_us, now):
             return found
     return None
-
-
-def _is_doubted(own: _Row, name: str, process: Process) -> bool:
-    return lives(process) is True and time.monotonic() < own.doubted_until_s.setdefault(name, time.monotonic() + DOUBT_S)
 
 
 def _prefix(what: str, name: str) -> str:

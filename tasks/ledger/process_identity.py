@@ -2,8 +2,9 @@
 
 import os
 import platform
+import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +65,31 @@ def is_paused(owner: Process) -> bool:
     try:
         return psutil.Process(owner.pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
     except psutil.Error:
+        return False
+
+
+@dataclass(slots=True)
+class Doubts:
+    """Rows of other owners that are over, and since when: one object for each that looks at them.
+
+    On this machine a clock that was set, or a pause, makes a living owner's row look over: it is let renew it for as long as a
+    row lasts by a clock that nobody sets, and for as long as it is paused.
+    """
+
+    _since: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def is_gone(self, owner_id: str, owner: Process, expires_at_us: int, moment_us: int) -> bool:
+        """Whether an owner whose row ends at `expires_at_us` counts as gone at `moment_us`."""
+        is_alive = lives(owner)
+        if is_alive is False or (expires_at_us < moment_us and not is_alive):
+            return True
+        if expires_at_us >= moment_us:
+            self._since.pop(owner_id, None)
+            return False
+        said, since_s = self._since.get(owner_id, (None, 0.0))
+        if said == expires_at_us and not is_paused(owner):
+            return time.monotonic() - since_s > EXPIRES_AFTER_S
+        self._since[owner_id] = (expires_at_us, time.monotonic())
         return False
 
 

@@ -8,6 +8,7 @@ than was reserved for it.
 import asyncio
 import os
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,8 +30,9 @@ class ProcessShare:
 
     n_free: int = 0
     n_reserved: int = 0
+    n_wanted: int = 0  # by all who wait
     n_users: int = 0
-    is_leasing: bool = False
+    leasing: Future[None] | None = None  # while one of them asks the ledger
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -66,16 +68,25 @@ class SharedCounter:
                     share.n_reserved += n
                     self._n_reserved += n
                     return True
-                is_mine = not share.is_leasing
-                share.is_leasing = True
+                is_mine = share.leasing is None
+                leasing = share.leasing = share.leasing or Future()
                 is_idle = share.n_reserved == 0  # as it is when the ledger is asked: what comes back meanwhile changes the sum
-            if is_mine and not await self._lease(n):
+                share.n_wanted += n
+            try:
+                if not is_mine:  # polled for, hundreds who wait would take the core from whoever leases
+                    await asyncio.shield(asyncio.wrap_future(leasing))
+                elif not await self._lease(n):
+                    with share.lock:
+                        if is_idle and share.n_reserved == 0 and share.n_free < n:
+                            return False
+                    await asyncio.sleep(POLL_S)
+            finally:
                 with share.lock:
-                    if is_idle and share.n_reserved == 0 and share.n_free < n:
-                        return False
-                await asyncio.sleep(POLL_S)
-            elif not is_mine:
-                await asyncio.sleep(POLL_S / 10)
+                    share.n_wanted -= n
+                    if is_mine:
+                        share.leasing = None
+                if is_mine:
+                    leasing.set_result(None)
         return False
 
     def put_back(self, n_reserved: int, n_used: int) -> None:
@@ -103,22 +114,19 @@ class SharedCounter:
             await self._ledger.alone(partial(_give_back, counter_id=self._id, n=n_held))
 
     async def _lease(self, n: int) -> bool:
-        """Ask the ledger for what the share lacks, a block where there is one. Only one of a process asks at a time."""
+        """Ask the ledger for what the share lacks: a block, or what all who wait want. Only one of a process asks at a time."""
         share = self._share
-        try:
-            with share.lock:
-                n_lacking = n - share.n_free
-            if n_lacking <= 0:  # another thread gave something back
-                return True
-            block = max(n_lacking, self._block)
-            ask = partial(lease, counter_id=self._id, most=self._most, least=n_lacking, block=block)
-            n_leased = await self._ledger.alone(ask)
-            with share.lock:
-                share.n_free += n_leased
-            return n_leased > 0
-        finally:
-            with share.lock:
-                share.is_leasing = False
+        with share.lock:
+            n_lacking = n - share.n_free
+            n_wanted = share.n_wanted - share.n_free
+        if n_lacking <= 0:  # another thread gave something back
+            return True
+        block = max(n_wanted, self._block)
+        ask = partial(lease, counter_id=self._id, most=self._most, least=n_lacking, block=block)
+        n_leased = await self._ledger.alone(ask)
+        with share.lock:
+            share.n_free += n_leased
+        return n_leased > 0
 
 
 def leased(counter_id: str) -> Select[tuple[int]]:

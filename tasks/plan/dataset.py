@@ -13,15 +13,14 @@ from typing import Any
 import orjson
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from schemas.benchmark import Judge
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
+from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
-from tasks.lake.reading import Lake
+from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import Staging, stage
 from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
@@ -179,7 +178,8 @@ def as_role(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_anchors(lake: Lake, anchor_set: str) -> pa.Table:
     """The samples of a set, pictures included. Raises StoreError where the lake does not hold it."""
-    return pa.concat_tables([pq.ParquetFile(path).read() for path in lake.parts(SAMPLES, anchor_set)])
+    parts = [with_later_columns(pl.scan_parquet(path), SAMPLES).collect() for path in lake.parts(SAMPLES, anchor_set)]
+    return conform(pl.concat(parts), SAMPLES)
 
 
 def _anchor_sources(context: StageContext) -> frozenset[str]:

@@ -76,6 +76,8 @@ class Questions:
 
     def of(self, status: str, texts: Texts, *, has_image: bool) -> Question:
         """What is asked about a sample of this status with these texts (in the order of SAMPLE_TEXTS)."""
+        if status == SampleStatus.DUPLICATE:
+            return Question(JudgementStatus.DUPLICATE, "same_sample")
         if status != SampleStatus.OK:
             needs_image = self.is_asked and "image" in self.rubric.needs
             if needs_image or status not in IMAGE_STATUSES:

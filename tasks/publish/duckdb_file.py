@@ -68,6 +68,7 @@ CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
 """
 _JUDGED = """\
 -- A row for each dimension of each judgement, with the sample's texts; one never planned has its reason and no dimension.
+-- A duplicate has no row: its twin has.
 CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
     SELECT
         j.publication_id, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
@@ -76,7 +77,8 @@ CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
         p.text, p.reference, p.output, p.image_sha256
     FROM salon_judgements({given}) j
     LEFT JOIN salon_scores({given}) s ON s.publication_id = j.publication_id AND s.request_key = j.request_key
-    LEFT JOIN salon_samples({given}) p ON p.publication_id = j.publication_id AND p.sample_id = j.sample_id;
+    LEFT JOIN salon_samples({given}) p ON p.publication_id = j.publication_id AND p.sample_id = j.sample_id
+    WHERE j.status <> 'duplicate';
 """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import MEAN, RUBRIC_CELL, TOTALS, Metric
-from schemas.statuses import ScoreStatus, Total
+from schemas.statuses import JudgementStatus, ScoreStatus, Total
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.reading import Publication, load_cells
@@ -158,8 +158,9 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     judgements that never were planned are told apart by dimension.
     """
     judgements = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
-        pl.col("occasion") == "", *(pl.col(name) == cell[name] for name in RUBRIC_CELL)
-    )
+        pl.col("occasion") == "", pl.col("status") != JudgementStatus.DUPLICATE.value,
+        *(pl.col(name) == cell[name] for name in RUBRIC_CELL),
+    )  # fmt: skip
     named = cells.filter(dimension=cell["dimension"], **{name: cell[name] for name in RUBRIC_CELL})["category"]
     named = named.filter(~named.is_in(TOTALS))
     category = pl.col("category").fill_null(Total.UNNAMED.value)

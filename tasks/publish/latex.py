@@ -3,12 +3,14 @@ r"""leaderboard.tex: the leaderboard as LaTeX tables (booktabs), for \input. Nam
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import groupby
 
 import polars as pl
 
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+from tasks.publish.standings import weights
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -80,9 +82,11 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
         r"\begin{tabular}{rllrrrr}", r"\toprule",
         r"rank & model & checkpoint & mean [95\,\%] & against the one before & prompts & coverage \\",
     ]  # fmt: skip
-    for dimension, mine in groupby(rows, key=lambda row: row.dimension):
-        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{escape_latex(dimension)}}}}} \\"]
-        lines += _lines(mine)
+    for dimension, found in groupby(rows, key=lambda row: row.dimension):
+        mine = list(found)
+        told = weights([asdict(row) for row in mine])
+        title = rf"\textit{{{escape_latex(dimension)}}}" + (f" ({escape_latex(told)})" if told else "")
+        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{{title}}} \\", *_lines(mine)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 

@@ -9,12 +9,12 @@ from itertools import groupby
 
 import polars as pl
 
-from schemas.metrics import HEADLINE, means_for_prompts_like_these
+from schemas.metrics import BOARD, HEADLINE, means_for_prompts_like_these
 from schemas.statuses import CellStatus, Total
 from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.standings import DASH, answers, difference, number, rank, why
+from tasks.publish.standings import DASH, answers, best_first, difference, number, rank, weights, why
 
 _HEADERS = (
     "rank",
@@ -59,6 +59,9 @@ class LeaderboardRow:
     status: str
     reason: str | None
     n_prompts: int
+    n_categories: int | None
+    n_prompts_smallest_category: int | None
+    n_prompts_largest_category: int | None
     n_images: int
     n_judgements: int
     n_failed: int
@@ -95,8 +98,7 @@ def leading(cells: pl.DataFrame, *, category: str = Total.MACRO.value, is_headli
     if is_headline_only:
         with_headline = cells.filter(pl.col("dimension") == HEADLINE)["rubric_id"].unique()
         chosen = chosen.filter((pl.col("dimension") == HEADLINE) | ~pl.col("rubric_id").is_in(with_headline.implode()))
-    order = ["rubric_id", "judge_model", "dimension", "rank_low", "rank_high", "estimate", "model", "checkpoint"]
-    return chosen.sort(order, descending=[name == "estimate" for name in order], nulls_last=True).to_dicts()
+    return sorted(chosen.to_dicts(), key=lambda row: (*(row[name] for name in BOARD), *best_first(row)))
 
 
 def leaderboard(rows: Sequence[LeaderboardRow]) -> pl.DataFrame:
@@ -156,6 +158,7 @@ def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
         parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
         parts.append(to_markdown(_HEADERS, [_line(row) for row in mine], n_text_columns=3))
         parts += [f"- {escape_markdown(f'{row.model} / {row.checkpoint}: {row.why}')}\n" for row in mine if row.why]
+        parts += [f"- {told}\n" for told in [weights([asdict(row) for row in mine])] if told]
     return "\n".join(parts)
 
 

@@ -20,7 +20,7 @@ from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
 from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
-from tasks.lake.reading import Lake, part_name, read_files
+from tasks.lake.reading import Lake, part_name, read_files, with_later_columns
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 
@@ -103,7 +103,8 @@ def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
 
 def _streamed(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
     if paths:
-        rows = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore").select(table.columns)
+        rows = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore")
+        rows = with_later_columns(rows, table).select(table.columns)
         yield from rows.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True, engine="streaming")
 
 

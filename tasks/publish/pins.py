@@ -7,6 +7,7 @@ from pathlib import Path
 
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import fsync_folder, write_bytes
+from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 
 FOLDER = "pins"
 
@@ -23,6 +24,7 @@ class Pin:
 def pins(lake_root: Path) -> list[Pin]:
     """Every pin, the oldest first. Raises CorruptLakeError."""
     found: list[Pin] = []
+    pull(lake_root, FOLDER)
     for path in (lake_root / FOLDER).glob("*.json"):
         try:
             found.append(Pin(**json.loads(path.read_bytes())))
@@ -36,14 +38,18 @@ def pin(lake_root: Path, publication_id: str, because: str = "") -> Pin:
     made = Pin(publication_id, datetime.now(UTC).isoformat(timespec="seconds"), because)
     target = lake_root / FOLDER / f"{publication_id}.json"
     write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
+    push(lake_root, target)
     return made
 
 
 def unpin(lake_root: Path, publication_id: str) -> bool:
     """Take a pin away; whether there was one."""
-    path = lake_root / FOLDER / f"{publication_id}.json"
+    pull(lake_root, FOLDER)
+    path, bucket = lake_root / FOLDER / f"{publication_id}.json", bucket_behind(lake_root)
     if not path.is_file():
         return False
+    if bucket is not None:
+        bucket.delete([f"{FOLDER}/{path.name}"])
     path.unlink()
     fsync_folder(path.parent)
     return True

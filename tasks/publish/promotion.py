@@ -1,20 +1,20 @@
 """Which publication may become the current one, and which counts as good: one rule, and what it looks at. See pointer.py."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import FINAL_REPLY_STATUSES, CellStatus, ReplyStatus
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables import BENCHMARK_LONG, FAILURES, Table
 from tasks.lake.object_store.cache_folder import bring
+from tasks.publish.standings import failures_of, with_failures
 
 _NO_REPLY: Final = frozenset(status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES)
-_READ: Final = ("metric", "estimand", "estimate", "status", "reason", "n_failed", "n_judgements", "failures_json")
 _MAX_UNANSWERED: Final = 0.01
 """The share of judgements without a reply up to which a cell counts as asked: some outlast every attempt of a whole run."""
 
@@ -75,28 +75,30 @@ def why_not_good(new: Standing, last_good: Standing | None) -> str | None:
     return None
 
 
-def standing_of(cells: pl.DataFrame, run_date: date) -> Standing:
-    """The standing of `benchmark_long` rows."""
-    mine = means_for_prompts_like_these(cells).filter(pl.col("estimate").is_not_null() | ~_can_have_none())
+def standing_of(tables: Mapping[Table, pl.DataFrame], run_date: date) -> Standing:
+    """The standing of `benchmark_long` rows, and of the `failures` beside them."""
+    cells = means_for_prompts_like_these(with_failures(tables))
+    mine = cells.filter(pl.col("estimate").is_not_null() | ~_can_have_none())
     blocked = mine.filter(pl.col("status") == CellStatus.BLOCKED.value)
-    cut_short = [_is_cut_short(**row) for row in mine.select("status", "n_failed", "n_judgements", "failures_json").to_dicts()]
-    return Standing(run_date, mine.height, mine["estimate"].count(), blocked.height, sum(cut_short))
+    n_cut_short = sum(_is_cut_short(row) for row in mine.iter_rows(named=True))
+    return Standing(run_date, mine.height, mine["estimate"].count(), blocked.height, n_cut_short)
 
 
 def standing_in(folder: Path, run_date: date) -> Standing:
     """The standing of a published folder; one that is gone or cannot be read shows nothing, and gives way."""
     try:
-        cells = pl.read_parquet(bring(folder / f"{BENCHMARK_LONG.name}.parquet"), columns=list(_READ))
+        paths = {table: bring(folder / f"{table.name}.parquet") for table in (BENCHMARK_LONG, FAILURES)}
+        there = {table: path for table, path in paths.items() if table is BENCHMARK_LONG or path.is_file()}
+        return standing_of({table: pl.read_parquet(path) for table, path in there.items()}, run_date)
     except (OSError, pl.exceptions.PolarsError):
         return Standing(run_date)
-    return standing_of(cells, run_date)
 
 
 def _can_have_none() -> pl.Expr:
     return (pl.col("status") == CellStatus.NULL.value) & pl.col("reason").is_in(NO_TOTAL)
 
 
-def _is_cut_short(*, status: str, n_failed: int, n_judgements: int, failures_json: str) -> bool:
-    n_without_reply = sum(int(n) for word, n in json.loads(failures_json).items() if word in _NO_REPLY)
-    is_cause = status == CellStatus.BLOCKED and 2 * n_without_reply >= n_failed
-    return n_without_reply > 0 and (is_cause or n_without_reply > _MAX_UNANSWERED * n_judgements)
+def _is_cut_short(cell: Mapping[str, Any]) -> bool:
+    n_without_reply = sum(n for word, n in failures_of(cell) if word in _NO_REPLY)
+    is_cause = cell["status"] == CellStatus.BLOCKED and 2 * n_without_reply >= cell["n_failed"]
+    return n_without_reply > 0 and (is_cause or n_without_reply > _MAX_UNANSWERED * cell["n_judgements"])

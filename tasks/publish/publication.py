@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, STANDINGS, Table, conform
+from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
@@ -62,7 +62,7 @@ def publish(lake_root: Path, made: Draft) -> Published:
         is_new = False if made.is_there else _written(lake_root, folder, made)
         if not is_new:
             pull(lake_root, folder.relative_to(lake_root).as_posix())
-    standing = standing_of(made.tables[BENCHMARK_LONG], name.run_date)
+    standing = standing_of(made.tables, name.run_date)
     why_not = move_pointers(lake_root, folder, benchmark=name.benchmark, standing=standing)
     return Published(folder, name.publication_id, is_new, why_not is None, why_not)
 
@@ -95,7 +95,7 @@ def _texts(made: Draft) -> dict[str, bytes]:
     """The publication's files that are no Parquet, by name. Raises ValueError where a page would take another file's name."""
     ordered, pages = made.tables[BENCHMARK_LONG].sort(CELL_ORDER), dict(made.pages)
     further = {table: frame for table, frame in made.tables.items() if table not in (BENCHMARK_LONG, CHECKS, QUARANTINE)}
-    cells = placed(ordered, made.tables.get(STANDINGS))
+    cells = placed({**made.tables, BENCHMARK_LONG: ordered})
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
         "leaderboard.md": leaderboard_page(cells, made.name).encode(),

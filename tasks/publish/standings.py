@@ -10,8 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.statuses import CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
-from schemas.tables import BENCHMARK_LONG, STANDINGS
+from schemas.metrics import ADDRESS, natural_key
+from schemas.records import UNNAMED
+from schemas.statuses import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
+from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS, Table
 
 Row = Mapping[str, Any]
 DASH = "–"
@@ -25,15 +27,44 @@ _VERDICTS = {
 }
 
 
-def placed(cells: pl.DataFrame, standings: pl.DataFrame | None) -> pl.DataFrame:
-    """The cells with what `standings` says of them (its reason as `standing_reason`), null where it says nothing.
+def placed(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
+    """The cells of `benchmark_long` with what `standings` says of them (its reason as `standing_reason`), and their `failures`.
 
-    Cells that are placed already stay so. None stands for a publication from before there was such a table: estimates, no ranks.
+    Null where it says nothing: in a publication from before there was such a table there are estimates and no ranks. Cells
+    that are placed already stay so.
     """
+    cells = with_failures(tables)
     if "standing_reason" in cells.columns:
         return cells
-    beside = (STANDINGS.empty() if standings is None else standings).select("cell_id", *_OWN, standing_reason="reason")
+    known = [STANDINGS.empty(), *(tables[table] for table in (STANDINGS,) if table in tables)]  # of an older one without a column
+    beside = pl.concat(known, how="diagonal").select("cell_id", *_OWN, standing_reason="reason")
     return cells.join(beside, on="cell_id", how="left", maintain_order="left")
+
+
+def with_failures(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
+    """The cells of `benchmark_long` with a column `failures`: a list of {reason, n_failed}, the commonest first.
+
+    It is what the table `failures` says of the mean at the same address; a publication from before there was that table says
+    it as JSON text in the cell.
+    """
+    cells = tables[BENCHMARK_LONG]
+    if "failures" in cells.columns:
+        return cells
+    key, rows = list(ADDRESS), tables.get(FAILURES, FAILURES.empty())
+    if "failures_json" in cells.columns:
+        key, told = ["cell_id"], cells.select("cell_id", "failures_json").rows()
+        listed = [(cell, word, n) for cell, text in told for word, n in json.loads(text).items()]
+        schema = {name: rows.schema[name] for name in ("cell_id", "reason", "n_failed")}
+        rows = pl.DataFrame(listed, schema=schema, orient="row")
+    ordered = rows.sort("n_failed", "reason", descending=[True, False]).group_by(key, maintain_order=True)
+    return cells.join(ordered.agg(failures=pl.struct("reason", "n_failed")), on=key, how="left", maintain_order="left")
+
+
+def best_first(row: Row) -> tuple[object, ...]:
+    """The order within a ranking, wherever rows are listed: by rank range, then by mean, the unranked last; equals by name."""
+    estimate, low, high = row["estimate"], row["rank_low"], row["rank_high"]
+    ranked = (low is None, low or 0, high or 0, estimate is None, -(estimate or 0.0))
+    return *ranked, row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
 def rank(row: Row) -> str:
@@ -77,9 +108,22 @@ def why(row: Row) -> str:
     return "; ".join(said)
 
 
+def weights(rows: Sequence[Row]) -> str:
+    """How the totals of a ranking weigh categories that bring unequal numbers of prompts; empty where all bring the same."""
+    known = [row for row in rows if row["n_categories"]]
+    fewest = min((row["n_prompts_smallest_category"] for row in known), default=0)
+    most = max((row["n_prompts_largest_category"] for row in known), default=0)
+    if fewest == most:
+        return ""
+    numbers = sorted({row["n_categories"] for row in known})
+    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    each = f", 1/{n} each" if len(numbers) == 1 else ""
+    return f"{n} categories weigh the same{each}: the smallest brings {fewest:,} prompts, the largest {most:,}"
+
+
 def failures_of(row: Row) -> list[tuple[str, int]]:
     """Reasons and how often each kept a score from the row, the commonest first."""
-    return sorted(json.loads(row["failures_json"]).items(), key=lambda item: (-item[1], item[0]))
+    return [(one["reason"], one["n_failed"]) for one in row["failures"] or ()]
 
 
 def _missing(row: Row) -> str:
@@ -98,6 +142,9 @@ def _no_rank(row: Row) -> str:
         return f"no rank: {row['n_prompts']} prompts, {needed} needed"
     each = " in each category" if row["category"] == Total.MACRO else ""
     return {
+        CellReason.CATEGORY_MISSING.value: (
+            "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone"
+        ),
         ComparisonReason.ALONE.value: "no rank: there is no other to compare it with",
         ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
         ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: f"not compared: {shared} shared prompts, {needed} needed{each}",
@@ -130,9 +177,10 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
-            return [f"{prompts} prompts cannot tell which of {_listed(first)} is best."]
+            return [f"{prompts or 'These'} prompts cannot tell which of {_listed(first)} is best."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{_listed(first)} may each be the best"
-        return [f"{what} of {n}, on {prompts} shared prompts."]
+        on = f"on {prompts} shared prompts" if prompts else f"compared two by two: no prompt has a score of all {n}"
+        return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(_N_NAMED)]
     n_open = len(rankings) - sum(sole.values())
@@ -175,7 +223,14 @@ def _newest(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
 def namer(rows: Sequence[Row]) -> Callable[[Row], str]:
     """What a row is called: its checkpoint, with its model where the rows have several."""
     is_one_model = len({row["model"] for row in rows}) == 1
-    return lambda row: str(row["checkpoint"]) if is_one_model else f"{row['model']} / {row['checkpoint']}"
+    return lambda row: made_by(row["model"], row["checkpoint"], is_one_model=is_one_model)
+
+
+def made_by(model: str, checkpoint: str, *, is_one_model: bool) -> str:
+    """Who made it, in a line: the model only where there are several, and alone where its checkpoint has no name."""
+    if checkpoint == UNNAMED:
+        return model
+    return checkpoint if is_one_model else f"{model} / {checkpoint}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from schemas.errors import CorruptLakeError
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.atomic_files import scratch, store_error
-from tasks.lake.reading import PARTITION_KEYS, Lake
+from tasks.lake.reading import PARTITION_KEYS, Lake, with_later_columns
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 250_000
@@ -100,7 +100,7 @@ def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], fold
     for number, start in enumerate(range(0, len(paths), n_parts)):
         check_not_stopped()
         with _types_told(lake, table, key):
-            rows = _scanned(paths[start : start + n_parts], columns).with_columns(pl.col(ROW) + first).collect()
+            rows = _scanned(paths[start : start + n_parts], table, columns).with_columns(pl.col(ROW) + first).collect()
         first += rows.height
         bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
         mine = rows.with_columns(bucket).partition_by(_BUCKET, include_key=False, as_dict=True, maintain_order=True)
@@ -120,16 +120,16 @@ def _write(rows: pl.DataFrame, path: Path) -> None:
 def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.DataFrame:
     paths = lake.parts_without_pictures(table, key)
     with _types_told(lake, table, key):
-        return _scanned(paths, columns).collect() if paths else _nothing(table, columns)
+        return _scanned(paths, table, columns).collect() if paths else _nothing(table, columns)
 
 
-def _scanned(paths: list[Path], columns: list[str]) -> pl.LazyFrame:
+def _scanned(paths: list[Path], table: Table, columns: list[str]) -> pl.LazyFrame:
     """Many parts in one scan: read one by one, a thousand of them cost more than twice as much.
 
     All of ten million samples in one, and the footers of their row groups of 64 pictures take 4.5 GB.
     """
     scan = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore", row_index_name=ROW)
-    return scan.select(ROW, *columns)
+    return with_later_columns(scan, table).select(ROW, *columns)
 
 
 def _nothing(table: Table, columns: list[str]) -> pl.DataFrame:
@@ -157,7 +157,8 @@ def _check_types(lake: Lake, table: Table, key: str, n_parts: int | None = None)
         stored = pq.read_schema(path)
         for one in fields:
             found = stored.field(one.name).type if one.name in stored.names else "not there"
-            if found != one.type:
+            is_later = one.name in table.later and one.name not in stored.names
+            if found != one.type and not is_later:
                 raise CorruptLakeError(
                     f"{path}: column {one.name} is {found}, not {one.type}; delete {lake.marker(table, key)} and run again"
                 )

@@ -26,7 +26,7 @@ def test_cells_equal_the_hand_computed_table(make_rubric, aggregate):
             assert same, (wanted["model"], wanted["category"], name, found[name], value)
 
 
-def test_failures_are_counted_by_reason(make_rubric, aggregate, one):
+def test_failures_are_counted_by_reason(make_rubric, all_tables, one):
     rows = [
         {"prompt": "p", "sample": "a", "scores": {"quality": "refusal"}},
         {"prompt": "p", "sample": "b", "scores": {"quality": "empty"}},
@@ -36,9 +36,10 @@ def test_failures_are_counted_by_reason(make_rubric, aggregate, one):
         {"prompt": "q", "sample": "f", "status": "missing_column"},
         {"prompt": "r", "sample": "g", "scores": {"quality": 4}},
     ]
-    cell = one(aggregate(rows, make_rubric({None: ("quality",)})), category="__micro__")
-    reasons = '{"broken_image":1,"empty":1,"missing_column":1,"refusal":1,"rule_violation":1,"timed_out":1}'
-    assert cell["failures_json"] == reasons
+    tables = all_tables(rows, make_rubric({None: ("quality",)}))
+    cell = one(tables["benchmark_long"], category="__micro__", estimand="prompts_like_these")
+    reasons = dict.fromkeys(("broken_image", "empty", "missing_column", "refusal", "rule_violation", "timed_out"), 1)
+    assert dict(tables["failures"].filter(cell_id=cell["cell_id"]).select("reason", "n_failed").rows()) == reasons
     assert (cell["n_judgements"], cell["n_scored"], cell["n_failed"], cell["n_rule_violations"]) == (7, 1, 6, 1)
     assert (cell["n_images"], cell["n_prompts"]) == (1, 1)
     assert cell["estimate"] == 4.0  # neither a failure nor a number that a rule forbids is averaged in
@@ -46,3 +47,26 @@ def test_failures_are_counted_by_reason(make_rubric, aggregate, one):
     assert cell["bound_high"] == pytest.approx((10 + 10 + 10 + 1 + 10 + 10 + 4) / 7, abs=1e-12)
     assert cell["coverage"] == 1 / 7
     assert cell["fail_rate"] == 6 / 7
+
+
+def test_a_duplicate_is_neither_missing_nor_counted_twice(make_rubric, all_tables, one):
+    """Its twin's judgement counts for both; an id that stands for two contents is missing, as every other row that is refused."""
+    rows = [
+        {"prompt": "p", "sample": "a", "scores": {"quality": 8}},
+        {"prompt": "p", "sample": "a again", "status": "duplicate", "reason": "same_sample"},
+        {"prompt": "q", "sample": "b", "scores": {"quality": 4}},
+        {"prompt": "only twice", "sample": "c again", "status": "duplicate", "reason": "same_sample"},
+    ]
+    tables = all_tables(rows, make_rubric({None: ("quality",)}))
+    cell = one(tables["benchmark_long"], category="__micro__", estimand="prompts_like_these")
+    assert (cell["n_judgements"], cell["n_failed"], cell["coverage"], cell["n_prompts"]) == (2, 0, 1.0, 2)
+    assert (cell["estimate"], cell["bound_low"], cell["bound_high"]) == (6.0, 6.0, 6.0)
+    assert tables["failures"].is_empty()
+    assert set(tables["health"].filter(measure="n_judgements")["value"]) == {2.0}
+    refused = {"prompt": "q", "sample": "d", "status": "unusable_sample", "reason": "repeated_id"}
+    cell = one(
+        all_tables([*rows, refused], make_rubric({None: ("quality",)}))["benchmark_long"],
+        category="__micro__",
+        estimand="prompts_like_these",
+    )
+    assert (cell["n_judgements"], cell["n_failed"], cell["bound_low"] < 6.0 < cell["bound_high"]) == (3, 1, True)

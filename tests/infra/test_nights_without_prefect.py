@@ -69,6 +69,9 @@ def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
     for unit in UNITS:
         for seconds in re.findall(r"TimeoutStopSec=(\d+)", unit.read_text()):
             assert int(seconds) > WORKER_GRACE_S
+    for name in ("salon-nightly@.service", "salon-worker.service"):
+        lines = (INFRA / "systemd" / name).read_text().splitlines()
+        assert {"SuccessExitStatus=143", "StateDirectory=salon", "Environment=HOME=/var/lib/salon"} <= set(lines), "seen to fail"
     hour, minute = re.findall(r"(\d+):(\d+):00 UTC", (INFRA / "systemd" / "salon-nightly@.timer").read_text())[0]
     assert Nightly().schedule == f"{int(minute)} {int(hour)} * * *"
 
@@ -82,3 +85,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     checked = subprocess.run(["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True, check=False)
     ours = [line for line in checked.stderr.splitlines() if "salon" in line]
     assert (checked.returncode, ours) == (0, []), checked.stderr
+    (moment,) = re.findall(r"^OnCalendar=(.+)$", (INFRA / "systemd" / "salon-nightly@.timer").read_text(), re.MULTILINE)
+    calendar = ["systemd-analyze", "calendar", "--base-time=2026-03-28 12:00:00 UTC", moment]
+    told = subprocess.run(calendar, capture_output=True, text=True, check=True, env=os.environ | {"TZ": "Europe/Berlin"})
+    assert "2026-03-29 02:00:00 UTC" in told.stdout, "also in the night in which clocks are put forward"

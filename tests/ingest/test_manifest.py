@@ -205,7 +205,7 @@ def test_rows_of_other_checkpoints_are_left_out(write, benchmark_of):
         assert len(list(read(source))) == n
 
 
-def test_a_repeated_item_id_is_a_duplicate_unless_the_seed_differs(write, read_all):
+def test_a_repeated_item_id_is_refused_unless_the_seed_differs_or_the_row_is_the_same(write, read_all):
     rows = [
         ("a", "m", None),
         ("a", "m", None),
@@ -216,9 +216,11 @@ def test_a_repeated_item_id_is_a_duplicate_unless_the_seed_differs(write, read_a
         (None, "m", None),
         (None, "m", None),
     ]
-    content = lines(*[{"image": None, "item_id": i, "model": m, "seed": s} for i, m, s in rows])
+    listed = [{"image": None, "item_id": i, "model": m, "seed": s, "prompt": str(n)} for n, (i, m, s) in enumerate(rows)]
+    content = lines(*listed, listed[0], listed[1])
     samples = read_all(reader="manifest", path=write("m.jsonl", content))
-    assert [one.status == "duplicate" for one in samples] == [False, True, False, False, False, True, False, False]
+    assert [n for n, one in enumerate(samples) if one.status == "repeated_id"] == [1, 5, 9]
+    assert {one.status for one in samples} == {"ok", "repeated_id"}
     assert "'a'" in samples[1].detail
     assert "seed 2" in samples[5].detail
 

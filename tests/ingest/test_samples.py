@@ -75,9 +75,9 @@ def test_shards_keep_every_sample_in_order(n, size):
 
 
 def test_shards_of_large_pictures_are_shorter():
-    from tasks.ingest.shards import MAX_SHARD_BYTES
+    from schemas.input_budget import SHARD_PICTURE_BYTES
 
-    content = bytes(MAX_SHARD_BYTES // 4)
+    content = bytes(SHARD_PICTURE_BYTES // 4)
     samples = [replace(SAMPLE, source_key=str(index), image_bytes=content) for index in range(9)]
     assert [len(shard) for shard in shards(samples, 100)] == [4, 4, 1]
 
@@ -109,12 +109,13 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
     samples += [
         replace(SAMPLE, source_key="wide", image_bytes=wide),
         replace(SAMPLE, source_key="bad", status=SampleStatus.BAD_VALUE, detail="read so", image_path="a.png"),
+        replace(SAMPLE, source_key="again", status=SampleStatus.REPEATED_ID, detail="read so", image_path="a.png"),
         replace(SAMPLE, source_key="none", seed=5),
     ]
     table = pa.concat_tables(open_shard(samples, tmp_path))
     assert table.schema.equals(SAMPLES.schema(), check_metadata=True)
     rows = table.to_pylist()
-    assert [row["status"] for row in rows] == [*paths.values(), "too_many_pixels", "bad_value", "ok"]
+    assert [row["status"] for row in rows] == [*paths.values(), "too_many_pixels", "bad_value", "repeated_id", "ok"]
     assert {row["status"] for row in rows} == {status.value for status in SampleStatus}
     assert [row["source_key"] for row in rows] == [one.source_key for one in samples]
     assert len({row["sample_id"] for row in rows}) == len(rows)
@@ -180,10 +181,22 @@ def test_the_same_content_again_is_a_duplicate_whatever_the_shards(tmp_path, ing
     assert stored["source_key"].to_list() == [f"m.jsonl#{n}" for n in range(1, 6)]
     assert stored["sample_id"].n_unique() == 5
     assert stored["detail"].drop_nulls().str.contains("m.jsonl#1", literal=True).all()
+    first = stored["sample_id"][0]
+    assert stored["duplicate_of_sample_id"].to_list() == [None, first, None, None, first]
     assert result.n_parts == -(-5 // shard_size)
     # The dataset's id does not depend on how it was cut.
     assert result.dataset_id == ingest_rows(write_manifest(tmp_path, rows))[0].dataset_id
     assert result.dataset_id == hashlib.sha256("\n".join(sorted(stored["sample_id"])).encode()).hexdigest()
+
+
+def test_a_row_that_repeats_its_id_is_a_duplicate_where_it_is_the_same_and_refused_where_it_is_another(
+    tmp_path, ingest_rows, picture
+):
+    (tmp_path / "a.png").write_bytes(picture())
+    row = {"image": "a.png", "prompt": "p", "item_id": "one"}
+    _, stored = ingest_rows(write_manifest(tmp_path, [row, row, row | {"prompt": "another"}, row | {"seed": 1}]))
+    assert stored["status"].to_list() == ["ok", "duplicate", "repeated_id", "ok"]
+    assert stored["duplicate_of_sample_id"].to_list() == [None, stored["sample_id"][0], None, None]
 
 
 def test_duplicates_across_sources_are_found(tmp_path, ingest_rows, picture):

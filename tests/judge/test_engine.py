@@ -185,10 +185,11 @@ def test_rejections_in_different_words_or_with_replies_between_are_of_their_requ
     assert outcome.n_by_status["rejected"] == (15 if is_answered_between else 20)
 
 
-@pytest.mark.parametrize(("status", "body", "n_left"), [(400, FILTERED, 0), (200, None, 0), (429, b"{}", 20)])
+@pytest.mark.parametrize(("status", "body", "n_left"), [(400, FILTERED, 0), (200, None, 0), (429, b"{}", 19)])
 def test_what_is_left_is_what_has_no_final_reply(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], status: int, body: bytes | None, n_left: int
 ) -> None:
+    provider.script.append(provider.play(body=provider.complete('{"score": 1}')))
     provider.then = provider.play(
         status=status, body=provider.complete(None, finish_reason="content_filter") if body is None else body
     )
@@ -226,12 +227,28 @@ def test_nothing_is_sent_before_retry_after_is_over(provider: Any, requests: pl.
 
 
 def test_a_provider_that_asks_for_too_long_a_pause_is_left_for_the_next_run(
-    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], judge: Judge
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
 ) -> None:
+    """Also where it answered before: else each request that is left would be asked after five more minutes."""
+    provider.script.append(provider.play(body=provider.complete('{"score": 1}')))
     provider.then = provider.play(status=429, headers={"retry-after": "86400"})
     started = time.monotonic()
-    assert dict(run(requests[:1]).n_by_status) == {"rate_limited": 1}
-    assert (provider.n, time.monotonic() - started < 2) == (1, True)
+    with pytest.raises(ProviderDownError, match=r"asks for a pause of 86,400 s .*the same command"):
+        run(requests, limits=Limits(concurrency=2, deadline_s=2))
+    assert provider.n <= 3
+    assert time.monotonic() - started < 5
+
+
+def test_a_provider_that_says_429_alone_is_down_after_ten_times_the_silence_of_one_that_says_nothing(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    provider.then = provider.play(status=429, headers={"retry-after-ms": "5"}, body=b"{}")
+    options: dict[str, Any] = {"silence_s": 0.1, "retries": {one: Retry(500, 0.01, 0.02) for one in RETRIES}}
+    started = time.monotonic()
+    with pytest.raises(ProviderDownError, match=r"lets nothing through: for 1 s its rate limits refused each attempt"):
+        run(requests, limits=Limits(concurrency=8, deadline_s=2, attempts_per_request=500), **options)
+    assert time.monotonic() - started >= 1
+    assert provider.n < 20 * 500
 
 
 def test_requests_per_minute_spaces_what_is_sent(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:

@@ -14,6 +14,7 @@ from schemas.tables import CHECKS, SAMPLES
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
+from tests.support.markers import fit_marker
 
 
 def _checks(n_rows: int, first: int = 0) -> pl.DataFrame:
@@ -129,6 +130,18 @@ def test_pictures_are_stored_uncompressed_in_small_row_groups(tmp_path: Path) ->
     assert columns["image.bytes"].compression == "UNCOMPRESSED"
     assert columns["sample_id"].compression == "ZSTD"
     assert stored.schema_arrow.equals(SAMPLES.schema(), check_metadata=True)
+
+
+def test_a_partition_of_before_a_column_came_is_read_with_null_there(tmp_path: Path) -> None:
+    """What a lake of an earlier version holds is neither read again from its source nor asked for."""
+    lake, staging = Lake(tmp_path), stage(Lake(tmp_path), SAMPLES)
+    staging.write_part(0, SAMPLES.empty())
+    staging.commit("key")
+    path = lake.parts(SAMPLES, "key")[0]
+    for gone, is_read in (([*SAMPLES.later], True), (["model"], False)):
+        pq.write_table(pq.read_table(path).drop(gone), path)
+        fit_marker(lake, SAMPLES, "key")
+        assert (lake.scan(SAMPLES, "key").collect_schema().names().count(gone[0]) == 1) == is_read
 
 
 def test_an_unwritable_place_is_a_store_error_that_says_what_to_do(tmp_path: Path) -> None:

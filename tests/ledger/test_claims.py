@@ -101,14 +101,14 @@ def test_an_owner_that_lives_here_is_let_renew_a_row_that_looks_expired(ledger: 
     assert _take(ledger, one, KEYS).ours == set(KEYS)  # it goes on, and its row is as it should be
     ledger.alone_now(lambda connection: connection.execute(update(OWNERS).values(expires_at_us=2)) and None)
     assert _take(ledger, two, KEYS).elsewhere == set(KEYS)
-    monkeypatch.setattr(claims_module, "EXPIRES_AFTER_S", 0.0)
+    monkeypatch.setattr(process_identity, "EXPIRES_AFTER_S", 0.0)
     assert _take(ledger, two, KEYS).ours == set(KEYS)
 
 
 def test_an_owner_that_is_paused_keeps_its_claims(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = Claims(ledger), Claims(ledger)
     _take(ledger, one, KEYS)
-    monkeypatch.setattr(claims_module, "EXPIRES_AFTER_S", 0.0)
+    monkeypatch.setattr(process_identity, "EXPIRES_AFTER_S", 0.0)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         started = process_identity._started(child.pid)
         child.send_signal(signal.SIGSTOP)

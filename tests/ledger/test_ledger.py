@@ -228,6 +228,14 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
         Ledger(url)
 
 
+def test_a_host_that_nobody_knows_is_told_soon() -> None:
+    """A server that restarts is waited for; a name that was never known is most often mistyped."""
+    began = time.monotonic()
+    with pytest.raises(StoreError, match=r"resolve host 'db\.invalid'.*check db\.invalid, the host's name in `ledger`"):
+        Ledger("postgresql+psycopg://salon@db.invalid/salon").known(["a"])
+    assert time.monotonic() - began < 15
+
+
 def test_a_locked_ledger_says_so_and_asks_nothing(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path}/ledger.db", busy_timeout_ms=50) as ledger:
         ledger.known([])

@@ -33,12 +33,12 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.lake.reading import Lake
 from tasks.ledger.claims import Claims
-from tasks.ledger.group_commit import Transactions
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import ONE_WRITER
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.ledger.shared_counter import ProcessShare
 from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS, insert_where_absent
+from tasks.ledger.transactions import Transactions
 from tests.support.asking import ask_shard
 from tests.support.planning import plan_part
 from tests.support.postgres import PostgresServer, at_once

@@ -149,7 +149,7 @@ def test_every_sample_is_accounted_for(make_samples: Samples, rubric: Rubric) ->
     )  # fmt: skip
     judgements, requests = plan_part(samples, rubric, JUDGE)
     assert _statuses(judgements) == [
-        ("planned", None), ("unusable_sample", "broken_image"), ("unusable_sample", "duplicate"),
+        ("planned", None), ("unusable_sample", "broken_image"), ("duplicate", "same_sample"),
         ("missing_column", "missing:prompt,image"), ("missing_column", "missing:prompt"),
     ]  # fmt: skip
     assert judgements["request_key"].null_count() == 4

@@ -1,15 +1,16 @@
 """What may become the current publication, and the last good one: every way a run can fall short, after every kind of run."""
 
-import json
 from datetime import date
 
 import polars as pl
 import pytest
 
 from schemas.metrics import means_for_prompts_like_these
+from schemas.tables import BENCHMARK_LONG
 from tasks.publish.folders import GOOD_POINTER, POINTER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import Standing, standing_of, why_not_current, why_not_good
+from tests.support.small_lake import failing
 
 DAY, BEFORE, AFTER = date(2026, 3, 2), date(2026, 3, 1), date(2026, 3, 3)
 WHOLE = "whole"
@@ -33,23 +34,26 @@ RUNS = {
 }
 
 
+def listed(failures: dict[str, int]) -> dict[str, object]:
+    return {"failures": [{"reason": word, "n_failed": n} for word, n in failures.items()], "n_failed": sum(failures.values())}
+
+
 def cells(run: str) -> pl.DataFrame:
     """The eight cells of a run, and beside them a total that nothing could give an estimate."""
     n_estimates, failures, *of_all = RUNS[run]
     of_estimates = of_all[0] if of_all else {}
     n_estimates = 8 if of_all else n_estimates
-    scored = {"estimate": 3.0, "status": "ok", "n_failed": sum(of_estimates.values())}
-    rows = [scored | {"failures_json": json.dumps(of_estimates)}] * n_estimates
-    blocked = {"status": "blocked", "reason": "x", "failures_json": json.dumps(failures), "n_failed": sum(failures.values())}
-    rows += [blocked] * (8 - n_estimates)
-    rows += [{"status": "null", "reason": "not_in_all_categories", "failures_json": "{}", "n_failed": 0}]
-    schema = {"estimate": pl.Float64, "status": pl.String, "reason": pl.String, "failures_json": pl.String, "n_failed": pl.Int64}
+    rows = [{"estimate": 3.0, "status": "ok"} | listed(of_estimates)] * n_estimates
+    rows += [{"status": "blocked", "reason": "x"} | listed(failures)] * (8 - n_estimates)
+    rows += [{"status": "null", "reason": "not_in_all_categories"} | listed({})]
+    counted = pl.List(pl.Struct({"reason": pl.String, "n_failed": pl.Int64}))
+    schema = {"estimate": pl.Float64, "status": pl.String, "reason": pl.String, "failures": counted, "n_failed": pl.Int64}
     like_these = {"metric": pl.lit("mean"), "estimand": pl.lit("prompts_like_these")}
     return pl.DataFrame(rows, schema=schema).with_columns(n_judgements=pl.lit(240), **like_these)
 
 
 def standing(run: str, day: date) -> Standing:
-    return standing_of(cells(run), day)
+    return standing_of({BENCHMARK_LONG: cells(run)}, day)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_of_two_that_fall_short_the_one_that_shows_more_stays() -> None:
 def test_a_current_one_that_is_gone_gives_way(tmp_path, small_cells, put, name_digest):  # type: ignore[no-untyped-def]
     old = put(tmp_path, small_cells)
     (old.folder / "benchmark_long.parquet").unlink()
-    short = small_cells.with_columns(status=pl.lit("blocked"), failures_json=pl.lit('{"not_asked":9}'), n_failed=pl.lit(9))
+    short = small_cells.with_columns(failing(not_asked=9), status=pl.lit("blocked"), n_failed=pl.lit(9))
     assert put(tmp_path, short, publication_id=name_digest("short"), run_date=AFTER.replace(year=2027)).is_current
 
 
@@ -103,15 +107,15 @@ def test_two_pointers(tmp_path, small_cells, put, name_digest):  # type: ignore[
     """A complete table with a blocked cell is current and not good; one that was cut short is neither."""
     is_one = pl.col("cell_id") == means_for_prompts_like_these(small_cells).drop_nulls("estimate")["cell_id"][0]
 
-    def with_a_blocked_cell(failures: str) -> pl.DataFrame:
-        blocked = {"estimate": None, "status": "blocked", "failures_json": failures, "n_failed": 9}
+    def with_a_blocked_cell(**failures: int) -> pl.DataFrame:
+        blocked = {"estimate": pl.lit(None), "status": pl.lit("blocked"), "failures": failing(**failures), "n_failed": pl.lit(9)}
         return small_cells.with_columns(
-            pl.when(is_one).then(pl.lit(value)).otherwise(name).alias(name) for name, value in blocked.items()
+            pl.when(is_one).then(value).otherwise(name).alias(name) for name, value in blocked.items()
         )
 
     good = put(tmp_path, small_cells)
-    refused = put(tmp_path, with_a_blocked_cell('{"refusal":9}'), publication_id=name_digest("refused"))
-    short = put(tmp_path, with_a_blocked_cell('{"not_asked":9}'), publication_id=name_digest("short"))
+    refused = put(tmp_path, with_a_blocked_cell(refusal=9), publication_id=name_digest("refused"))
+    short = put(tmp_path, with_a_blocked_cell(not_asked=9), publication_id=name_digest("short"))
     assert [one.is_current for one in (good, refused, short)] == [True, True, False]
     assert short.why_not_current is not None
     assert "lack replies" in short.why_not_current

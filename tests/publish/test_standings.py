@@ -1,9 +1,12 @@
 """How standings read: the answer in sentences, ranks, differences, and why there is none."""
 
+import polars as pl
 import pytest
 
 from schemas.statuses import ComparisonVerdict, StandingState
-from tasks.publish.standings import answers, difference, rank, why
+from schemas.tables import BENCHMARK_LONG, FAILURES
+from tasks.publish.standings import answers, difference, failures_of, namer, rank, weights, why, with_failures
+from tests.support.small_lake import filled_row
 
 BETTER = {
     "verdict_predecessor": "higher",
@@ -24,8 +27,9 @@ def row(checkpoint, ranks=(1, 1), **changes):
     return blank | {
         "model": "m", "checkpoint": checkpoint, "dimension": "score", "category": "__macro__", "status": "ok", "state": "ranked",
         "rank_low": low, "rank_high": high, "n_ranked": 3, "n_shared_prompts": 40, "n_prompts": 40, "n_prompts_needed": 5,
-        "n_failed": 0, "n_judgements": 100, "failures_json": "{}", "coverage": 1.0, "coverage_floor": 0.8, "bound_low": 3.31,
+        "n_failed": 0, "n_judgements": 100, "failures": [], "coverage": 1.0, "coverage_floor": 0.8, "bound_low": 3.31,
         "bound_high": 3.52, "is_reordered": False, "n_family": 9, "adjustment": "bonferroni", "n_prompts_predecessor": 40,
+        "n_categories": None, "n_prompts_smallest_category": None, "n_prompts_largest_category": None,
         "estimate": 3.4,
     } | changes  # fmt: skip
 
@@ -48,6 +52,27 @@ def test_what_cannot_be_told_is_not_told():
     ]
 
 
+def test_where_no_prompt_has_a_score_of_all_the_comparisons_two_by_two_are_named():
+    rows = [row("3", (1, 2), n_shared_prompts=0), row("2", (1, 2), n_shared_prompts=0), row("1", (3, 3), n_shared_prompts=0)]
+    assert answers(rows)[0] == "3 and 2 may each be the best of 3, compared two by two: no prompt has a score of all 3."
+    assert answers(rows[:2])[0] == "These prompts cannot tell which of 3 and 2 is best."
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ([None, None], ""), ([(6, 20, 20)] * 2, ""),
+        ([(6, 4, 240)] * 2, "6 categories weigh the same, 1/6 each: the smallest brings 4 prompts, the largest 240"),
+        ([(6, 20, 20), (6, 10, 20)], "6 categories weigh the same, 1/6 each: the smallest brings 10 prompts, the largest 20"),
+        ([(5, 9, 1200), (6, 1, 20), None], "5 to 6 categories weigh the same: the smallest brings 1 prompts, the largest 1,200"),
+    ],
+)  # fmt: skip
+def test_totals_of_unequal_categories_say_their_weights(sizes, said):
+    names = ("n_categories", "n_prompts_smallest_category", "n_prompts_largest_category")
+    rows = [row(str(n), **dict(zip(names, known or (None,) * 3, strict=True))) for n, known in enumerate(sizes)]
+    assert weights(rows) == said
+
+
 def test_several_measures_are_counted():
     rows = [
         one for n in range(4) for one in (
@@ -67,6 +92,12 @@ def test_the_newest_of_each_model_is_told_of_with_its_model():
     assert [said.split(" is ")[0] for said in answers(rows)[1:3]] == ["a / 2", "b / 2"]
 
 
+def test_a_model_whose_checkpoint_has_no_name_is_called_by_its_own():
+    rows = [row("unnamed", model="a"), row("unnamed", (2, 2), model="b"), row("2", (3, 3), model="c")]
+    assert [namer(rows)(one) for one in rows] == ["a", "b", "c / 2"]
+    assert answers(rows)[0] == "a is the best of 3, on 40 shared prompts."
+
+
 def test_who_has_no_rank_is_named_with_the_reason():
     rows = [row("1", None, state="not_compared", standing_reason="alone")]
     assert answers(rows) == ["1: no rank: there is no other to compare it with.", "No score is missing."]
@@ -77,12 +108,13 @@ def test_who_has_no_rank_is_named_with_the_reason():
     [
         pytest.param({}, "", id="nothing to say"),
         pytest.param(
-            {"n_failed": 3, "failures_json": '{"empty": 1, "refusal": 2}'},
+            {"n_failed": 3, "failures": [{"reason": "refusal", "n_failed": 2}, {"reason": "empty", "n_failed": 1}]},
             "3 of 100 without a score (2 refusal, 1 empty), with them 3.31 to 3.52",
             id="bounds beside what is missing",
         ),
         pytest.param(
-            {"n_failed": 30, "failures_json": '{"empty": 30}', "status": "blocked", "state": "blocked", "coverage": 0.7},
+            {"n_failed": 30, "failures": [{"reason": "empty", "n_failed": 30}], "coverage": 0.7}
+            | dict.fromkeys(("status", "state"), "blocked"),
             "blocked: 70.0% of the judgements have a score, 80.0% needed (gate.min_coverage): "
             "30 of 100 without a score (30 empty), with them 3.31 to 3.52",
             id="cause and remedy of a blocked cell",
@@ -91,6 +123,11 @@ def test_who_has_no_rank_is_named_with_the_reason():
             {"state": "not_compared", "standing_reason": "too_few_paired_prompts", "n_shared_prompts": 10},
             "not compared: 10 shared prompts, 5 needed in each category",
             id="too few shared prompts",
+        ),
+        pytest.param(
+            {"state": "not_compared", "standing_reason": "category_missing", "estimate": None},
+            "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone",
+            id="a category missing",
         ),
         pytest.param({"state": "too_few", "n_prompts": 3}, "no rank: 3 prompts, 5 needed", id="too few prompts"),
         pytest.param(
@@ -115,3 +152,25 @@ def test_every_state_and_verdict_reads():
         assert answers([row("1", None, state=state.value, standing_reason="alone")])
     still = {"delta_predecessor": 1.0, "reason_predecessor": "no_variation"}
     assert difference(row("1", **still), "predecessor") == "+1.00 no variation"
+
+
+def test_failures_stand_beside_every_figure_of_an_address_also_those_of_old_publications():
+    """A publication from before the table `failures` has them as JSON text in the cell."""
+    ids = {"mean": "a" * 12, "share_at_least_7": "b" * 12}
+    address = {
+        "rubric_id": "r",
+        "judge_model": "j",
+        "model": "m",
+        "checkpoint": "c",
+        "dimension": "score",
+        "category": "__macro__",
+    }
+    cells = BENCHMARK_LONG.frame(filled_row(BENCHMARK_LONG, metric=name, cell_id=id_, **address) for name, id_ in ids.items())
+    counted = {"empty": 1, "refusal": 3, "malformed": 1}
+    rows = [filled_row(FAILURES, cell_id=ids["mean"], reason=word, n_failed=n, **address) for word, n in counted.items()]
+    told = [("refusal", 3), ("empty", 1), ("malformed", 1)]
+    new = with_failures({BENCHMARK_LONG: cells, FAILURES: FAILURES.frame(rows)})
+    assert [failures_of(row) for row in new.to_dicts()] == [told, told]
+    old = cells.with_columns(failures_json=pl.Series(['{"empty":1,"malformed":1,"refusal":3}', "{}"]))
+    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: old}).to_dicts()] == [told, []]
+    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: cells}).to_dicts()] == [[], []]

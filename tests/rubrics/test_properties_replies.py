@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import ReplyFormat, Rubric, Variant
-from rubrics.replies.read import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import parse_reply
+from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ReadScores
 
 IDS = ("interleaved", "image_aspects", "caption", "composition", "alignment")
@@ -190,7 +191,7 @@ UNITS = st.one_of(
     st.sampled_from(["", "}", '"}', "]", "\nScore: 4"]),
 )
 def test_a_megabyte_takes_its_time_and_no_more(opening: str, unit: str, closing: str) -> None:
-    text = opening + unit * ((N_BYTES_MAX - 100) // len(unit.encode())) + closing
+    text = opening + unit * ((REPLY_TEXT_BYTES - 100) // len(unit.encode())) + closing
     for rubric in RUBRICS.values():
         started_s = time.thread_time()
         parse_reply(rubric, text, {"category": variant_of(rubric).category})
@@ -205,7 +206,7 @@ def test_a_reply_is_read_up_to_a_megabyte_and_no_further(rubric_id: str, n_beyon
     dimensions = variant_of(rubric).dimensions
     answer = FORMS[rubric.reply_format]["as asked"]({d.labels[0]: int(d.maximum) for d in dimensions})
     n_each = len(sign.encode("utf-8", "surrogatepass"))
-    n_signs, n_left = divmod(N_BYTES_MAX + n_beyond - len(answer.encode()) - 1, n_each)
+    n_signs, n_left = divmod(REPLY_TEXT_BYTES + n_beyond - len(answer.encode()) - 1, n_each)
     text = sign * n_signs + "x" * n_left + "\n" + answer
     found = parse_reply(rubric, text, {"category": variant_of(rubric).category})
     assert isinstance(found, ReadScores) == (n_beyond <= 0), found.as_dict()

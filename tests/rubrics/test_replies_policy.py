@@ -7,7 +7,8 @@ import pytest
 
 from rubrics.loading import SHIPPED
 from rubrics.model import Rubric
-from rubrics.replies.read import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import parse_reply
+from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ReadScores
 from schemas.statuses import ParseReason
 
@@ -184,11 +185,11 @@ def test_what_is_no_text_is_malformed(shipped: dict[str, Rubric], text: Any) -> 
 
 def test_the_limit_is_in_bytes(shipped: dict[str, Rubric]) -> None:
     answer = "\nScore: 4"
-    assert read(shipped["alignment"], "x" * (N_BYTES_MAX - len(answer)) + answer, {}) == [4]
-    assert read(shipped["alignment"], "x" * (N_BYTES_MAX + 1 - len(answer)) + answer, {}) == "malformed"
-    assert read(shipped["alignment"], "é" * ((N_BYTES_MAX - len(answer)) // 2) + answer, {}) == [4]
-    assert read(shipped["alignment"], "é" * (N_BYTES_MAX // 2) + answer, {}) == "malformed"
-    assert read(shipped["alignment"], " " * (N_BYTES_MAX + 1), {"finish_reason": "content_filter"}) == "refusal"
+    assert read(shipped["alignment"], "x" * (REPLY_TEXT_BYTES - len(answer)) + answer, {}) == [4]
+    assert read(shipped["alignment"], "x" * (REPLY_TEXT_BYTES + 1 - len(answer)) + answer, {}) == "malformed"
+    assert read(shipped["alignment"], "é" * ((REPLY_TEXT_BYTES - len(answer)) // 2) + answer, {}) == [4]
+    assert read(shipped["alignment"], "é" * (REPLY_TEXT_BYTES // 2) + answer, {}) == "malformed"
+    assert read(shipped["alignment"], " " * (REPLY_TEXT_BYTES + 1), {"finish_reason": "content_filter"}) == "refusal"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from rubrics.model import Rubric
-from rubrics.replies.read import N_BYTES_MAX, parse_reply
+from rubrics.replies.read import parse_reply
+from schemas.input_budget import REPLY_TEXT_BYTES
 
 UNITS = [
     "{", "[", "}", '"', "'", "“", "\\", '\\"', '{"', "{'", '{"a":', '{"a":{', "[{", '{"score":', '"score":', "{a", "{a:",
@@ -29,7 +30,7 @@ def of_length(unit: str, n_bytes: int) -> str:
 def test_a_megabyte_of_anything(shipped: dict[str, Rubric], opening: str, share: int) -> None:
     """A megabyte, and behind openings a quarter of one."""
     for unit in UNITS:
-        text = opening + of_length(unit, N_BYTES_MAX // share - 100)
+        text = opening + of_length(unit, REPLY_TEXT_BYTES // share - 100)
         for rubric in shipped.values():
             started_s = time.thread_time()
             parse_reply(rubric, text, {"category": "counting"})
@@ -59,7 +60,7 @@ def test_a_megabyte_is_read_right(
     shipped: dict[str, Rubric], rubric_id: str, pieces: tuple[str, str, str], expected: int | str
 ) -> None:
     before, unit, after = pieces
-    text = before + of_length(unit, N_BYTES_MAX - 200) + after
+    text = before + of_length(unit, REPLY_TEXT_BYTES - 200) + after
     found = parse_reply(shipped[rubric_id], text, {}).as_dict()
     assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"score": expected}})
 

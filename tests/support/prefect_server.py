@@ -112,20 +112,15 @@ def prefect_api(prefect_server: RunningPrefect) -> Iterator[str]:
         yield prefect_server.api
 
 
-_LAST_API: list[str] = []
-
-
 @contextmanager
 def shown_by(api: str) -> Iterator[None]:
     """Let this process's flows be those of the server at `api`.
 
-    Prefect's client keeps sending events to the server it first spoke to: it is ended where another one comes.
+    Prefect's client keeps sending events to the server it first spoke to: what it holds is sent, and it begins anew.
     """
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    if [api] != _LAST_API:
-        tell_what_is_left()
-        _LAST_API[:] = [api]
+    tell_what_is_left()
     with temporary_settings({PREFECT_API_URL: api}):
         yield
 

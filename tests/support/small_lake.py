@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
-from tasks.aggregate.tables import Settings, cells
+from schemas.metrics import means_for_prompts_like_these
+from schemas.tables import BENCHMARK_LONG, CHECKS, FAILURES, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from tasks.aggregate.tables import Settings, aggregated
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
@@ -144,7 +145,21 @@ def small_lake(tmp_path: Path) -> SmallLake:
         staging.commit(IDS[keys[table.name]])
     judgements, scores = lake.scan(JUDGEMENTS, IDS["plan_id"]), lake.scan(SCORES, IDS["reading_id"])
     run = Settings("nightly", IDS["dataset_id"], digest("publication"), RUN_DATE, min_coverage=0.5)
-    return SmallLake(lake, asked, placed(cells(judgements, scores, {asked.id: asked}, run), None))
+    return SmallLake(lake, asked, _placed(judgements, scores, lake.scan(REPLIES, IDS["snapshot_id"]), asked, run))
+
+
+def _placed(*made_of: Any) -> pl.DataFrame:
+    """The means for prompts like these with what failed, without a rank."""
+    *frames, asked, run = made_of
+    tables = aggregated(*frames, {asked.id: asked}, run)
+    return means_for_prompts_like_these(placed({table: tables[table] for table in (BENCHMARK_LONG, FAILURES)}))
+
+
+def failing(**counts: int) -> pl.Expr:
+    """The column `failures` of cells that fail so often by these reasons."""
+    return pl.concat_list(pl.struct(reason=pl.lit(word), n_failed=pl.lit(n, pl.Int64)) for word, n in counts.items()).alias(
+        "failures"
+    )
 
 
 @pytest.fixture

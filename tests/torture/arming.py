@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-KINDS = ("write", "fsync", "rename", "connect", "bytes")
+KINDS = ("write", "fsync", "rename", "connect", "bytes", "send")
 ACTIONS = ("fail", "kill", "full", "trace")
 
 

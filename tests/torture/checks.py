@@ -5,11 +5,15 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
+from database import ServerLedger
 from harness import N_SAMPLES, Recorder
 
 from schemas.errors import SalonError
@@ -24,7 +28,7 @@ N_AT_RISK = CONCURRENCY + CONCURRENCY // SPARE
 class Watch:
     """One lake through its crashes: what was stored when, and what the provider billed meanwhile.
 
-    `versions` are the tables a reader may find, where they are known; `before` is stored already.
+    `versions` are the tables a reader may find, where they are known; `before` is stored already. `ledger`: None for the lake's.
     """
 
     lake: Path
@@ -32,18 +36,24 @@ class Watch:
     n_samples: int = N_SAMPLES
     before: frozenset[int] = frozenset()
     versions: Sequence[pl.DataFrame] = ()
+    ledger: ServerLedger | None = None
     stored: set[int] = field(default_factory=set)
     billed: Counter[int] = field(default_factory=Counter)
-    n_maybe_billed: int = 0  # in flight at a crash: the ones that may be paid twice
+    cut_off: set[str] = field(default_factory=set)  # attempts in flight at a crash: the ones that may be paid twice
     found: Counter[str] = field(default_factory=Counter)  # what was counted, for the campaign's table
 
     def __post_init__(self) -> None:
         self.n_start = len(self.recorder.billed)
         self.stored = set(self.before)
 
+    @property
+    def n_maybe_billed(self) -> int:
+        """Attempts in flight at the crashes so far, each counted once."""
+        return len(self.cut_off)
+
     def after(self, end: Mapping[str, object]) -> list[str]:
         """Check what a run left behind, however it ended."""
-        stored, n_open = ledger_state(self.lake)
+        stored, is_open = ledger_state(self.lake, self.ledger)
         billed = Counter(self.recorder.billed[self.n_start :])
         lost = sorted(self.stored - stored)
         again = sorted(number for number in self.stored if billed[number] != self.billed[number])
@@ -53,7 +63,7 @@ class Watch:
         self.found.update(
             lost=len(lost), bought_again=len(again), unreadable=len(unreadable), acknowledged=len(stored - self.stored)
         )
-        self.n_maybe_billed += n_open
+        self.cut_off |= is_open
         self.stored, self.billed = stored, billed
         wrong = {
             f"stored replies are gone: {lost}": bool(lost),
@@ -61,6 +71,7 @@ class Watch:
             f"stored and never billed: {never}": bool(never),
             f"{n_adrift} replies were billed and not stored, more than the {N_AT_RISK} in flight or ready": n_adrift > N_AT_RISK,
             f"an error without a sentence of its own: {end['said']}": end["code"] == 70,
+            f"a traceback: {end['said']}": "Traceback (most recent call last)" in str(end["said"]),
         }
         return [sentence for sentence, is_so in wrong.items() if is_so] + unreadable + self._third_version()
 
@@ -86,18 +97,23 @@ class Watch:
         return ["a reader finds neither the old table nor the new one"]
 
 
-def ledger_state(lake: Path) -> tuple[set[int], int]:
+def ledger_state(lake: Path, ledger: ServerLedger | None = None) -> tuple[set[int], set[str]]:
     """(numbers of the samples whose reply is stored, attempts without an end)."""
-    path = lake / "ledger.db"
+    read = partial(_read, lake / "ledger.db") if ledger is None else ledger.read
+    texts = [bytes(row[0]).decode() for row in read("SELECT reply_text FROM replies")]
+    is_open = {row[0] for row in read("SELECT attempt_id FROM attempts WHERE ended_at_us IS NULL")}
+    return {int(text.split("number ")[1].split(".")[0]) for text in texts}, is_open
+
+
+def _read(path: Path, statement: str) -> list[Any]:
+    """The rows of a statement; none where the ledger or a table is missing: killed before they were made."""
     if not path.exists():
-        return set(), 0
-    with sqlite3.connect(path) as ledger:
+        return []
+    with closing(sqlite3.connect(path)) as ledger:
         try:
-            texts = [bytes(row[0]).decode() for row in ledger.execute("SELECT reply_text FROM replies")]
-            n_open = ledger.execute("SELECT count(*) FROM attempts WHERE ended_at_us IS NULL").fetchone()[0]
-        except sqlite3.OperationalError:  # killed before the tables were made
-            return set(), 0
-    return {int(text.split("number ")[1].split(".")[0]) for text in texts}, n_open
+            return ledger.execute(statement).fetchall()
+        except sqlite3.OperationalError:
+            return []
 
 
 def unreadable_files(lake: Path) -> list[str]:
@@ -135,4 +151,5 @@ def shape_of(lake: Path) -> str:
     Two lakes of one shape and one past go on alike.
     """
     names = sorted(re.sub(r"[0-9a-f]{8,}", "#", str(path.relative_to(lake))) for path in lake.rglob("*") if path.is_file())
-    return f"{ledger_state(lake)} {Counter(names)}"
+    stored, is_open = ledger_state(lake)
+    return f"{stored} {len(is_open)} {Counter(names)}"

@@ -1,5 +1,5 @@
-/* Preloaded into a child: makes the Nth write, fsync, rename or connect fail, kills the process there, lets the disk fill up, or
- * writes down what is synced, renamed and received. It counts only calls on files under one folder, and connects over TCP.
+/* Preloaded into a child: makes the Nth write, fsync, rename, connect or send fail, kills the process there, lets the disk fill up, or
+ * writes down what is synced, renamed and received. It counts only calls on files under one folder, and connects and sends over TCP.
  * Built by harness.py, armed by process_pool.py. */
 #define _GNU_SOURCE /* memmem, RTLD_NEXT */
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum kind { WRITE, FSYNC, RENAME, CONNECT, BYTES, N_KINDS }; /* BYTES counts what WRITE writes */
+enum kind { WRITE, FSYNC, RENAME, CONNECT, BYTES, SEND, N_KINDS }; /* BYTES counts what WRITE writes */
 enum action { FAIL, KILL, FULL, TRACE };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,7 +85,7 @@ static int strike(enum kind kind, size_t n_bytes) {
         }
     } else if (kind == (enum kind)armed_kind && count == nth) {
         if (armed_action == KILL) kill(getpid(), SIGKILL);
-        error = kind == CONNECT ? ECONNREFUSED : EIO;
+        error = kind == CONNECT ? ECONNREFUSED : kind == SEND ? ECONNRESET : EIO;
     }
     if (error && !struck_at_ns) {
         struct timespec now;
@@ -134,6 +134,12 @@ int renameat(int a, const char *from, int b, const char *to) {
     fault_note("rename", from, to);
     return real(a, from, b, to);
 }
+static int is_over_tcp(int fd) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    return !getpeername(fd, (struct sockaddr *)&address, &length) && address.ss_family == AF_INET;
+}
+ssize_t send(int fd, const void *data, size_t n, int flags) { REAL(send); STRUCK(is_over_tcp(fd), SEND, 0) return real(fd, data, n, flags); }
 int connect(int fd, const struct sockaddr *address, socklen_t length) {
     REAL(connect);
     STRUCK(address->sa_family == AF_INET, CONNECT, 0) return real(fd, address, length);

@@ -15,13 +15,14 @@ class World:
 
     `is_grown`: it holds a publication of half of the samples. `is_checked`: there a run was killed between the data checks
     and the publication; the checks are most of a run's seconds, and the next run finds them done. `is_bare`: the children
-    import the heavy libraries themselves.
+    import the heavy libraries themselves. `is_on_server`: the ledger is PostgreSQL's, else a file of the lake.
     """
 
     n_samples: int = 40
     is_grown: bool = False
     is_checked: bool = False
     is_bare: bool = False
+    is_on_server: bool = False
     reply_s: float = 0.004
 
     @property

@@ -21,6 +21,7 @@ POINTS = (
     Point("before the completion marker of the samples", "Staging.commit", "call"),
     Point("before the first claim and attempt row", "GroupCommit._write", "call"),
     Point("rows executed, not committed", "_write_rows", "return", 3),
+    Point("a commit made; on a server sent, not waited for", "commit", "return", 4),
     Point("after a commit, before anyone is told", "_resolve", "call", 4),
     Point("after the response, before it is stored", "read_answer", "return", 5),
     Point("before the response is read", "read_answer", "call", 5),

@@ -52,6 +52,7 @@ def _import_the_rest() -> None:
     """What a run imports, or compiles, when it comes to it. Nothing here starts a thread: forks are made after it."""
     import duckdb  # noqa: F401
     import great_expectations  # noqa: F401
+    import psycopg  # noqa: F401
     import scipy.special  # noqa: F401
     import vl_convert  # noqa: F401
     from PIL import Image

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from database import why_not
 from jobs import Job, World
 from points import POINTS
 
@@ -13,7 +14,7 @@ Done: TypeAlias = list[dict[str, Any]]
 """What was done so far, a record for each lake; grows while a series runs."""
 
 AT_ONCE = 8  # faults on one lake: it moves on a little with each
-CALLS_WEIGHED = ("write", "write", "fsync", "fsync", "rename", "connect")
+CALLS_WEIGHED = ("write", "write", "fsync", "fsync", "rename", "connect", "send", "send")
 KINDS = ("connect", "rename", "fsync", "write")
 MANY = ("fsync", "write")  # so many that those after the data checks are made to fail where the checks are done already
 WIDEST = 64
@@ -22,8 +23,10 @@ MARGIN = 120  # calls of the data checks themselves, some 100, and what one run 
 
 def all_series(asked: argparse.Namespace, done: Done) -> Iterator[Iterator[Job]]:
     """One series after the other."""
-    yield _kills(asked.kills, done)
-    yield _points(asked.rounds, done)
+    databases = (False, True) if why_not() is None else (False,)
+    for is_on_server in databases:
+        yield _kills(asked.kills // len(databases), done, is_on_server=is_on_server)
+        yield _points(asked.rounds, done, is_on_server=is_on_server)
     yield _stops(asked.stops, done)
     yield _full_disks(asked.sizes, done)
     for kind in KINDS if asked.writes_every else ():
@@ -41,15 +44,16 @@ def n_killed(done: Done, series: str) -> int:
     return sum(end["code"] == -9 for end in ends_of(done, series))
 
 
-def _kills(n: int, done: Done) -> Iterator[Job]:
+def _kills(n: int, done: Done, *, is_on_server: bool) -> Iterator[Job]:
     """kill -9: half of them at a random time, half at a random call that the disk or the network sees."""
-    n_lakes = 0
-    while n_killed(done, "random kill") < n:
+    name, n_lakes = killing("random kill", is_on_server=is_on_server), 0
+    while n_killed(done, name) < n:
         n_lakes += 1
         at_times = ({"share": _early(), "signal": "SIGKILL"} for _ in range(AT_ONCE))
         at_calls = ({"share": _early(), "kind": random.choice(CALLS_WEIGHED), "action": "kill"} for _ in range(AT_ONCE))
         mixed = random.sample([*at_times, *at_calls], AT_ONCE)
-        yield Job("random kill", tuple(mixed), World(is_grown=n_lakes % 2 == 0), until_done=True)
+        world = World(is_grown=n_lakes % 2 == 0, is_on_server=is_on_server)
+        yield Job(name, tuple(mixed), world, until_done=True)
 
 
 def _early() -> float:
@@ -57,20 +61,26 @@ def _early() -> float:
     return random.random() ** 2
 
 
-def _points(rounds: int, done: Done) -> Iterator[Job]:
+def killing(how: str, *, is_on_server: bool) -> str:
+    """The name of a series of kills."""
+    return f"{how}, {'PostgreSQL' if is_on_server else 'SQLite'}"
+
+
+def _points(rounds: int, done: Done, *, is_on_server: bool) -> Iterator[Job]:
     """Every named point, in another order each time; two on one lake, since what is complete is not reached again."""
+    name = killing("named point", is_on_server=is_on_server)
     for _ in range(4 * rounds):
-        times = reached(done)
+        times = reached(done, name)
         missing = [point for point in POINTS if times[point.name, point.event] < rounds]
         order = random.sample(missing, len(missing))
         for start in range(0, len(order), 2):
             faults = ({"point": point.name, "event": point.event, "nth": point.nth} for point in order[start : start + 2])
-            yield Job("named point", tuple(faults))
+            yield Job(name, tuple(faults), World(is_on_server=is_on_server))
 
 
-def reached(done: Done) -> Counter[tuple[str, str]]:
-    """How often a run was killed at each named point."""
-    ends = ends_of(done, "named point")
+def reached(done: Done, name: str) -> Counter[tuple[str, str]]:
+    """How often a run of a series was killed at each named point."""
+    ends = ends_of(done, name)
     return Counter((end["fault"]["point"], end["fault"]["event"]) for end in ends if end["code"] == -9)
 
 

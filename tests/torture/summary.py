@@ -2,20 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from points import POINTS
-from series import KINDS, Done, ends_of, failing, n_killed, reached
+from series import KINDS, Done, ends_of, failing, killing, n_killed, reached
 
 
 def summary(done: Done) -> Iterator[str]:
     """The table: a line for each series, and below it what became of its replies."""
-    lines: dict[str, Callable[[Done, list[dict[str, Any]]], str]] = {
-        "random kill": lambda done, ends: f"{n_killed(done, 'random kill')} kills in {len(ends)} runs",
-        "named point": _points,
-        "SIGTERM": _stops,
-        "full disk": lambda _, ends: f"{len(ends)} sizes, {_late(ends)}",
-    } | {failing(kind, is_checked=is_checked): _calls for kind in KINDS for is_checked in (False, True)}
+    lines: dict[str, Callable[[Done, list[dict[str, Any]]], str]] = {}
+    for how, said in (("random kill", _kills), ("named point", _points)):
+        lines |= {(name := killing(how, is_on_server=each)): partial(said, name=name) for each in (False, True)}
+    lines |= {"SIGTERM": _stops, "full disk": lambda _, ends: f"{len(ends)} sizes, {_late(ends)}"}
+    lines |= {failing(kind, is_checked=is_checked): _calls for kind in KINDS for is_checked in (False, True)}
     for name, say in lines.items():
         ends = ends_of(done, name)
         if ends:
@@ -24,10 +24,14 @@ def summary(done: Done) -> Iterator[str]:
             yield f"{'':<31} {_found([record for record in done if record['series'] == name])}"
 
 
-def _points(done: Done, _: list[dict[str, Any]]) -> str:
-    times = reached(done)
+def _kills(done: Done, ends: list[dict[str, Any]], *, name: str) -> str:
+    return f"{n_killed(done, name)} kills in {len(ends)} runs"
+
+
+def _points(done: Done, _: list[dict[str, Any]], *, name: str) -> str:
+    times = reached(done, name)
     rarest = min(times[point.name, point.event] for point in POINTS)
-    return f"{n_killed(done, 'named point')} kills at {len(POINTS)} points, the rarest {rarest} times"
+    return f"{n_killed(done, name)} kills at {len(POINTS)} points, the rarest {rarest} times"
 
 
 def _stops(_: Done, ends: list[dict[str, Any]]) -> str:

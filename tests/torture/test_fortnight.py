@@ -167,7 +167,7 @@ def nights(tmp_path: Path, prefect_tables: Path, provider: Provider) -> Iterator
 def prefect_on(postgres: PostgresServer, folder: Path, tables: Path, clock: Clock) -> Iterator[RunningPrefect]:
     """The server on PostgreSQL, as operations.md has it."""
     url = postgres.new_database().replace("+psycopg", "+asyncpg")
-    more = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url, "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "5184000"}  # 60 days, not 7
+    more = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url, "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P60D"}  # 60 days, not 7
     with running_prefect(folder, tables, **clock.settings, **more) as server:
         yield server
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 from checks import Watch, cells, digest_of, shape_of
+from database import ServerLedger, server_ledger
 from harness import BENCHMARK, ProcessPool, Recorder, add_samples, make_world, process_pool
 from jobs import Job, World, drained, late_ms, not_stopped, put_on
 
@@ -34,6 +35,7 @@ class Worker:
     _stack: ExitStack = field(default_factory=ExitStack)
     _templates: dict[World, Template] = field(default_factory=dict)
     _pools: dict[bool, ProcessPool] = field(default_factory=dict)
+    _ledger: ServerLedger | None = None
 
     def __enter__(self) -> Self:
         self.recorder = Recorder()
@@ -50,6 +52,12 @@ class Worker:
             self._pools[is_bare] = self._stack.enter_context(started)
         return self._pools[is_bare]
 
+    def ledger(self, world: World) -> ServerLedger | None:
+        """The server's database for a world that has its ledger there; the server is started when it is first needed."""
+        if world.is_on_server and self._ledger is None:
+            self._ledger = self._stack.enter_context(server_ledger())
+        return self._ledger if world.is_on_server else None
+
     def template(self, world: World) -> Template:
         """Made once for each kind of world, at the place it will be used: a lake's files may name their folder."""
         if world not in self._templates:
@@ -58,7 +66,8 @@ class Worker:
 
     def _made(self, world: World) -> Template:
         n, run = world.n_samples, self.children(is_bare=world.is_bare).run
-        file = self._fresh(None, n // 2 if world.is_grown else n)
+        ledger = self.ledger(world)
+        file = self._fresh(world, None, n // 2 if world.is_grown else n)
         old, published = None, {}
         if world.is_grown:
             assert run(file, self.recorder.url)["code"] == 0
@@ -68,11 +77,13 @@ class Worker:
             assert run(file, self.recorder.url, point="publish", event="call", nth=1)["code"] == -9
         kept = self.folder / f"template-{len(self._templates)}"
         shutil.copytree(file.parent, kept)
+        if ledger is not None:
+            ledger.keep(_kept(kept))
         never: dict[str, Any] = {"kind": "write", "action": "fail", "n": 10**9}
         checked = run(file, self.recorder.url, point="validate", event="call", nth=1, **never)
         assert checked["code"] == (0 if world.is_checked else -9), checked
         self.recorder.delay_s = world.reply_s
-        end = run(self._fresh(kept), self.recorder.url, **never)
+        end = run(self._fresh(world, kept), self.recorder.url, **never)
         assert end["code"] == 0, end
         return Template(kept, cells(self._lake), old, published, end["wall_s"], end["counts"], checked["counts"])
 
@@ -80,24 +91,28 @@ class Worker:
     def _lake(self) -> Path:
         return self.folder / "world" / "lake"
 
-    def _fresh(self, template: Path | None, n_samples: int = 0) -> Path:
-        world = self.folder / "world"
-        shutil.rmtree(world, ignore_errors=True)
+    def _fresh(self, world: World, template: Path | None, n_samples: int = 0) -> Path:
+        folder, ledger = self.folder / "world", self.ledger(world)
+        shutil.rmtree(folder, ignore_errors=True)
+        if ledger is not None:
+            ledger.fill(template and _kept(template))
         if template is None:
-            file = make_world(world, n_samples)
-            file.write_text(BENCHMARK.replace("shard_size = 10", f"shard_size = {max(4, n_samples // 4)}"))
+            file = make_world(folder, n_samples)
+            text = BENCHMARK.replace("shard_size = 10", f"shard_size = {max(4, n_samples // 4)}")
+            file.write_text(text if ledger is None else f'ledger = "{ledger.url}"\n{text}')
             return file
-        shutil.copytree(template, world)
-        return world / "benchmark.toml"
+        shutil.copytree(template, folder)
+        return folder / "benchmark.toml"
 
     def run(self, job: Job) -> dict[str, Any]:
         """Every fault, each checked, then a run without. What happened, as JSON can say it."""
         world, template = job.world, self.template(job.world)
         children = self.children(is_bare=world.is_bare)
         self.recorder.delay_s = world.reply_s
-        file = self._fresh(template.folder)
+        file = self._fresh(world, template.folder)
         versions = [template.old, template.reference] if template.old is not None else []
-        watch = Watch(self._lake, self.recorder, world.n_samples, frozenset(range(world.n_before)), versions)
+        before = frozenset(range(world.n_before))
+        watch = Watch(self._lake, self.recorder, world.n_samples, before, versions, self.ledger(world))
         ends: list[dict[str, Any]] = []
         wrong: list[str] = []
         for fault in job.faults:
@@ -121,6 +136,11 @@ class Worker:
         told = [{name: end[name] for name in kept} | {"fault": fault} for end, fault in zip(ends, job.faults, strict=False)]
         record = {"series": job.series, "ends": told, "wrong": wrong, "found": dict(watch.found), "is_resumed": not is_known}
         return record | {"before_checks": template.counts_before_checks}
+
+
+def _kept(template: Path) -> str:
+    """The name of a template's ledger on the server."""
+    return template.name.replace("-", "_")
 
 
 def _digests(lake: Path) -> dict[str, str]:

@@ -77,7 +77,8 @@ def _sample(world: int, name: str, status: str = "ok", text: str | None = "words
     return {
         "sample_id": digest(world, name), "source": "drawn", "source_key": f"{name}.png", "model": "m", "checkpoint": "c",
         "prompt": "a <b>red</b> cube", "text": text, "status": status, "image_sha256": "f" * 64 if is_ok else None,
-        "file_sha256": "f" * 64, "width_px": 8 if is_ok else None, "height_px": 8 if is_ok else None, "n_bytes": 90,
+        "file_sha256": "f" * 64, "duplicate_of_sample_id": "f" * 64,
+        "width_px": 8 if is_ok else None, "height_px": 8 if is_ok else None, "n_bytes": 90,
     }  # fmt: skip
 
 

@@ -21,23 +21,21 @@ from pathlib import Path
 import orjson
 
 from schemas.errors import StoreError
+from schemas.input_budget import PICTURE_ADDRESS_BYTES, PICTURE_BYTES, PICTURE_CPU_S, PICTURE_PIXELS
 from schemas.statuses import SampleStatus
-from tasks.ingest.images.limits import MAX_PIXELS, RefusedImage
+from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_image
-from tasks.ingest.paths import MAX_FILE_BYTES, encodable
-
-CPU_LIMIT_S = 10
-"""Of one picture. The slowest that is allowed takes 1.4 s (docs/decisions/02-ingest.md)."""
+from tasks.ingest.paths import encodable
 
 DEADLINE_S = 120.0
 """Of one picture, by the clock: only a process that stands still, or a machine that is hopelessly busy, ever meets it."""
 
-MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
-"""Of address space beyond what the process has before it sees a picture; resident memory stays under 300 MB."""
+STOPPED = "decoding was stopped: "
+"""Said of a picture that the process did not survive: on a machine with less to do it might."""
 
 HEADER = struct.Struct("<QQ")  # bytes of JSON, bytes of a picture
 _MAX_SAID_BYTES = 64 * 1024
-_MAX_SHOWN_BYTES = 5 * MAX_PIXELS  # a PNG of noise is a little larger than its three bytes a pixel
+_MAX_SHOWN_BYTES = 5 * PICTURE_PIXELS  # a PNG of noise is a little larger than its three bytes a pixel
 _ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -48,7 +46,7 @@ class _DeadError(Exception):
 class Decoder:
     """One decoding process."""
 
-    def __init__(self, cpu_limit_s: int = CPU_LIMIT_S, memory_limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
+    def __init__(self, cpu_limit_s: int = PICTURE_CPU_S, memory_limit_bytes: int = PICTURE_ADDRESS_BYTES) -> None:
         ours, theirs = socket.socketpair()
         environment = {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         limits = [str(cpu_limit_s), str(memory_limit_bytes)]
@@ -76,7 +74,7 @@ class Decoder:
             why = f"it took more than {deadline_s:g} s"
         except OSError:
             why = "the process that decodes it ended"
-        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"decoding was stopped: {self._end(why)}")
+        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"{STOPPED}{self._end(why)}")
 
     def _ask(self, content: bytes, until: float) -> OpenedImage | RefusedImage:
         self._socket.settimeout(max(0.01, until - time.monotonic()))
@@ -128,7 +126,7 @@ def _checked(said: dict[str, object], content: bytes, shown: bytes) -> OpenedIma
         return RefusedImage(SampleStatus(str(said["status"])), encodable(str(said["detail"])[:2000]))
     width, height = int(str(said["width_px"])), int(str(said["height_px"]))
     image_format, treatment = str(said["format"]), str(said["treatment"])
-    is_picture = image_format in {"PNG", "JPEG", "WEBP"} and 0 < width * height <= MAX_PIXELS
+    is_picture = image_format in {"PNG", "JPEG", "WEBP"} and 0 < width * height <= PICTURE_PIXELS
     if not is_picture or bool(shown) == (treatment == "none"):
         raise ValueError(image_format)
     return OpenedImage(shown or content, image_format, treatment[:200], width, height)
@@ -154,7 +152,7 @@ def decoder() -> Iterator[Decoder]:
 
 def open_bounded(content: bytes) -> OpenedImage | RefusedImage:
     """open_image in a bounded process. Raises StoreError where none can be started; nothing else, whatever the bytes."""
-    if not 0 < len(content) <= MAX_FILE_BYTES:
+    if not 0 < len(content) <= PICTURE_BYTES:
         return open_image(content)  # refused by its length alone
     with decoder() as one:
         return one.open(content)

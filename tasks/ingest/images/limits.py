@@ -8,23 +8,21 @@ from dataclasses import dataclass
 
 from PIL import Image
 
+from schemas.input_budget import PICTURE_BYTES, PICTURE_PIXELS, PICTURE_READS
 from schemas.statuses import SampleStatus
 from tasks.ingest.images.containers import numbers_in_a_field, scans_at_most, size_declared
-from tasks.ingest.paths import MAX_FILE_BYTES
 
-MAX_PIXELS = 25_000_000
 MAX_PROGRESSIVE_PIXELS = 20_000_000  # every scan's coefficients are held, and decoded: noise takes 12 bytes and 70 ns a pixel
 MAX_REENCODED_PIXELS = 4096 * 2160  # noise takes a PNG encoder 100 ns a pixel
 MAX_REENCODED_PROGRESSIVE_PIXELS = 6_000_000  # both, and in four colours
 MAX_SCANS = 60  # of a progressive JPEG: each goes over the whole picture, and 42 bytes are enough to ask for one
 MAX_WEBP_BYTES = 250_000_000  # held by its decoder: 16 a pixel, and the file twice
 MAX_SIDE_PX = 65_535  # JPEG's own limit; a PNG 25 million pixels high takes 200 MB for its rows' addresses
-MAX_READS = 500_000  # of a file's parts by decoders written in Python: a second; 35 MB of GIF are 270,000
 MAX_FIELD_NUMBERS = 100_000  # of a TIFF: a strip for each row are 65,535
 MAX_EXIF_PARTS = 250  # of a JPEG: each is put behind the others in a new copy
 
 _ALLOWED = {  # (is progressive, is encoded anew): pixels
-    (False, False): MAX_PIXELS,
+    (False, False): PICTURE_PIXELS,
     (True, False): MAX_PROGRESSIVE_PIXELS,
     (False, True): MAX_REENCODED_PIXELS,
     (True, True): MAX_REENCODED_PROGRESSIVE_PIXELS,
@@ -45,10 +43,10 @@ class CountedFile(io.BytesIO):
     n_reads = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As of a file. Raises ValueError after MAX_READS."""
+        """As of a file. Raises ValueError after PICTURE_READS."""
         self.n_reads += 1
-        if self.n_reads > MAX_READS:
-            raise ValueError(f"the file has more parts than can be read in {MAX_READS} goes")
+        if self.n_reads > PICTURE_READS:
+            raise ValueError(f"the file has more parts than can be read in {PICTURE_READS} goes")
         return super().read(size)
 
 
@@ -56,8 +54,8 @@ def refuse_unopened(content: bytes) -> RefusedImage | None:
     """By the file alone: its length, and what it says of itself."""
     if not content:
         return RefusedImage(SampleStatus.EMPTY_FILE, "the file has no bytes")
-    if len(content) > MAX_FILE_BYTES:
-        return RefusedImage(SampleStatus.FILE_TOO_LARGE, f"the file has {len(content)} bytes; {MAX_FILE_BYTES} are allowed")
+    if len(content) > PICTURE_BYTES:
+        return RefusedImage(SampleStatus.FILE_TOO_LARGE, f"the file has {len(content)} bytes; {PICTURE_BYTES} are allowed")
     too_many = _too_many_parts(content)
     if too_many:
         return RefusedImage(SampleStatus.BROKEN_IMAGE, too_many)

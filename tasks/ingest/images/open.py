@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
+from schemas.input_budget import PICTURE_BYTES
 from schemas.statuses import SampleStatus
 from tasks.ingest.images.containers import end_of_image, ends_behind_its_data, has_one_png_header, is_called_animated
 from tasks.ingest.images.limits import CountedFile, RefusedImage, refuse_size, refuse_unopened
 from tasks.ingest.images.pixels import to_plain, turn_upright
-from tasks.ingest.paths import MAX_FILE_BYTES, quote
+from tasks.ingest.paths import quote
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 _CLEAN_WHEN_LOADED = {"PNG", "WEBP"}  # a JPEG that is clean is read through, all others are encoded anew
@@ -72,7 +73,7 @@ def open_header(content: bytes) -> OpenedImage | None:
     None where it is of another kind, would be re-encoded, does not end in its end marker, or raises anything: open_image says
     more. Only for pictures that are trusted: what is wrong between header and end is not seen.
     """
-    if not content.startswith((_JPEG, _PNG)) or len(content) > MAX_FILE_BYTES or not content.endswith((_JPEG_END, _PNG_END)):
+    if not content.startswith((_JPEG, _PNG)) or len(content) > PICTURE_BYTES or not content.endswith((_JPEG_END, _PNG_END)):
         return None
     _expect_decoder_warnings()
     try:

@@ -40,14 +40,21 @@ def read(source: ResolvedSource) -> Iterator[Sample]:
 
 
 def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
-    """The sample, or a duplicate where the source used its item id (and seed) for the same model and checkpoint before."""
+    """The sample, refused where the source used its item id (and seed) for the same model and checkpoint before.
+
+    A row that repeats an earlier one, picture and texts, is no conflict: it becomes a duplicate of that one once it is opened.
+    """
     if sample.item_id is None or sample.status is not SampleStatus.OK:
         return sample
-    role = repr((sample.model, sample.checkpoint, sample.item_id, sample.seed)).encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(role, digest_size=16).digest()  # 16 bytes a row: a million rows stay in memory
-    if digest in seen:
+    role = (sample.model, sample.checkpoint, sample.item_id, sample.seed)
+    digest, whole = _digest(role), _digest((role, sample.image_path, sorted(sample.texts.items())))
+    if digest in seen and (whole not in seen or sample.image_bytes is not None):
         seed = "" if sample.seed is None else f" with seed {sample.seed}"
         detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}, and counts"
-        return replace(sample, status=SampleStatus.DUPLICATE, detail=detail)
-    seen.add(digest)
+        return replace(sample, status=SampleStatus.REPEATED_ID, detail=detail)
+    seen |= {digest, whole}
     return sample
+
+
+def _digest(values: object) -> bytes:
+    return hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()  # a million stay in memory

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import SourceError
+from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, is_too_deep
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import RefusedPath, quote, read_file
 from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES
 from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.sources import ResolvedSource
-
-MAX_METADATA_BYTES = 1024 * 1024
 
 
 def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
@@ -57,13 +56,15 @@ def _prompt_folders(root: Path) -> list[str]:
 
 def _metadata(root: Path, folder: str) -> dict[str, Any] | str:
     """What the prompt folder says about itself, or what is wrong with it."""
-    content = read_file(root, f"{folder}/metadata.jsonl", MAX_METADATA_BYTES)
+    content = read_file(root, f"{folder}/metadata.jsonl", ARCHIVE_TEXT_BYTES)
     if isinstance(content, RefusedPath):
         return f"what the picture was asked for is not known: {content.detail}"
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return f"{folder}/metadata.jsonl is not one JSON object: {quote(str(error))}"
+    if is_too_deep(found):
+        return f"{folder}/metadata.jsonl is nested in more than {JSON_LEVELS} levels"
     return found if isinstance(found, dict) else f"{folder}/metadata.jsonl is a JSON {type(found).__name__}, not an object"
 
 

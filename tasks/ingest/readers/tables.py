@@ -15,25 +15,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
+from schemas.input_budget import (
+    CSV_COLUMNS,
+    CSV_FIELD_CHARACTERS,
+    JSON_FILE_BYTES,
+    JSON_LEVELS,
+    LINE_BYTES,
+    PARQUET_TEXT_BYTES,
+    ROW_BYTES,
+    is_too_deep,
+)
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read
 from tasks.ingest.sources import ResolvedSource
+from tasks.lake.row_groups import rows_at_once
 
 Record = tuple[int, dict[str, Any] | str, tuple[str, ...]]
 """Row number from 1, the row's values or one sentence about what is wrong with it, and the file's columns where known."""
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-MAX_LINE_BYTES = 64 * 1024 * 1024
-MAX_ROW_BYTES = 8 * 1024 * 1024  # of one JSON object: parsed it takes up to twenty times as much memory
-MAX_JSON_BYTES = 256 * 1024 * 1024  # a .json file is one value: it is read whole
-MAX_COLUMNS = 10_000  # of a CSV header
-MAX_VALUE_BYTES = 4 * 1024 * 1024  # of a text in Parquet: a million characters
-MAX_CHUNK_BYTES, MAX_UNPACKED = 256 * 1024 * 1024, 200
-"""A column of a row group that unpacks to so much, and to more than so many times its size, is refused unread."""
-BATCH_ROWS, BATCH_BYTES = 32, 64 * 1024 * 1024  # of a Parquet file held at once: rows may carry pictures
 
-csv.field_size_limit(MAX_LINE_BYTES)  # the library's 128 KB is less than a long conversation
+csv.field_size_limit(CSV_FIELD_CHARACTERS)  # the library's 128 KB is less than a long conversation
 
 
 def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
@@ -61,9 +64,9 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
     number, has_rows = 0, False
     try:
         with path.open("rb") as file:
-            while line := file.readline(MAX_LINE_BYTES):
-                if len(line) == MAX_LINE_BYTES:  # the rest of it is passed over
-                    while (rest := file.readline(MAX_ROW_BYTES)) and not rest.endswith(b"\n"):
+            while line := file.readline(LINE_BYTES):
+                if len(line) == LINE_BYTES:  # the rest of it is passed over
+                    while (rest := file.readline(ROW_BYTES)) and not rest.endswith(b"\n"):
                         pass
                 # A bare CR cannot stand inside a JSON text, so where there is one, a line ends.
                 for piece in line.rstrip(b"\r\n").split(b"\r"):
@@ -80,20 +83,26 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
-    if len(line) > MAX_ROW_BYTES:
-        return f"is over {MAX_ROW_BYTES} bytes long"
+    if len(line) > ROW_BYTES:
+        return f"is over {ROW_BYTES} bytes long"
     try:
         found = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return f"is not valid JSON ({quote(str(error))})"
-    return found if isinstance(found, dict) else f"is a JSON {type(found).__name__}, not an object"
+    return _object_of(found)
+
+
+def _object_of(found: object) -> dict[str, Any] | str:
+    if not isinstance(found, dict):
+        return f"is a JSON {type(found).__name__}, not an object"
+    return f"is nested in more than {JSON_LEVELS} levels" if is_too_deep(found) else found
 
 
 def _json(path: Path, name: str) -> Iterator[Record]:
     """A list of objects, or an object of objects whose keys become the column `__key__`."""
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise SourceError(f"{name} is over {MAX_JSON_BYTES} bytes long; write it as .jsonl, one object a line")
+        if path.stat().st_size > JSON_FILE_BYTES:
+            raise SourceError(f"{name} is over {JSON_FILE_BYTES} bytes long; write it as .jsonl, one object a line")
         found = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise _unreadable(name, error) from error
@@ -104,7 +113,7 @@ def _json(path: Path, name: str) -> Iterator[Record]:
     if not isinstance(found, list):
         raise SourceError(f"{name} holds no list of objects, nor an object of objects; write one object for each row")
     for number, row in enumerate(found, 1):
-        yield number, row if isinstance(row, dict) else f"is a JSON {type(row).__name__}, not an object", ()
+        yield number, _object_of(row), ()
 
 
 def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
@@ -130,8 +139,8 @@ def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
 def _check_header(header: list[str] | None, name: str) -> None:
     if not header:
         raise SourceError(f"{name} is empty; its first row names the columns")
-    if len(header) > MAX_COLUMNS:
-        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {MAX_COLUMNS:,} are read")
+    if len(header) > CSV_COLUMNS:
+        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {CSV_COLUMNS:,} are read")
     if not _is_utf8(header):
         raise SourceError(f"{name}, row 0 is not UTF-8; save the file as UTF-8")
     repeated = sorted(column for column, n in Counter(header).items() if n > 1)
@@ -142,8 +151,8 @@ def _check_header(header: list[str] | None, name: str) -> None:
 def _cells_by_name(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
         return f"has {len(cells)} cells where the header has {len(header)}; a line break or a comma may stand outside quotes"
-    if sum(map(len, cells)) > MAX_ROW_BYTES:
-        return f"is over {MAX_ROW_BYTES} characters long"
+    if sum(map(len, cells)) > ROW_BYTES:
+        return f"is over {ROW_BYTES} characters long"
     if not _is_utf8(cells):
         return "holds a byte that is not UTF-8"
     # CSV has no null: an empty cell is one.
@@ -170,7 +179,7 @@ def _parquet(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
                 yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
                 return
             for group in range(file.num_row_groups):
-                n_rows = _rows_at_once(file.metadata.row_group(group), set(wanted), name)
+                n_rows = rows_at_once(file.metadata.row_group(group), set(wanted), name)
                 for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
                     for values in _values_of(batch):
                         number += 1
@@ -187,24 +196,9 @@ def _is_held_once(column: pa.Array) -> bool:
     return pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
 
 
-def _rows_at_once(group: pq.RowGroupMetaData, wanted: set[str], name: str) -> int:
-    """How many of a row group's rows are held at once, by what they say they unpack to. Raises SourceError."""
-    chunks = [group.column(index) for index in range(group.num_columns)]
-    mine = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in wanted]
-    for chunk in mine:
-        n_bytes, n_unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
-        if n_unpacked > max(MAX_CHUNK_BYTES, n_bytes * MAX_UNPACKED):
-            raise SourceError(
-                f"{name}: column {chunk.path_in_schema} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
-                f"{MAX_UNPACKED} times its size is read, or {MAX_CHUNK_BYTES:,} bytes; write it anew in smaller row groups"
-            )
-    n_bytes_a_row = int(sum(chunk.total_uncompressed_size for chunk in mine) // max(1, group.num_rows))
-    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, n_bytes_a_row)))
-
-
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
     texts = [column for column in batch.columns if _is_held_once(column)]
-    if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > MAX_VALUE_BYTES for column in texts):
+    if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > PARQUET_TEXT_BYTES for column in texts):
         return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
     try:
         rows: list[dict[str, Any] | str] = list(batch.to_pylist())
@@ -217,8 +211,8 @@ def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
     for column in row.columns:
         if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
             n_bytes = pc.binary_length(column.dictionary.slice(at, 1))[0].as_py()
-            if n_bytes > MAX_VALUE_BYTES:
-                return f"holds a text of {n_bytes:,} bytes; at most {MAX_VALUE_BYTES:,} are read"
+            if n_bytes > PARQUET_TEXT_BYTES:
+                return f"holds a text of {n_bytes:,} bytes; at most {PARQUET_TEXT_BYTES:,} are read"
     try:
         found: dict[str, Any] = row.to_pylist()[0]
     except UnicodeDecodeError:

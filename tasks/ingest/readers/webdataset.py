@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 from schemas.errors import SourceError
+from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, PICTURE_BYTES, is_too_deep
 from schemas.statuses import SampleStatus
-from tasks.ingest.paths import MAX_FILE_BYTES, RefusedPath, is_inside, locate, quote
+from tasks.ingest.paths import RefusedPath, is_inside, locate, quote
 from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES, files_below
 from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.sources import ResolvedSource
 
-_MAX_TEXT_BYTES = 1024 * 1024
 _EXTENSIONS = {
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
 }  # fmt: skip
@@ -31,8 +31,8 @@ class _BoundedMember(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         found = super().frombuf(buf, encoding, errors)
-        if found.type in _EXTENSIONS and not 0 <= found.size <= _MAX_TEXT_BYTES:
-            raise ValueError(f"a header of {found.size} bytes; {_MAX_TEXT_BYTES} are allowed")
+        if found.type in _EXTENSIONS and not 0 <= found.size <= ARCHIVE_TEXT_BYTES:
+            raise ValueError(f"a header of {found.size} bytes; {ARCHIVE_TEXT_BYTES} are allowed")
         return found
 
 
@@ -60,6 +60,9 @@ class _Group:
             text = self.members["txt"].decode("utf-8-sig") if "txt" in self.members else None
         except (ValueError, RecursionError) as error:
             self.refuse(SampleStatus.BAD_VALUE, f"the metadata of {quote(self.key)} cannot be read: {quote(str(error))}")
+        if is_too_deep(found):
+            self.refuse(SampleStatus.BAD_VALUE, f"the metadata of {quote(self.key)} is nested in more than {JSON_LEVELS} levels")
+            found = {}
         if not isinstance(found, dict):
             self.refuse(SampleStatus.BAD_VALUE, f"{quote(self.key)}.json is a JSON {type(found).__name__}, not an object")
             found = {}
@@ -80,7 +83,7 @@ def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
             times[digest] = times.get(digest, 0) + 1
             if times[digest] > 1:
                 detail = f"an earlier sample of the archive has the key {quote(group.key)}, and counts"
-                group.refuse(SampleStatus.DUPLICATE, detail)
+                group.refuse(SampleStatus.REPEATED_ID, detail)
             # A repeated key gets a number: two members with one name are never taken for each other.
             key = f"{place}:{group.key}" + (f" ({times[digest]})" if times[digest] > 1 else "")
             values = group.values()
@@ -156,7 +159,7 @@ def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suff
     name = quote(member.name)
     is_image = f".{suffix}" in IMAGE_SUFFIXES
     slot = "image" if is_image else suffix
-    limit = MAX_FILE_BYTES if is_image else _MAX_TEXT_BYTES
+    limit = PICTURE_BYTES if is_image else ARCHIVE_TEXT_BYTES
     if not is_inside(member.name):
         group.refuse(SampleStatus.OUTSIDE_ROOT, f"the member {name} leads out of the archive")
     elif not member.isreg() or member.issparse():  # a sparse one is 64 MiB out of 512 bytes
@@ -164,7 +167,7 @@ def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suff
     elif slot not in {"image", "json", "txt"}:
         return
     elif slot in group.members:
-        group.refuse(SampleStatus.DUPLICATE, f"the member {name} comes twice, or is a second picture of its key")
+        group.refuse(SampleStatus.REPEATED_ID, f"the member {name} comes twice, or is a second picture of its key")
     elif member.size > limit:
         group.refuse(SampleStatus.FILE_TOO_LARGE, f"the member {name} has {member.size} bytes; {limit} are allowed")
     else:

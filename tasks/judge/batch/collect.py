@@ -17,7 +17,7 @@ from tasks.judge.batch.state import BatchLine, lines_of, release_lines
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent
-from tasks.judge.retries import RETRIES, is_reask_due
+from tasks.judge.retries import N_REJECTED, RETRIES, is_reask_due
 from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger.ledger import Ledger
 
@@ -44,6 +44,8 @@ class Collector:
     n_final: int = 0
     last_failure: Ended | None = None
     changed: JudgeChangedError | None = None
+    rejected: set[str] = field(default_factory=set)  # of batches in which all were rejected in the same words
+    rejected_with: str | None = None
     _storing: asyncio.Task[None] | None = None
 
     async def finish(self) -> None:
@@ -69,16 +71,28 @@ class Collector:
         waiting = {name: line for name, line in ours.items() if not line.is_stored}
         readings = self.requests.readings([line.request_key for line in waiting.values()])
         arrived: list[tuple[BatchLine, Ended]] = []
+        rejections: Counter[str | None] = Counter()
         for name, ended in results:
             line = waiting.pop(name, None)  # a name that is not ours, or stands there again, is passed over
             if line is not None:
                 arrived.append((line, ended))
+                if ended.status == ReplyStatus.REJECTED:
+                    rejections[ended.detail] += 1
             if len(arrived) == LINES_AT_ONCE:
                 await self._store(token, arrived, readings)
                 arrived = []
         await self._store(token, arrived, readings)
         await self.give_up(token, waiting.values(), NEVER_CAME)
+        if len(rejections) == 1 and N_REJECTED <= len(ours) == rejections.total():
+            self.rejected.update(line.request_key for line in ours.values())
+            (self.rejected_with,) = rejections
         return len(ours) == len(lines)
+
+    async def forget_rejected(self) -> None:
+        """Take back what batches rejected whole: what would have been said of each request is not known."""
+        await self.ledger.forget_rejected(self.rejected)
+        self.ended = {key: status for key, status in self.ended.items() if key not in self.rejected}
+        self.rejected.clear()
 
     async def give_up(self, token: str, lines: Iterable[BatchLine], ended: NotSent | InDoubt) -> None:
         """End the attempts of lines that all failed in one way; of those whose reply is stored, only let go."""
@@ -102,6 +116,7 @@ class Collector:
 
     async def _end(self, line: BatchLine, ended: Ended, reading: Reading | None) -> None:
         """One line's end, durable when this returns."""
+        self.outcome.attempts_by_status[ended.status.value] += 1
         if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES or reading is None:
             await self.ledger.fail(line.attempt_id, ended.status, ended.detail)
             if line.request_key in self.requests.part_of:

@@ -58,7 +58,7 @@ class BatchRun:
     reported: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.submitter.on_step = self._meet
+        self.submitter.on_step, self.submitter.before_next = self._meet, self._look_between
 
     async def run(self) -> None:
         """Ask until nothing is left that asking again would mend; without `is_asking`, only collect what is at the provider."""
@@ -66,6 +66,7 @@ class BatchRun:
         await self._register()
         while True:
             await self.drive()
+            await self._check_rejected()
             if self.collector.changed is not None:
                 raise self.collector.changed
             missing = self.missing()
@@ -100,6 +101,7 @@ class BatchRun:
         while batches:
             before = dict(self.reported)
             await self._step_all(batches)
+            await self._check_rejected()
             after = await self.open_batches()
             if _states(after) == _states(batches):
                 n_idle = 0 if self.reported != before else n_idle + 1
@@ -120,6 +122,20 @@ class BatchRun:
                 with suppress(LostHoldError):
                     await self.machine.step(held)
                 self._report(held, is_ours=True)
+
+    async def _look_between(self) -> None:
+        """See, before a batch is handed over, whether the last one was rejected meanwhile."""
+        await self._step_all(await self.open_batches())
+        await self._check_rejected()
+
+    async def _check_rejected(self) -> None:
+        """Stop where a batch was rejected whole, in the same words; of batches handed over by an earlier run, ask once more."""
+        if not self.collector.rejected:
+            return
+        await self.collector.forget_rejected()
+        if self.submitter.n_sent or not self.machine.is_asking:
+            provider = self.machine.provider
+            raise outage(provider.judge, provider.endpoint, ReplyStatus.REJECTED, self.collector.rejected_with)
 
     async def open_batches(self) -> list[Batch]:
         """The batches with lines of ours that are not settled."""

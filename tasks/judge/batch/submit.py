@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -77,6 +77,7 @@ class Submitter:
     left_out: set[str] = field(default_factory=set)
     is_over_budget: bool = False
     on_step: Callable[[Batch], None] | None = None
+    before_next: Callable[[], Awaitable[None]] | None = None  # what is done between two batches; it may raise
     _file: RequestFile | None = None
 
     async def submit(self, keys: Collection[str]) -> int:
@@ -129,6 +130,8 @@ class Submitter:
                 await self._leave_out(request, len(line))
                 return
             await self._hand_over(self._file)
+            if self.before_next is not None:
+                await self.before_next()
 
     async def _leave_out(self, request: QueuedRequest, n_bytes: int) -> None:
         why = f'{n_bytes} bytes do not fit into a batch file of {self.rules.max_file_bytes}; ask it online (mode = "online")'

@@ -123,10 +123,10 @@ class Attempts:
         self.most = most
         self.is_used_up = False
 
-    async def take(self) -> bool:
-        """Count an attempt that is about to be made. False where there is none left. Raises StoreError."""
-        if not await self._counter.take(1):
-            self.is_used_up = True
+    async def take(self, stopping: asyncio.Event) -> bool:
+        """Count an attempt that is about to be made. False where there is none left, or `stopping` was set. Raises StoreError."""
+        if not await self._counter.take(1, stopping):
+            self.is_used_up |= not stopping.is_set()
             return False
         self._counter.put_back(1, 1)
         return True

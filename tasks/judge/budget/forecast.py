@@ -2,17 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from os.path import commonprefix
 
 import polars as pl
 
 from schemas.benchmark import Judge, Limits
 from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
 from tasks.judge.budget.prices import ModelPrice, price_of
+from tasks.judge.budget.tokens import n_text_tokens
 
-FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "image_sha256"]
+FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "image_sha256", "variant"]
 """The columns of `requests` a forecast reads."""
 SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
 """The columns of `samples` it reads."""
+_PICTURE = '{"sha256":"'
+"""How a picture begins among canonical messages: what follows is another in each request."""
+_BEFORE_TEXT = r'^\[\{"content":(\[\{"text":)?"'
+"""A message without a picture is a text, else a list that begins with one: to a provider's cache they begin alike."""
 
 
 @dataclass(slots=True)
@@ -27,13 +33,15 @@ class Tally:
     n_input_bound: int = 0
     n_input_cached: int = 0  # of what is stored already
     replied: Observed = field(default_factory=Observed)
+    openings: dict[str | None, str] = field(default_factory=dict)  # by variant, what all its requests begin with
 
     def add(self, requests: pl.DataFrame, samples: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
         """Count one part: its requests, the sizes of its pictures, the keys that have a reply, and (if wanted) those replies."""
         costs = Costs(self.judge, self.n_output_declared)
         sizes = {digest: (width, height) for digest, width, height in samples.select(SIZE_COLUMNS).iter_rows()}
         cached: dict[str, Estimate] = {}
-        for key, messages_json, parameters_json, digest in requests.select(FORECAST_COLUMNS).iter_rows():
+        self._add_openings(requests)
+        for key, messages_json, parameters_json, digest, _ in requests.select(FORECAST_COLUMNS).iter_rows():
             self.n_requests += 1
             self.n_cached += key in known
             if messages_json is None:
@@ -47,6 +55,14 @@ class Tally:
                 self.n_input_bound += estimate.n_input_bound
         if replies is not None:
             self._add_replies(replies, cached)
+
+    def _add_openings(self, requests: pl.DataFrame) -> None:
+        """Of texts in order the first and the last have in common what all have."""
+        text = pl.col("messages_json").str.split(_PICTURE).list.first().str.replace(_BEFORE_TEXT, "")
+        found = requests.drop_nulls("messages_json").group_by("variant").agg(first=text.min(), last=text.max())
+        for variant, first, last in found.iter_rows():
+            texts = [self.openings.get(variant, first), first, last]
+            self.openings[variant] = commonprefix(texts)  # noqa: RUF071 - characters are what is compared, not paths
 
     def _add_replies(self, replies: pl.DataFrame, estimates: Mapping[str, Estimate]) -> None:
         columns = ["request_key", "n_input_tokens", "n_cached_tokens", "n_output_tokens"]
@@ -73,6 +89,7 @@ class Forecast:
     worst_usd: float | None  # online, each request asked once; None also where nothing bounds a reply
     saved_usd: float | None  # what the stored replies would cost online
     latency_s: float | None = None  # of a reply, as the last run saw it
+    n_equal_tokens: tuple[int, int] = (0, 0)  # all requests of a variant begin with: the fewest and the most
 
     def minutes(self, limits: Limits) -> float | None:
         """Minutes the asking takes at these limits and places in flight, the slowest of them; None where none is known."""
@@ -112,7 +129,14 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         worst_usd=price.usd(n_bound, 0, n_to_ask * bound) if price and bound is not None else None,
         saved_usd=usd(tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
         latency_s=latency_s,
+        n_equal_tokens=_equal_tokens(tally.openings.values()),
     )
+
+
+def _equal_tokens(openings: Iterable[str]) -> tuple[int, int]:
+    """Estimated tokens of texts as JSON writes them."""
+    counted = [round(n_text_tokens(opening.replace("\\n", "\n"))) for opening in openings]
+    return min(counted, default=0), max(counted, default=0)
 
 
 def total_usd(values: Iterable[float | None]) -> float | None:

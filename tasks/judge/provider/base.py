@@ -220,6 +220,10 @@ class Provider(Protocol):
     def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
         """The rule that price data state in the provider's terms; None: that of a model whose rule is not known."""
 
+    @staticmethod
+    def prompt_cache_tokens(judge: Judge) -> int | None:
+        """Tokens that requests must begin with alike to be billed as repeated; None where that is not known of the endpoint."""
+
     @property
     def key_digest(self) -> str:
         """Stands for the key where requests of one key are counted together: it says nothing about the key."""

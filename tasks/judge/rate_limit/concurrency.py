@@ -13,6 +13,8 @@ START = 16
 LEAST_ROUND = 8
 RAMP_STEPS = 4
 """While it ramps up, so many doublings in the time a reply takes: a doubling a round is a minute lost at hundreds in flight."""
+MOST_RAMP_STEP_S = 1.0
+"""Such a step takes no longer, and so long while nobody knows how long a reply takes: who objects does so at once."""
 SWEEP_S = 0.1
 STEP = 8
 """A good round adds one, or an eighth: at hundreds in flight, one a round would take an hour to make up for a single 429."""
@@ -34,9 +36,10 @@ class AdaptiveConcurrency:
     """At most `maximum` in flight, and as many as the provider bears. For the callers of one event loop.
 
     A round is as many replies as were allowed in flight when it began. Until the provider first objects, a good round in which
-    all places were taken doubles what is allowed, and so does, once a first round says how long a reply takes, each quarter of
-    that time without bad news in which callers wait. From then on a good round adds a little; a 429 and a slow round multiply it
-    by 0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989. Latency as the signal: Brakmo and Peterson 1995.)
+    all places were taken doubles what is allowed, and so does, where callers wait, each quarter of the time a reply takes that
+    brings no bad news, or each second where that is less, or no round has said yet how long it is. From then on a good round
+    adds a little; a 429 and a slow round multiply it by 0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
+    Latency as the signal: Brakmo and Peterson 1995.)
     `start`: what an earlier session ended with, where there was one: it begins there, and adds a little from there on.
     """
 
@@ -49,7 +52,7 @@ class AdaptiveConcurrency:
         self._sweep: asyncio.TimerHandle | None = None
         self._is_ramping = start is None
         self._is_good = True  # what came since the last doubling
-        self._doubled_s = -math.inf  # on the loop's clock
+        self._doubled_s = math.inf  # on the loop's clock, from the first look at those who wait
         self._latencies_s: list[float] = []
         self.latency_s: float | None = None  # the last round's median
         self._usual_s = math.inf  # the lowest median of a round
@@ -119,7 +122,8 @@ class AdaptiveConcurrency:
 
     def _ramp(self, now_s: float) -> None:
         """Double without waiting for a round's end, where callers wait and nothing speaks against it."""
-        if not self._is_ramping or self._usual_s == math.inf or now_s - self._doubled_s < self._usual_s / RAMP_STEPS:
+        self._doubled_s = min(self._doubled_s, now_s)
+        if not self._is_ramping or now_s - self._doubled_s < min(self._usual_s / RAMP_STEPS, MOST_RAMP_STEP_S):
             return
         usual_s = SLOWER * max(self._usual_s, LEAST_USUAL_S)
         n_slow = sum(latency_s > usual_s for latency_s in self._latencies_s)

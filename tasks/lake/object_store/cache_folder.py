@@ -7,14 +7,18 @@ compared with the store's listing first. The folder may be deleted at any time. 
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from tasks.lake.atomic_files import sha256_of_file, write_bytes
+from tasks.lake.atomic_files import locked, sha256_of_file, write_bytes
 from tasks.lake.object_store.client import Bucket, Stored, each, endpoint, split_url
+
+CLEARED = "cleared.json"
+"""Written by every clearing of a bucket's lake (flows/clearing/bucket.py)."""
 
 _NAME = "s3%3A%2F%2F"
 _LONGEST_NAME = 255  # bytes, on every file system there is
@@ -105,6 +109,29 @@ def refresh(root: Path, bucket: Bucket, one: Stored) -> Path:
         with suppress(OSError):  # gone again since it was listed
             os.utime(path, (one.changed_at.timestamp(),) * 2)
     return path
+
+
+def forget_cleared(root: Path) -> None:
+    """Forget the partitions that a clearing took out of the bucket since this was called last. Nothing in a lake without one.
+
+    A marker that stands here is believed elsewhere: a run would not write again what is gone, and publish from it.
+    """
+    bucket = bucket_behind(root)
+    note = bucket.get(CLEARED) if bucket else None
+    if bucket is None or note is None:
+        return
+    with locked(root, "cleared"):
+        own = root / CLEARED
+        if own.is_file() and own.read_bytes() == note[0]:
+            return
+        there = {one.path: one for one in bucket.below("complete")}
+        for marker in (root / "complete").glob("*/*.json"):
+            one = there.get(_relative(root, marker))
+            if one is None or not _is_same(marker, one):
+                marker.unlink(missing_ok=True)
+                for folder in root.glob(f"{marker.parent.name}/*={marker.stem}"):
+                    shutil.rmtree(folder, ignore_errors=True)
+        write_bytes(note[0], own, root / "staging")
 
 
 def push(root: Path, *paths: Path) -> None:

@@ -78,11 +78,6 @@ def put_staged(bucket: Bucket, root: Path, path: Path) -> None:
     bucket.put(path.relative_to(root).as_posix(), path, notes)
 
 
-def names_staged(bucket: Bucket, root: Path, folder: Path) -> list[str]:
-    """The names of a staging's parts, in order."""
-    return [Path(one.path).name for one in _parts_in(bucket, root, folder)]
-
-
 def bring_staged(bucket: Bucket, root: Path, folder: Path, only: str | None = None) -> list[dict[str, Any]]:
     """Fetch the parts of a staging that other machines wrote, or one of them; what there is, in order."""
 
@@ -92,18 +87,17 @@ def bring_staged(bucket: Bucket, root: Path, folder: Path, only: str | None = No
         if not path.is_file() or path.stat().st_size != one.n_bytes or sha256_of_file(path) != entry["sha256"]:
             bucket.download(one.path, path, root / STAGING)
 
-    there = [one for one in _parts_in(bucket, root, folder) if only in (None, Path(one.path).name)]
+    there = [one for one in parts_staged(bucket, root, folder) if only in (None, Path(one.path).name)]
     entries = each(lambda one: _entry(bucket, one), there)
     each(bring, zip(there, entries, strict=True))
     return entries
 
 
-def commit_staged(bucket: Bucket, root: Path, folder: Path, target: Path, marker: Path) -> bytes:
-    """Copy a staging's parts to their partition and put its marker, if none is there; the content of the marker that is.
+def commit_staged(bucket: Bucket, root: Path, there: Sequence[Stored], target: Path, marker: Path) -> bytes:
+    """Copy a staging's parts (parts_staged) to their partition and put its marker, if none is there; the marker that is.
 
     The marker is created under the store's condition, so one of several wins; who loses takes away what he put and is not named.
     """
-    there = _parts_in(bucket, root, folder)
     entries = each(lambda one: _entry(bucket, one), there)
     home, name = target.relative_to(root).as_posix(), marker.relative_to(root).as_posix()
     mine = [f"{home}/{object_name(entry)}" for entry in entries]
@@ -139,7 +133,8 @@ def sweep_bucket(bucket: Bucket, age_s: float = LEFTOVER_AGE_S) -> None:
     bucket.delete(one.path for found in old for one in found)
 
 
-def _parts_in(bucket: Bucket, root: Path, folder: Path) -> Sequence[Stored]:
+def parts_staged(bucket: Bucket, root: Path, folder: Path) -> Sequence[Stored]:
+    """The parts of a staging, in order. None is fetched."""
     found = bucket.below(folder.relative_to(root).as_posix())
     return [one for one in found if _PART.fullmatch(Path(one.path).name)]
 

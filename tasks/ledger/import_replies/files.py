@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, SourceError
+from schemas.input_budget import CSV_COLUMNS, CSV_FIELD_CHARACTERS, JSON_LEVELS, ROW_BYTES, is_too_deep
 from schemas.pointers import MISSING, look_up
+from tasks.lake.row_groups import rows_at_once
 
-MAX_FIELD_CHARACTERS = 16 * 1024 * 1024
 _ROWS_PER_BATCH = 5_000
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
 _SUFFIXES = {".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSONL", ".csv": "CSV", ".parquet": "Parquet"}
@@ -100,7 +101,9 @@ def _files(path: Path) -> list[Path]:
 
 def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(iter(lambda: lines.readline(ROW_BYTES + 1), b""), 1):
+            if len(line) > ROW_BYTES:
+                raise SourceError(f"{file}, line {number}: over {ROW_BYTES:,} bytes long; shorten it, or leave it out")
             text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
             if not text:
                 continue
@@ -108,22 +111,29 @@ def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 row = orjson.loads(text)
             except orjson.JSONDecodeError as error:
                 raise SourceError(f"{file}, line {number}: not a JSON object on one line: {error}") from error
+            if is_too_deep(row):
+                raise SourceError(f"{file}, line {number}: nested in more than {JSON_LEVELS} levels")
             if not isinstance(row, dict):
                 raise SourceError(f"{file}, line {number}: a JSON object is expected, this is a {type(row).__name__}")
             yield number, row
 
 
 def _csv(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    csv.field_size_limit(CSV_FIELD_CHARACTERS)
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines, restkey="", restval=None), 1):
+        reader = csv.DictReader(lines, restkey="", restval=None)
+        if len(reader.fieldnames or ()) > CSV_COLUMNS:
+            raise SourceError(f"{file}: names {len(reader.fieldnames or ()):,} columns; at most {CSV_COLUMNS:,} are read")
+        for number, row in enumerate(reader, 1):
             yield number, {name: value for name, value in row.items() if name}
 
 
 def _parquet(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     number = 0
     with pq.ParquetFile(file) as parquet:
-        for batch in parquet.iter_batches(_ROWS_PER_BATCH):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
+        for group in range(parquet.num_row_groups):
+            n_rows = rows_at_once(parquet.metadata.row_group(group), None, str(file), _ROWS_PER_BATCH)
+            for batch in parquet.iter_batches(n_rows, row_groups=[group]):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row

@@ -10,8 +10,8 @@ import polars as pl
 
 from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
 from schemas.statuses import ComparisonKind, HealthMeasure, Total
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS, Table
-from tasks.publish.standings import failures_of, placed, why
+from schemas.tables import COMPARISONS, DISTRIBUTIONS, HEALTH, Table
+from tasks.publish.standings import best_first, failures_of, namer, placed, why
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")
@@ -42,14 +42,13 @@ class Board:
     @property
     def names(self) -> dict[tuple[str, str], str]:
         """How each contestant is called in a chart: its checkpoint, and its model where there are several."""
-        n_models = len({row["model"] for row in self.rows})
-        keys = [(row["model"], row["checkpoint"]) for row in self.rows]
-        return {key: key[1] if n_models == 1 else f"{key[0]} / {key[1]}" for key in keys}
+        name = namer(self.rows)
+        return {(row["model"], row["checkpoint"]): name(row) for row in self.rows}
 
 
 def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:
     """Every ranking of the publication, the headline dimension of a rubric first."""
-    means = means_for_prompts_like_these(placed(tables[BENCHMARK_LONG], tables.get(STANDINGS)))
+    means = means_for_prompts_like_these(placed(tables))
     costs = _costs(rows_of(tables, HEALTH))
     compared, shares = (_by_board(rows_of(tables, table)) for table in (COMPARISONS, DISTRIBUTIONS))
     has_headline = {row["rubric_id"] for row in means.filter(dimension=HEADLINE).iter_rows(named=True)}
@@ -107,7 +106,7 @@ def _board(
         scale_high=cells[0]["scale_high"],
         is_headline=is_headline,
         has_total=any(row["reason"] not in NO_TOTAL for row in macro),
-        rows=sorted(macro, key=_best_first),
+        rows=sorted(macro, key=best_first),
         categories=sorted({row["category"] for row in cells} - set(TOTALS)),
         cells={(row["model"], row["checkpoint"], row["category"]): row for row in cells},
         deltas=[row for row in compared if row["category"] == Total.MACRO and row["comparison"] in kinds],
@@ -119,12 +118,6 @@ def _standing(cell: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
     """The macro cell with its texts, and what health knows of it."""
     key = tuple(cell[name] for name in ("rubric_id", "judge_model", *_CONTESTANT))
     return cell | {"failures": failures_of(cell), "cost_usd": costs.get(key), "why": why(cell)}
-
-
-def _best_first(row: Row) -> tuple[object, ...]:
-    estimate, low, high = row["estimate"], row["rank_low"], row["rank_high"]
-    ranked = (low is None, low or 0, high or 0, estimate is None, -(estimate or 0.0))
-    return *ranked, row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
 def _by_board(rows: list[Row]) -> defaultdict[tuple[str, ...], list[Row]]:

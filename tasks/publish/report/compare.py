@@ -4,7 +4,6 @@
 each, and beside each stands the sheet of its pictures. The report's own gallery is gallery.py.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,7 +14,6 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import natural_key
-from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.lake.reading import Lake
 from tasks.publish.folders import PublicationName
@@ -46,7 +44,7 @@ def compare_pages(
     `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged.
     """
     few = pl.col("model", "checkpoint", "category").cast(pl.Categorical)  # of a million judgements no name is held twice
-    judged = judged_samples(lake, ids).select(_KEYS).with_columns(few).unique().collect(engine="streaming")
+    judged = judged_samples(lake, ids, has_duplicates=True).select(_KEYS).with_columns(few).unique().collect(engine="streaming")
     samples, n_left = _chosen(judged, max_samples)
     if samples.is_empty():
         return
@@ -113,8 +111,8 @@ class _Said:
 
 
 def _said(lake: Lake, ids: RunIds, sample_ids: list[str]) -> _Said:
-    rows = judged_samples(lake, ids).filter(pl.col("sample_id").is_in(sample_ids)).collect(engine="streaming")
-    rows = rows.sort("rubric_id", "judge_model", "repeat")
+    asked = judged_samples(lake, ids, has_duplicates=True).filter(pl.col("sample_id").is_in(sample_ids))
+    rows = asked.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
     scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     asks: dict[str, dict[str, list[Ask]]] = defaultdict(lambda: defaultdict(list))
     for row in rows.iter_rows(named=True):
@@ -152,13 +150,16 @@ def _prompts(
 
 def _twins(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, str]:
     """Of each of these samples that is a duplicate, or shows the same picture as an earlier one of them, what that one is."""
-    columns = ["sample_id", "model", "checkpoint", "image_sha256", "status", "detail", "source_key"]
-    mine = lake.scan(SAMPLES, ids.dataset_id).select(columns).filter(pl.col("sample_id").is_in(sample_ids.implode()))
-    samples = mine.collect(engine="streaming")
-    found = {}
-    for row in samples.filter(status=SampleStatus.DUPLICATE.value).iter_rows(named=True):
-        first = re.match(r"same picture, texts, model and checkpoint as (.*), which counts", row["detail"] or "", re.DOTALL)
-        found[row["sample_id"]] = f"a duplicate of {first[1] if first else 'another sample'}, whose judgement counts for both"
+    columns = ["sample_id", "model", "checkpoint", "image_sha256", "duplicate_of_sample_id", "source_key"]
+    all_samples = lake.scan(SAMPLES, ids.dataset_id).select(columns)
+    samples = all_samples.filter(pl.col("sample_id").is_in(sample_ids.implode())).collect(engine="streaming")
+    again = samples.drop_nulls("duplicate_of_sample_id").select("sample_id", first="duplicate_of_sample_id")
+    named = all_samples.filter(pl.col("sample_id").is_in(again["first"].implode())).select("sample_id", "source_key")
+    keys = dict(named.collect(engine="streaming").iter_rows())
+    found = {
+        sample: f"a duplicate of {keys.get(first, 'a sample')} (sample {first[:_ID]}), whose judgement counts for both"
+        for sample, first in again.iter_rows()
+    }
     shared = samples.filter(pl.col("image_sha256").is_not_null() & (pl.col("image_sha256").count().over("image_sha256") > 1))
     firsts = {row["image_sha256"]: row for row in shared.reverse().iter_rows(named=True)}
     for row in shared.iter_rows(named=True):

@@ -14,10 +14,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from schemas.records import UNNAMED
 from schemas.tables import Table
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
-from tasks.publish.standings import rank, verdict_word
+from tasks.publish.standings import rank, verdict_word, weights
 
 _HERE = Path(__file__).parent
 
@@ -71,8 +72,8 @@ def _environment() -> Environment:
     )
     names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
     environment.filters |= {name: getattr(formats, name) for name in names}
-    used = (rank, verdict_word, key_of, as_key, asks_of)
-    environment.globals |= {function.__name__: function for function in used}
+    used = (rank, verdict_word, weights, key_of, as_key, asks_of)
+    environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     return environment
 
 

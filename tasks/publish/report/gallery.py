@@ -12,11 +12,11 @@ from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses import Total
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.report.picking import judged_samples, picked
+from tasks.publish.report.picking import Shelf, judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
 
-N_CARDS = 200
-"""Cards, and so thumbnails, of one page: with the limits of a thumbnail and of the texts the page stays under 3 MB."""
+N_CARDS, N_FIRST = 192, 8
+"""Cards of a page, and those whose pictures stand near its top too: with the limits of thumbnails and texts it is under 3 MB."""
 
 MAX_PROMPT, MAX_WORDS = 400, 900  # letters
 _TEXTS = ("prompt", "question", "text", "reference", "output", "caption_type")
@@ -68,6 +68,16 @@ class Gallery:
 
     cards: tuple[Card, ...]
     n_judgements: int
+
+    @property
+    def first(self) -> list[tuple[int, Card]]:
+        """Cards with a picture and where they stand in the gallery: of each rubric in turn its best, then of each its worst."""
+        found: dict[int, Card] = {}
+        for shelf in (Shelf.BEST, Shelf.WORST):
+            for rubric_id in dict.fromkeys(card.rubric_id for card in self.cards):
+                pictured = ((at, one) for at, one in enumerate(self.cards) if one.picture and one.rubric_id == rubric_id)
+                found |= dict([one for one in pictured if shelf in one[1].shelves][:1])
+        return [*found.items()][:N_FIRST]
 
 
 def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:

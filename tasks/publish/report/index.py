@@ -13,7 +13,7 @@ import polars as pl
 
 from schemas.metrics import HEADLINE
 from schemas.statuses import Against, AgreementMetric, Assessor, Total
-from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, Table
+from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, FAILURES, RUNS, STANDINGS, Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.publish.agreement import ALL
@@ -120,7 +120,7 @@ def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -
 
 
 def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
-    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS)}
+    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES)}
     return {table: pl.read_parquet(path) for table, path in paths.items() if bring(path).is_file()}
 
 

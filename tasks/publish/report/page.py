@@ -10,7 +10,7 @@ import polars as pl
 
 from schemas import tables as t
 from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
-from schemas.tables import AGREEMENT, BENCHMARK_LONG, CHECKS, HEALTH, JURY, RELIABILITY, STANDINGS, Table
+from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
 from tasks.publish.agreement import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
@@ -148,7 +148,7 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=glance(headlines),
-        answers=answers_of(placed(tables[BENCHMARK_LONG], tables.get(STANDINGS))),
+        answers=answers_of(placed(tables)),
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
         health=judges_health,

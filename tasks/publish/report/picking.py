@@ -12,7 +12,7 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import HEADLINE
-from schemas.statuses import ScoreStatus
+from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 
@@ -35,6 +35,7 @@ _UNITS = 2**40
 _GROUP = ["rubric_id", "judge_model", "model", "checkpoint"]
 _CARD = ["rubric_id", "sample_id"]
 _SAMPLE = ["rubric_id", "sample"]
+_IS_NO_DUPLICATE = pl.col("status") != JudgementStatus.DUPLICATE.value
 _KEY, _NUMBER = pl.col("request_key").hash(1).alias("key"), pl.col("sample_id").hash(1).alias("sample")
 
 
@@ -56,9 +57,10 @@ def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.Dat
     return cards.sort("rank", *_CARD).head(n_cards)
 
 
-def judged_samples(lake: Lake, ids: RunIds) -> pl.LazyFrame:
-    """The plan's judgements, anchors left out: they watch the judge."""
-    return lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("occasion") == "")
+def judged_samples(lake: Lake, ids: RunIds, *, has_duplicates: bool = False) -> pl.LazyFrame:
+    """The plan's judgements, anchors left out: they watch the judge. Duplicates only where they are asked for."""
+    found = lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("occasion") == "")
+    return found if has_duplicates else found.filter(_IS_NO_DUPLICATE)
 
 
 def _foremost(shelf: pl.DataFrame) -> pl.DataFrame:
@@ -78,7 +80,7 @@ def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _candidates(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
     """A row for each group and sample: level, dispute, has_no_score, and `row`, the number of one of its judgements."""
-    numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(pl.col("occasion") == "")
+    numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(pl.col("occasion") == "", _IS_NO_DUPLICATE)
     few = pl.col(_GROUP).cast(pl.Categorical)
     asked = numbered.select("row", few, _NUMBER, "repeat", _KEY).collect(engine="streaming")
     per_ask = asked.join(_requests(lake, ids, cells), on="key", how="left").drop("key")

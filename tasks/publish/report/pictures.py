@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from schemas.identities import RunIds
+from schemas.input_budget import PICTURE_PIXELS
 from schemas.tables import SAMPLES
 from tasks.lake.reading import Lake
 
 FORMATS = ("PNG", "JPEG", "WEBP")  # what ingest stores
-MAX_PIXELS = 25_000_000
 MAX_BYTES = 5_000
 """Of a thumbnail before base64: 200 of them stay under 1.4 MB of page."""
 
@@ -29,7 +29,7 @@ def thumbnail(content: bytes) -> str | None:
     """A `data:image/webp` URI of at most MAX_BYTES; None where the bytes are no picture that may be decoded. Never raises."""
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            if image.width * image.height > MAX_PIXELS:
+            if image.width * image.height > PICTURE_PIXELS:
                 return None
             image.draft("RGB", (2 * _LADDER[0][0], 2 * _LADDER[0][0]))  # a JPEG is decoded at a fraction of its size
             small = image.convert("RGB")

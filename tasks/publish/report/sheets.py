@@ -12,8 +12,9 @@ from typing import IO
 from PIL import Image
 
 from schemas.identities import RunIds
+from schemas.input_budget import PICTURE_PIXELS
 from tasks.lake.reading import Lake
-from tasks.publish.report.pictures import FORMATS, MAX_PIXELS, stored_pictures
+from tasks.publish.report.pictures import FORMATS, stored_pictures
 
 TILE_PX = 320
 """Longest side of a picture on a sheet: what "enlarge" shows."""
@@ -78,7 +79,7 @@ def small(content: bytes) -> bytes | None:
     """The picture with its longest side at most TILE_PX, as JPEG; None where the bytes are no picture that may be decoded."""
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            if image.width * image.height > MAX_PIXELS:
+            if image.width * image.height > PICTURE_PIXELS:
                 return None
             image.draft("RGB", (2 * TILE_PX, 2 * TILE_PX))
             tile = image.convert("RGB")

@@ -91,7 +91,7 @@ QUARANTINED = {
     "absolute path": ({"image": "/etc/passwd", "prompt": "x"}, "outside_root"),
     "remote address": ({"image": "http://127.0.0.1:9/x.png", "prompt": "x"}, "remote_refused"),
     "missing file": ({"image": "none.png", "prompt": "x"}, "missing_file"),
-    "duplicate id": (GOOD | {"item_id": "one", "prompt": "other"}, "duplicate"),
+    "duplicate id": (GOOD | {"item_id": "one", "prompt": "other"}, "repeated_id"),
 }
 
 
@@ -111,7 +111,8 @@ def test_a_bad_row_is_kept_with_its_status_and_the_run_goes_on(
     (table,) = (tmp_path / "lake/publish/v1/small").glob("*/benchmark_long.parquet")
     total = pl.read_parquet(table).filter(category="__macro__").row(0, named=True)
     assert total["n_judgements"] == 8
-    failures = json.loads(total["failures_json"])
+    rows = pl.read_parquet(table.parent / "failures.parquet").filter(cell_id=total["cell_id"])
+    failures = dict(rows.select("reason", "n_failed").rows())
     assert Counter(status for _, status in QUARANTINED.values()).items() <= failures.items()
     assert failures["refusal"] == 2  # the demo judge knows no such picture
 

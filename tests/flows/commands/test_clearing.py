@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import duckdb
@@ -21,6 +22,7 @@ from flows.clearing.clearing import clear
 from flows.clearing.rules import Rule
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from tasks.ingest.known_sources import KnownSource
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger, opened
@@ -28,7 +30,7 @@ from tasks.ledger.mutex import clearing, in_use
 from tasks.publish.reading import publications
 from tasks.verify.publication import check_manifest, check_pointer
 from tests.flows.flow_support import Said
-from tests.support.small_lake import IDS, SmallLake, table_of
+from tests.support.small_lake import IDS, SmallLake, failing, table_of
 
 OLD = time.time() - 40 * 86_400
 D1, D2, D3 = (date(2026, 3, day) for day in (1, 2, 3))
@@ -83,8 +85,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, name_digest: Callable[
 def _make(small: SmallLake, ids: dict[str, str], put: Callable[..., Any], name_digest: Callable[[str], str]) -> None:
     lake, cells = small.lake, small.cells
     is_one = pl.col("cell_id") == means_for_prompts_like_these(cells).drop_nulls("estimate")["cell_id"][0]
-    refused = {"estimate": None, "status": "blocked", "failures_json": '{"refusal":9}', "n_failed": 9}
-    blocked = cells.with_columns(pl.when(is_one).then(pl.lit(v)).otherwise(k).alias(k) for k, v in refused.items())
+    refused = {"estimate": pl.lit(None), "status": pl.lit("blocked"), "failures": failing(refusal=9), "n_failed": pl.lit(9)}
+    blocked = cells.with_columns(pl.when(is_one).then(value).otherwise(name).alias(name) for name, value in refused.items())
     for name, id_ in ids.items():
         day = {"good": D2, "current": D3}.get(name, D1)
         for table, key in MADE_OF.items():
@@ -108,6 +110,10 @@ def _make(small: SmallLake, ids: dict[str, str], put: Callable[..., Any], name_d
         (lake.root / place).mkdir()
     (lake.root / "taken" / "of-good.json").write_text(json.dumps({"snapshot_id": _made_of("good")["snapshot_id"]}))
     (lake.root / "taken" / "of-old.json").write_text(json.dumps({"snapshot_id": IDS["snapshot_id"]}))
+    (lake.root / "sources").mkdir()
+    for name in ("good", "superseded"):
+        known = KnownSource(_made_of(name)["dataset_id"], [], None, [], [])
+        (lake.root / "sources" / f"{name}.json.z").write_bytes(zlib.compress(json.dumps(asdict(known)).encode()))
     (lake.root / "staging" / "samples-left-by-a-kill").mkdir()
     (lake.root / "somebody-elses").mkdir()
     with opened(f"sqlite:///{lake.root / 'ledger.db'}") as ledger:
@@ -145,6 +151,7 @@ def test_what_goes_what_stays_and_why(world: World, salon: Callable[..., Said]) 
     assert not [path for path in root.rglob("*") if gone in str(path)], "tables for machines and data docs go along"
     assert (root / "taken" / "of-good.json").is_file()
     assert not (root / "taken" / "of-old.json").exists()
+    assert [path.name for path in (root / "sources").iterdir()] == ["good.json.z"]
     assert [path.name for path in (root / "staging").iterdir()] == ["samples-of-a-run"]
     assert (root / "somebody-elses").is_dir()
     listed = (root / "publish" / "v1" / "index.html").read_text()
@@ -210,6 +217,58 @@ def test_a_run_that_begins_while_a_lake_is_cleared_waits(world: World) -> None:
     assert began[0] > ended
 
 
+FILE = """
+name = "nightly"
+lake = "lake"
+[[sources]]
+reader = "imagefolder"
+path = "{model}/{checkpoint}"
+columns = { prompt = "file_name" }
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "a"
+base_url = "http://127.0.0.1:1/v1"
+[[judges]]
+model = "b"
+base_url = "http://127.0.0.1:1/v1"
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "b.toml"),
+        ("backfill", "b.toml", "--all", "--dry-run"),
+        ("anchors", "freeze", "b.toml"),
+        ("anchors", "bridge", "b.toml", "--old", "a", "--new", "b", "--dry-run"),
+        ("probe-injection", "b.toml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_every_command_that_looks_at_partitions_waits_for_a_clearing(
+    world: World, salon: Callable[..., Said], arguments: tuple[str, ...]
+) -> None:
+    """Also the other way round: whoever holds the lake so is what `salon gc` says is using it."""
+    (world.lake.root.parent / "b.toml").write_text(FILE)
+    (world.lake.root.parent / "m" / "c").mkdir(parents=True)
+    ended: list[float] = []
+    held = Event()
+
+    def clear_for_a_while() -> None:
+        with opened(world.url) as ledger, clearing(ledger, world.lake.place):
+            held.set()
+            time.sleep(1.0)
+            ended.append(time.monotonic())
+
+    clearer = Thread(target=clear_for_a_while)
+    clearer.start()
+    assert held.wait(10)
+    said = salon(*arguments)
+    assert ended, f"it did not wait: {said.err}"
+    clearer.join()
+
+
 _KILLED = """
 import os, shutil, sys
 from pathlib import Path
@@ -260,12 +319,11 @@ def test_killed_at_any_step_it_leaves_no_publication_without_what_it_is_made_of_
     ("arguments", "said"),
     [
         (("gc", "--lake", "nowhere"), "there is no lake in nowhere"),
-        (("gc", "--lake", "s3://bucket/lake"), "lakes in a folder"),
         (("gc", "nothing.toml"), "nothing.toml"),
         (("gc", "--lake", "lake", "--older-than", "-1"), "older-than"),
         (("pin", "abcd", "--lake", "nowhere"), "there is no lake in nowhere"),
     ],
-    ids=["no lake", "a bucket", "no file", "a negative age", "pin without a lake"],
+    ids=["no lake", "no file", "a negative age", "pin without a lake"],
 )
 def test_what_is_refused(arguments: tuple[str, ...], said: str, salon: Callable[..., Said]) -> None:
     refused = salon(*arguments)

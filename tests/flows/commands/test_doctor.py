@@ -123,9 +123,21 @@ def test_a_judge_is_asked_one_sample_where_it_is_wanted(salon: Salon, file: Path
     assert "Score: " in findings(said.out)["judge"]
     assert n_billed(judge_url) == n_before + 1
     file.write_text(file.read_text().replace(judge_url, "http://127.0.0.1:9/v1"))
-    said = salon("doctor", file, "--ask")
-    assert said.code == 3
-    assert "unreachable" in findings(said.out)["judge"]
+    for command in (("doctor", file, "--ask"), ("check", file)):
+        said = salon(*command)
+        assert said.code == 3
+        assert "unreachable" in findings(said.out)["judge"]
+
+
+@pytest.mark.usefixtures("_no_server")
+def test_a_check_asks_each_judge_one_sample_and_looks_at_nothing_else(salon: Salon, file: Path, judge_url: str) -> None:
+    n_before, before = n_billed(judge_url), sorted(file.parent.iterdir())
+    said = salon("check", file)
+    assert said.code == 0, said.out
+    assert set(findings(said.out)) == {"key", "judge"}
+    assert "Score: " in findings(said.out)["judge"]
+    assert n_billed(judge_url) == n_before + 1
+    assert sorted(file.parent.iterdir()) == before
 
 
 @pytest.mark.usefixtures("_no_server")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_pa
 
 def test_show_prints_the_prompt_and_the_rules(salon: Callable[..., Said]) -> None:
     said = salon("rubrics", "show", "caption")
-    assert (SHIPPED / "caption" / "prompt.txt").read_text() in said.out
+    assert indent((SHIPPED / "caption" / "prompt.txt").read_text(), "  ") in said.out
     assert "where caption_type is brief or detail and the words of output differ" in said.out
 
 

@@ -15,7 +15,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.reading import open_page
-from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table
+from schemas.tables import BENCHMARK_LONG, CHECKS, FAILURES, QUARANTINE, Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tests.flows.flow_support import Said
@@ -39,20 +39,28 @@ def cell(model: str, estimate: float | None, **changes: Any) -> dict[str, Any]:
         "category": "__macro__", "metric": "mean", "estimand": "prompts_like_these", "estimate": estimate, "ci_level": 0.95,
         "ci_low": estimate - 0.51 if is_there else None, "ci_high": estimate + 0.49 if is_there else None, "scale_low": 0.0,
         "scale_high": 10.0, "n_prompts": 60, "n_images": 120, "n_judgements": 120, "n_scored": 120, "n_failed": 0,
-        "n_rule_violations": 0, "failures_json": "{}", "fail_rate": 0.0, "coverage": 1.0, "coverage_floor": 0.99,
+        "n_rule_violations": 0, "fail_rate": 0.0, "coverage": 1.0, "coverage_floor": 0.99,
         "bound_low": 0.0, "bound_high": 10.0,
         "status": "ok" if is_there else "blocked", "reason": None if is_there else "refusal",
     } | changes  # fmt: skip
+
+
+def tables_of(rows: list[dict[str, Any]]) -> dict[Table, pl.DataFrame]:
+    """The tables of a publication of these cells; `why` of a cell are its rows in `failures`."""
+    failed = [row | {"reason": word, "n_failed": n} for row in rows for word, n in row.get("why", {}).items()]
+    cells = [{name: value for name, value in row.items() if name != "why"} for row in rows]
+    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, cells), FAILURES: FAILURES.frame(failed)}
+    return tables | {CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
 
 
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """A lake with one publication: two models, one of them blocked, and a third with failures."""
     rows = [
-        cell("north", 7.123456789), cell("south", None, n_failed=60, coverage=0.5, failures_json='{"refusal": 60}'),
-        cell("a [red]hostile[/] name", 6.5, cell_id="abcdef012345", n_failed=1, coverage=0.992, failures_json='{"truncated": 1}'),
+        cell("north", 7.123456789), cell("south", None, n_failed=60, coverage=0.5, why={"refusal": 60}),
+        cell("a [red]hostile[/] name", 6.5, cell_id="abcdef012345", n_failed=1, coverage=0.992, why={"truncated": 1}),
     ]  # fmt: skip
-    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+    tables = tables_of(rows)
     name = PublicationName("nightly", "f" * 64, DAY)
     done = publish(tmp_path / "lake", Draft(name, tables, {}, {"report.html": b"<p>page</p>"}))
     return done.folder
@@ -83,7 +91,7 @@ def test_a_rubric_by_categories_is_one_table_that_fits(tmp_path: Path, salon: Ca
         cell(model, None if (model, name) == ("south", "kind_3") else index / 2, category=name, cell_id=f"{model[0]}{index:011}")
         for model in ("north", "south") for index, name in enumerate(names)
     ]  # fmt: skip
-    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+    tables = tables_of(rows)
     publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
     out = salon("table", "--rubric", "small").out
     assert max(len(line) for line in out.splitlines()) <= 80
@@ -165,8 +173,8 @@ def test_open_says_what_to_do_where_there_is_no_page(published: Path, opening: C
 def put(lake: Path, id_: str, day: date, *, is_blocked: bool) -> Path:
     rows = [cell("north", 7.0), cell("east", 6.0), cell("south", *([None] if is_blocked else [5.0]))]
     if is_blocked:
-        rows[-1] |= {"n_failed": 60, "coverage": 0.5, "failures_json": '{"refusal": 60}'}
-    tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows), CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+        rows[-1] |= {"n_failed": 60, "coverage": 0.5, "why": {"refusal": 60}}
+    tables = tables_of(rows)
     name = PublicationName("nightly", id_ * 64, day)
     return publish(lake, Draft(name, tables, {}, {"report.html": b"<p>page</p>"})).folder
 

@@ -97,9 +97,9 @@ def test_a_drift_alarm_is_named_by_whom_it_blames(verdict: str, name: str) -> No
 
 def test_blocked_cells() -> None:
     rows = [{"status": "blocked", "reason": "refusal", "cell_id": "a"}, {"status": "ok"}, {"status": "null"}]
-    (found,) = blocked_cells(placed(frame(BENCHMARK_LONG, rows), None))
+    (found,) = blocked_cells(placed({BENCHMARK_LONG: frame(BENCHMARK_LONG, rows)}))
     assert (found.name, [row["reason"] for row in found.payload["rows"]]) == ("salon.table.blocked", ["refusal"])
-    assert blocked_cells(placed(frame(BENCHMARK_LONG, rows[1:]), None)) == []
+    assert blocked_cells(placed({BENCHMARK_LONG: frame(BENCHMARK_LONG, rows[1:])})) == []
 
 
 def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:

@@ -26,8 +26,7 @@ from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
-from flows.run.context import RunContext
-from schemas.benchmark import load_benchmark
+from flows.run.context import RunContext, open_run
 from schemas.errors import InputError, ProviderError
 from schemas.tables import BENCHMARK_LONG
 from tasks.context import StageContext
@@ -293,13 +292,13 @@ def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: P
     for name in ("step-9", "step-10", "step-11"):
         (tmp_path / "made" / MODEL / name).mkdir(parents=True)
     url = "http://127.0.0.1:1/v1"
-    by_name = find_checkpoints(load_benchmark(write_benchmark(tmp_path, url)))
+    by_name = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url))))
     assert [one.checkpoint for one in by_name] == ["step-9", "step-10", "step-11"]  # numbers as numbers
     assert all(one.made_on is not None for one in by_name)  # the folders' own dates
 
     rows = ["step-10,2026-01-01", "step-9,2026-01-02", "gone,2026-01-03"]
     (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *(f"{MODEL},{row}" for row in rows)]))
-    listed = find_checkpoints(load_benchmark(write_benchmark(tmp_path, url, nightly='checkpoints = "ready.csv"')))
+    listed = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url, nightly='checkpoints = "ready.csv"'))))
     assert listed == [
         Checkpoint(MODEL, "step-10", date(2026, 1, 1)),
         Checkpoint(MODEL, "step-9", date(2026, 1, 2)),  # step-11 is not ready, `gone` is not there
@@ -319,4 +318,4 @@ def test_a_table_that_cannot_be_used(tmp_path: Path, name: str, text: str, said:
     (tmp_path / name).write_text(text)
     file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=f'checkpoints = "{name}"')
     with pytest.raises(InputError, match=said):
-        find_checkpoints(load_benchmark(file))
+        find_checkpoints(open_run(Path(file)))

@@ -59,7 +59,7 @@ def test_the_trend_says_which_nights_another_judge_was_asked_on() -> None:
     rows = [common | {"run_date": date(2026, 11, n), "measured_by": "old" if n < 3 else "new"} for n in range(1, 5)]
     schema = DRIFT.empty().schema
     series = pl.DataFrame([dict.fromkeys(DRIFT.columns) | row for row in rows], schema=schema)
-    no_cells = placed(BENCHMARK_LONG.empty(), None)
+    no_cells = placed({BENCHMARK_LONG: BENCHMARK_LONG.empty()})
     assert "(hollow, up to 2026-11-02: old, carried over by a bridge)" in trend_markdown(no_cells, series).replace("\\", "")
     bare = series.with_columns(measured_by="judge_model")
     assert "bridge" not in trend_markdown(no_cells, bare)

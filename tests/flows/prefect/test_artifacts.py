@@ -43,14 +43,14 @@ def table_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
 def cells(*checkpoints: str, model: str = "north") -> pl.DataFrame:
     common = {
         "rubric_id": "small", "judge_model": "eye", "model": model, "dimension": "score", "category": "__macro__",
-        "metric": "mean", "estimand": "prompts_like_these", "failures_json": "{}", "status": "ok", "coverage": 1.0,
+        "metric": "mean", "estimand": "prompts_like_these", "status": "ok", "coverage": 1.0,
         "n_prompts": 9, "n_images": 9, "n_judgements": 9, "n_failed": 0,
     }  # fmt: skip
     rows = [
         common | {"checkpoint": name, "estimate": 5.0 + n, "ci_low": 4.0 + n, "ci_high": 6.0 + n, "cell_id": f"{n:012}"}
         for n, name in enumerate(checkpoints)
     ]
-    return placed(table_of(BENCHMARK_LONG, rows), None)
+    return placed({BENCHMARK_LONG: table_of(BENCHMARK_LONG, rows)})
 
 
 def drift(*estimates: float | None) -> pl.DataFrame:

@@ -1,11 +1,14 @@
 """A Prefect server that fails once a run has begun: what is paid is published, and the exit code is the run's own."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prefect import flow
+from prefect import flow, get_client
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
@@ -105,3 +108,35 @@ def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: p
     moves()
     assert caplog.text.count("the Prefect server does not answer as it should (Server error '500") == 1
     assert "fault of Salon's own" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("reader", "code", "state"), [("geneval", 0, "COMPLETED"), ("nobody's", 1, "FAILED")], ids=["well", "badly"]
+)
+def test_the_end_of_a_deployed_run_is_told_again(
+    reader: str, code: int, state: str, made: Path, judge_url: str, double: FailingPrefect, tmp_path: Path
+) -> None:
+    """The process that a worker starts: the server takes neither COMPLETED nor FAILED, and then does."""
+    (tmp_path / "made").symlink_to(made / "made")
+    file = write_benchmark(tmp_path, judge_url)
+    file.write_text(file.read_text().replace('reader = "geneval"', f'reader = "{reader}"'))
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 5}), get_client(sync_client=True) as client:
+        made_of = {"entrypoint": "flows.prefect_flows.benchmark", "enforce_parameter_schema": False, "pull_steps": []}
+        deployment = client.create_deployment(client.create_flow_from_name("benchmark"), name=reader, **made_of)
+        run_id = client.create_flow_run_from_deployment(deployment, parameters={"file": str(file)}).id
+        double.fails = re.compile(ENDS)
+        own = {"PREFECT_API_URL": double.api, "PREFECT__FLOW_RUN_ID": str(run_id), "PREFECT_CLIENT_MAX_RETRIES": "0"}
+        command, said = [sys.executable, "-m", "prefect.engine"], ""
+        with subprocess.Popen(command, env=os.environ | own, stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr or ():
+                said += line
+                if "it is told again" in line:
+                    double.fails = None
+        found = client.read_flow_run(run_id).state
+    assert process.returncode == code, said
+    assert double.n_failed.total() > 1, "neither was taken"
+    assert found is not None
+    assert found.type.value == state
+    assert "it is told again" in said
+    if code == 0:
+        assert runs_of(tmp_path / "lake")["outcome"].to_list() == ["published"]

@@ -28,7 +28,6 @@ class World:
 
     folder: Path
     judge: str
-    server: str
 
     @property
     def ledger(self) -> str:
@@ -43,7 +42,7 @@ class World:
 
     def start(self, n_asked: int = 0) -> "subprocess.Popen[bytes]":
         """`salon run`; it has asked so many questions when this returns."""
-        flow = runners.start(self.folder, self.server)
+        flow = runners.start(self.folder, None)
         self.until_asked(flow, n_asked)
         return flow
 
@@ -68,9 +67,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, prefect_api: str) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[World]:
     with runners.provider(tmp_path, burst=30, per_minute=2400) as judge:
-        yield World(tmp_path, judge, prefect_api)
+        yield World(tmp_path, judge)
 
 
 def test_a_worker_is_killed_and_then_the_scheduler(world: World, salon: Callable[..., Said]) -> None:

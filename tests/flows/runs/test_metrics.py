@@ -77,3 +77,25 @@ def test_a_run_is_measured_where_a_receiver_is_named_and_ends_as_ever_where_that
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     assert salon("run", file, "--run-date", "2026-03-01").code == 0
     assert len(sent) == n_sent, "nothing is sent where the standard variables say so"
+
+
+def test_attempts_that_were_refused_by_the_rate_limit_are_counted(
+    tmp_path: Path,
+    provider: Any,
+    salon: Callable[..., Said],
+    receiver: tuple[str, Sent, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of a run that a provider ended which says 429 alone: `salon.run.*` has nothing of it."""
+    address, sent, _ = receiver
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, provider.url)
+    file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 1"))
+    provider.script.extend([provider.play(status=429, headers={"retry-after-ms": "5"})] * 3)
+    provider.then = provider.play(status=401)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+    assert salon("run", file, "--run-date", "2026-03-01").code == 3
+    found = _numbers(sent)
+    assert found["salon.judge.attempts", "rate_limited"] == 3
+    assert found["salon.judge.attempts", "unauthorized"] == provider.n - 3
+    assert found["salon.stage.queued", "judge"] == N_SAMPLES

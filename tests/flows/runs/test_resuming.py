@@ -84,8 +84,8 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(tmp_pat
     last = runs_of(tmp_path / "stopped").row(-1, named=True)
     assert n_last == n_whole - last["n_cached"]  # nothing the ledger held was asked again
     n_paid_twice = n_at_stop + n_last - 2 * n_whole
-    assert 0 <= n_paid_twice <= 8  # at most what was in flight at the kill; SIGTERM drains
-    assert last["n_cached"] >= n_at_stop - n_whole - 8
+    assert 0 <= n_paid_twice <= 8 + 1  # at most what was in flight at the kill, or ready to be (an eighth); SIGTERM drains
+    assert last["n_cached"] >= n_at_stop - n_whole - 9
     assert n_at_kill > n_whole
     columns = ["cell_id", "estimate", "se", "ci_low", "ci_high", "n_scored", "n_failed", "status", "reason"]
     first, second = (cells_of(tmp_path / name, "killed").select(columns) for name in ("whole", "stopped"))

@@ -11,9 +11,10 @@ import orjson
 import pytest
 from PIL import Image
 
+from schemas.input_budget import PICTURE_PIXELS
 from schemas.records import Sample
 from tasks.ingest.images.decode import Decoder, _checked, decoder, open_bounded
-from tasks.ingest.images.limits import MAX_PIXELS, RefusedImage
+from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_image
 from tasks.ingest.shards import open_shard
 
@@ -117,7 +118,7 @@ GOOD = {"format": "PNG", "treatment": "reencoded_png", "width_px": 3, "height_px
 LIES = {
     "another format": GOOD | {"format": "SVG"},
     "no size": GOOD | {"width_px": 0},
-    "too large": GOOD | {"width_px": MAX_PIXELS},
+    "too large": GOOD | {"width_px": PICTURE_PIXELS},
     "no number": GOOD | {"width_px": "wide"},
     "treated, and its own bytes": GOOD | {"treatment": "none"},
     "a status that is none": {"status": "fine", "detail": ""},

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from schemas.input_budget import PICTURE_BYTES
 from tasks.ingest.images.containers import scans_at_most, size_declared
 from tasks.ingest.images.limits import RefusedImage
-from tasks.ingest.images.open import FORMATS, MAX_FILE_BYTES, OpenedImage, open_header, open_image
+from tasks.ingest.images.open import FORMATS, OpenedImage, open_header, open_image
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -193,7 +194,7 @@ def test_the_declared_size_of_a_webp_is_the_one_pillow_finds(options):
 
 
 def test_a_file_over_the_cap_is_refused_before_it_is_opened():
-    refused = open_image(PNG + bytes(MAX_FILE_BYTES))
+    refused = open_image(PNG + bytes(PICTURE_BYTES))
     assert isinstance(refused, RefusedImage)
     assert refused.status == "file_too_large"
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ from demo.painter import painted_scenes
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark import Judge, Limits, Price
-from schemas.errors import AccountError, InputError, ProviderError
+from schemas.errors import AccountError, InputError, ProviderError, RejectedError
 from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus
@@ -365,6 +366,43 @@ def test_a_line_that_fails_means_what_it_means_online(make_bench: Callable[..., 
     again = bench.run()
     assert (again.n_asked, again.n_cached) == (0, N_REQUESTS)
     bench.check_all_is_settled()
+
+
+def _rejecting(call: str, body: bytes) -> bytes:
+    """Every line of a file of results as a rejection in the same words."""
+    if not call.endswith("/content"):
+        return body
+    error = {"status_code": 400, "body": {"error": {"message": "max_tokens is not supported; use max_completion_tokens"}}}
+    lines = [json.loads(line) | {"response": error, "error": None} for line in body.splitlines()]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def test_a_batch_rejected_whole_stops_the_next_and_is_asked_again(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.change = _rejecting
+    bench.wire.on_call = lambda moment, call: (
+        time.sleep(0.3) if (moment, call, bench.wire.n(call)) == ("before", "POST /files", 2) else None
+    )
+    with pytest.raises(RejectedError, match=r"rejects what it is sent.*max_tokens is not supported.*asks only what is missing"):
+        bench.run(rules={"max_lines": 8})
+    assert bench.wire.n("POST /batches") == 2, "the first came back while the second was sent; two more are not"
+    assert bench.rows("SELECT count(*) FROM replies") == [(0,)], "no rejection is kept for good"
+    with pytest.raises(RejectedError):
+        bench.run()
+    assert bench.wire.n("POST /batches") == 3, "what the second brought is forgotten, and all asked once more"
+    bench.wire.change = lambda _call, body: body
+    assert bench.run().n_answered == N_REQUESTS
+    assert bench.wire.n("POST /batches") == 4
+    bench.check_all_is_settled()
+
+
+def test_a_batch_of_which_one_line_is_answered_is_not_rejected_whole(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.change = lambda call, body: b"".join([
+        *body.splitlines(keepends=True)[:1], *_rejecting(call, body).splitlines(keepends=True)[1:]
+    ])  # fmt: skip
+    outcome = bench.run()
+    assert outcome.n_by_status == {"answered": 1, "rejected": N_REQUESTS - 1}
 
 
 def test_batches_that_were_too_much_at_once_are_made_smaller(make_bench: Callable[..., Bench]) -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.provider.base import Ended
-from tasks.judge.provider.openai.batch_files import MAX_RESULT_LINE_BYTES, read_batch, read_results, request_line
+from tasks.judge.provider.openai.batch_files import read_batch, read_results, request_line
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.openai.responses import read_answer
 
@@ -96,7 +97,7 @@ def statuses(found: Iterable[tuple[str, Ended]]) -> list[tuple[str, ReplyStatus]
 def test_a_line_that_is_too_long_is_passed_over_alone(tmp_path: Path, n_more: int) -> None:
     good = line("good", response=response(200, COMPLETION))
     empty = len(line("long", pad=""))
-    long = line("long", pad="y" * (MAX_RESULT_LINE_BYTES - 1 - empty + n_more))
+    long = line("long", pad="y" * (REPLY_BYTES - 1 - empty + n_more))
     names = [name for name, _ in read(tmp_path, good, long, good)]
     assert names == (["good", "long", "good"] if n_more <= 0 else ["good", "good"])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.benchmark import Judge, Price
 from schemas.errors import InputError
-from tasks.judge.budget.budget import Budget, check_max_usd, leased_usd
+from tasks.judge.budget.budget import Attempts, Budget, check_max_usd, leased_usd
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import BLOCKS, ProcessShare
 
@@ -84,6 +84,20 @@ def test_two_ledgers_on_one_file_share_a_budget(tmp_path: Path, is_one_process: 
     assert charged <= 1.0
     assert charged >= 0.95  # and little of it is left: 1,200 attempts would have cost 3.36
     assert all(n_refused for _, n_refused in results)
+
+
+def test_hundreds_who_wait_for_an_attempt_get_theirs_by_a_few_commits(ledger: Ledger, run_id: str) -> None:
+    """Leased a block at a time while the others look again and again, a thousand in flight kept a core busy and got nowhere."""
+
+    async def run() -> int:
+        attempts = Attempts(ledger, run_id, 20_000)
+        n_before, stopping = ledger._open().n_commits, asyncio.Event()
+        assert all(await asyncio.gather(*(attempts.take(stopping) for _ in range(2_000))))
+        n_commits = ledger._open().n_commits - n_before
+        await attempts.close()
+        return n_commits
+
+    assert asyncio.run(run()) <= 3  # 32 by blocks
 
 
 def test_the_last_money_is_waited_for_while_attempts_under_way_may_give_some_back(ledger: Ledger, run_id: str) -> None:

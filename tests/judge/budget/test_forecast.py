@@ -9,6 +9,8 @@ import pytest
 from schemas.benchmark import Judge, Limits
 from tasks.judge.budget.cost import Costs, Observed
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
+from tasks.judge.budget.tokens import n_text_tokens
+from tasks.judge.provider.openai.client import OpenAIProvider
 
 JUDGE = Judge(model="gpt-4.1", parameters={"max_tokens": 600})
 
@@ -30,6 +32,7 @@ def _part(first: int, n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
             "messages_json": [json.dumps(asked).replace("?", _digest(index)) for index in listed],
             "parameters_json": ["{}" for _ in listed],
             "image_sha256": [_digest(index) for index in listed],
+            "variant": ["colour" for _ in listed],
         }
     )
     sizes = [1024 if index % 2 else 512 for index in listed]
@@ -49,6 +52,29 @@ def _made(judge: Judge = JUDGE, n_known: int = 0, stored: Observed | None = None
         known = {f"k{index}" for index in range(n_known) if first <= index < first + 50}
         tally.add(*_part(first, 50), known)
     return forecast(tally, stored)
+
+
+def test_what_all_requests_of_a_variant_begin_with_is_counted_up_to_the_first_picture() -> None:
+    text = "Judge what you see, line by line.\n" * 40
+    asked = [[{"content": f"{text}{own}", "role": "user"}] for own in ("a cat", "a car")]
+    pictured = [[{"content": [{"text": text, "type": "text"}, {"sha256": "0", "type": "image"}], "role": "user"}]]
+    requests = pl.DataFrame(
+        {
+            "request_key": list("abcd"),
+            "messages_json": [json.dumps(one, separators=(",", ":")) for one in [*asked, *pictured, asked[0]]],
+            "parameters_json": ["{}"] * 4,
+            "image_sha256": [None, None, "0", None],
+            "variant": ["long", "long", "long", "one alone"],
+        }
+    )
+    tally = Tally(JUDGE, 45)
+    tally.add(requests, pl.DataFrame({"image_sha256": ["0"], "width_px": [9], "height_px": [9]}), set())
+    fewest, most = forecast(tally, None).n_equal_tokens
+    assert fewest == pytest.approx(n_text_tokens(text), abs=8)  # "a ca" is behind it in two alone; JSON's own signs count too
+    assert most == pytest.approx(n_text_tokens(f"{text}a cat"), abs=16)
+    assert fewest < most
+    assert OpenAIProvider.prompt_cache_tokens(JUDGE) == 1024
+    assert OpenAIProvider.prompt_cache_tokens(Judge(model="m", base_url="http://127.0.0.1:1/v1")) is None
 
 
 def test_parts_add_up_to_what_the_requests_cost_one_by_one() -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
+from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.provider.base import Answer, Payload, RequestPicture, is_loopback, provider_of
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import PIECE_BYTES, make_payload
-from tasks.judge.provider.openai.transport import MAX_REPLY_BYTES, endpoint
+from tasks.judge.provider.openai.transport import endpoint
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-very-secret-1234567890"
@@ -112,7 +113,7 @@ def test_a_redirect_is_not_followed(provider: Any, judge: Judge) -> None:
 
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_endless_reply_is_not_read(status: int, provider: Any, judge: Judge) -> None:
-    provider.then = provider.play(status=status, body=b"x" * (MAX_REPLY_BYTES + 1))
+    provider.then = provider.play(status=status, body=b"x" * (REPLY_BYTES + 1))
     assert ask(judge).status == S.BAD_RESPONSE
 
 

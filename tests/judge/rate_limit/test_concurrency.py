@@ -161,16 +161,16 @@ def test_a_place_given_to_a_caller_that_is_cancelled_goes_to_the_next() -> None:
     asyncio.run(main())
 
 
-async def _wait_in_a_ramp(status: ReplyStatus) -> int:
-    """What is allowed some time after a round of replies of 0.4 s each, the last ending like this; no more of them come."""
-    concurrency, stopping = AdaptiveConcurrency(200), asyncio.Event()
+async def _wait_in_a_ramp(*statuses: ReplyStatus, most: int = 200) -> int:
+    """What is allowed some time after replies of 0.4 s each that end like this; no more of them come."""
+    concurrency, stopping = AdaptiveConcurrency(most), asyncio.Event()
     waiting = [asyncio.create_task(concurrency.acquire(stopping)) for _ in range(300)]
     await asyncio.sleep(0)
-    for ends_as in [OK] * 8 + [status]:
+    for ends_as in statuses:
         concurrency.release(0.4, ends_as)
     for _ in range(100):
         await asyncio.sleep(0.02)
-        if concurrency.allowed == 200:
+        if concurrency.allowed == most:
             break
     stopping.set()
     await asyncio.gather(*waiting)
@@ -178,11 +178,16 @@ async def _wait_in_a_ramp(status: ReplyStatus) -> int:
 
 
 def test_the_ramp_goes_on_with_time_while_replies_are_under_way_and_nothing_speaks_against_it() -> None:
-    assert asyncio.run(_wait_in_a_ramp(OK)) == 200
+    assert asyncio.run(_wait_in_a_ramp(*[OK] * 9)) == 200
 
 
 def test_a_429_ends_the_ramp() -> None:
-    assert asyncio.run(_wait_in_a_ramp(LIMITED)) < 200
+    assert asyncio.run(_wait_in_a_ramp(*[OK] * 8, LIMITED)) < 200
+
+
+def test_the_ramp_goes_on_before_the_first_reply_says_how_long_one_takes() -> None:
+    """At a judge that takes 20 s the first round would else be asked by 16 alone."""
+    assert asyncio.run(_wait_in_a_ramp(most=2 * START)) == 2 * START
 
 
 def test_it_begins_where_the_last_one_ended_and_goes_on_by_small_steps() -> None:

@@ -29,7 +29,7 @@ def test_a_publication_is_the_same_bytes_as_in_a_folder(machine, objects, url, t
     local = _published(tmp_path / "local")
     assert {name: objects[name] for name in objects.names("publish/")} == local
     reader = machine("reader").root
-    assert load_cells(current(reader)).equals(small_cells)
+    assert load_cells(current(reader)).equals(load_cells(current(tmp_path / "local")))
     assert sorted(path.name for path in current(reader).folder.iterdir()) == ["benchmark_long.parquet", MANIFEST]
     here, there = salon.open(tmp_path / "local"), salon.open(url)
     assert there.tables == here.tables
@@ -63,7 +63,7 @@ def test_of_runs_that_move_the_pointer_the_newest_night_ends_up_current(machine,
     assert len(publications(reader)) == len(nights)
     assert all(one.is_new for one in done.values())
     for one in publications(reader):
-        assert load_cells(one).equals(small_cells)
+        assert load_cells(one)["cell_id", "estimate"].equals(small_cells["cell_id", "estimate"])
 
 
 def test_a_pointer_moved_since_it_was_read_is_decided_on_anew(machine, small_cells, put, name_digest):

@@ -3,6 +3,7 @@
 The demo's publication, read by the installed package beside another project, is tests/contract/test_demo_run.py.
 """
 
+import html
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -124,12 +126,23 @@ id = "alignment"
 model = "gpt-4o"
 recorded = true
 """)
+    plan = salon.plan(tmp_path / "b.toml")
+    assert (plan.n_samples, plan.n_usable, plan.n_requests, plan.n_to_ask, plan.online_usd) == (2, 1, 1, 0, 0)
+    assert [(one.rubric_id, one.judge_model, one.n_requests) for one in plan.rubrics] == [("alignment", "gpt-4o", 1)]
+    assert [(one.status, one.source_key) for one in plan.unusable] == [("duplicate", "m.jsonl#2")]
+    assert "nothing was sent" in str(plan)
+    assert str(plan) in html.unescape(plan._repr_html_())
     p = salon.run(tmp_path / "b.toml", "--run-date", "2026-11-03")
     assert (p.benchmark, p.run_date, p.is_current) == ("mine", "2026-11-03", False)
-    assert set(p.standings(is_all=True)["state"]) == {"blocked"}
+    assert p.standings(is_all=True).select("state", "n_judgements", "n_failed").rows() == [
+        ("blocked", 1, 1)
+    ]  # the row twice: one
     assert salon.publications(tmp_path / "lake")["publication_id"].to_list() == [p.publication_id]
     assert len(p.samples().pictures()) == 1
-    assert "a duplicate of m.jsonl#1, whose judgement counts for both" in p.content("pictures-001.html").decode()
+    with duckdb.connect(tmp_path / "lake/publish/v1/mine/salon.duckdb", read_only=True) as database:
+        found = database.execute("SELECT status, reason FROM salon_judged(?)", [str(tmp_path / "lake")]).fetchall()
+    assert found == [("no_reply", "not_asked")]
+    assert "a duplicate of m.jsonl#1 (sample " in p.content("pictures-001.html").decode()
 
 
 def test_importing_it_loads_nothing_heavy() -> None:

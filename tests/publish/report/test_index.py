@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from html.parser import HTMLParser
 
 import polars as pl
@@ -16,10 +16,8 @@ from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
-from tasks.publish.machine_tables import record_run
 from tasks.publish.report.index import N_RUNS, write_index
-
-DAY = date(2026, 1, 1)
+from tests.support.night_rows import DAY, drift_row, record
 
 
 def empty(table):
@@ -47,57 +45,6 @@ def copies(root, published, n):
         shutil.copytree(published.folder, folder)
         named = said | {"publication_id": key, "run_date": (DAY - timedelta(days=index + 1)).isoformat()}
         (folder / "manifest.json").write_text(json.dumps(named))
-
-
-def run_of(lake, index, **said):
-    started = datetime(2026, 1, 1, 2, tzinfo=UTC) + timedelta(days=index)
-    record_run(
-        lake,
-        {
-            "started_at": started,
-            "finished_at": started + timedelta(minutes=9),
-            "benchmark": "nightly",
-            "run_date": started.date(),
-            "publication_id": "a" * 64,
-            "outcome": "published",
-            "dataset_id": "d" * 64,
-            "n_samples": 100,
-            "n_samples_ok": 99,
-            "n_requests": 1234,
-            "n_cached": 1000,
-            "n_asked": 234,
-            "n_input_tokens": 5,
-            "n_output_tokens": 6,
-            "cost_usd": 1.5,
-            "code_version": "c" * 64,
-        }
-        | said,
-    )
-
-
-def drift_row(index, **said):
-    return {
-        "benchmark": "nightly",
-        "run_date": DAY + timedelta(days=index),
-        "rubric_id": "small",
-        "rubric_version": "1",
-        "judge_model": "eye",
-        "measured_by": "eye",
-        "model": "north",
-        "checkpoint": "1",
-        "dimension": "overall_score",
-        "category": "__macro__",
-        "n_judgements": 9,
-        "estimate": 7.0,
-        "bridge_se": 0.0,
-        "n_baseline": 30,
-        "ewma": 7.0,
-        "limit_low": 6.9,
-        "limit_high": 7.1,
-        "n_family": 1,
-        "is_alarm": False,
-        "verdict": "quiet",
-    } | said
 
 
 def test_two_hundred_publications_are_listed_within_a_second(tmp_path, small, publish_one):
@@ -160,8 +107,8 @@ def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, sma
     publish_one(tmp_path, small, 0)
     lake = Lake(tmp_path)
     for index in range(N_RUNS + 3):
-        run_of(lake, index)
-    run_of(lake, N_RUNS + 3, outcome="blocked", publication_id=None, cost_usd=None)
+        record(lake, index)
+    record(lake, N_RUNS + 3, outcome="blocked", publication_id=None, cost_usd=None)
     page = write_index(tmp_path).read_text()
     started = re.findall(r">(2026-\d\d-\d\d) 02:00<", page)
     assert started == sorted(started, reverse=True)
@@ -224,7 +171,7 @@ def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one
 
 def test_hostile_names_are_texts(tmp_path, hostile, publish_one):
     publish_one(tmp_path, hostile, 0, benchmark="<b>&\"'")
-    run_of(Lake(tmp_path), 0, benchmark="<script>window.pwned=1</script>")
+    record(Lake(tmp_path), 0, benchmark="<script>window.pwned=1</script>")
     page = write_index(tmp_path).read_text()
     names = Names()
     names.feed(page)

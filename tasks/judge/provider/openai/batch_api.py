@@ -14,6 +14,7 @@ import orjson
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.errors import StoreError
+from schemas.input_budget import BATCH_RESULTS_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
@@ -26,8 +27,6 @@ CALL_DEADLINE_S = 60.0
 READ_TIMEOUT_S = 60.0
 LEAST_BYTES_PER_S = 100_000
 """A file has the time it takes at this speed, and CALL_DEADLINE_S on top."""
-MAX_RESULT_BYTES = 2 * 2**30
-"""Of a file of results, no more is read."""
 MAX_PAGES = 100
 
 _HEADERS = {"accept-encoding": "identity"}
@@ -110,18 +109,18 @@ class OpenAIBatches:
         await self._json(partial(self._batches.cancel, provider_id, extra_headers=_HEADERS))
 
     async def download(self, file_id: str, path: Path) -> None:
-        """Write a file of results to `path` as it comes; of a larger one, its first MAX_RESULT_BYTES."""
+        """Write a file of results to `path` as it comes; of a larger one, its first BATCH_RESULTS_BYTES."""
         started, n_bytes = time.monotonic(), 0
         contents = self._openai.files.with_streaming_response
-        async with self._mapped(_transfer_s(MAX_RESULT_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
+        async with self._mapped(_transfer_s(BATCH_RESULTS_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
             with store_error(f"writing {path}"):
                 file = path.open("wb")
             with file:
                 async for piece in response.iter_bytes():
                     with store_error(f"writing {path}"):
-                        file.write(piece[: MAX_RESULT_BYTES - n_bytes])
+                        file.write(piece[: BATCH_RESULTS_BYTES - n_bytes])
                     n_bytes += len(piece)
-                    if n_bytes >= MAX_RESULT_BYTES:
+                    if n_bytes >= BATCH_RESULTS_BYTES:
                         return
                     if time.monotonic() - started > _transfer_s(n_bytes):
                         raise TimeoutError
@@ -151,9 +150,9 @@ class OpenAIBatches:
             content = orjson.loads(body)
         except orjson.JSONDecodeError:
             content = None
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) or is_too_deep(content):
             start = self._secrets.out_of_bytes(body)[:80].decode("utf-8", "replace")
-            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is not a JSON object: {start!r}"))
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is no JSON object, or nested too deeply: {start!r}"))
         return content
 
     @asynccontextmanager

@@ -6,6 +6,7 @@ from typing import IO, Any
 
 import orjson
 
+from schemas.input_budget import JSON_LEVELS, REPLY_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Ended, NotSent, Payload, ProviderBatch
 from tasks.judge.provider.openai.responses import AmbiguousError, one_line, read_answer, refuse_repeated_keys
@@ -13,8 +14,6 @@ from tasks.judge.provider.openai.responses import AmbiguousError, one_line, read
 ASKED_PATH = "/v1/chat/completions"
 TOKEN_NAME = "salon_batch"  # noqa: S105 - the name of a piece of metadata, no secret
 """The metadata by which a batch is found whose creation was never heard of."""
-MAX_RESULT_LINE_BYTES = 8 * 1024 * 1024
-"""A longer line of a file of results is passed over: its request counts as one whose reply never came."""
 
 _NOT_WORKED_ON = frozenset({"batch_expired", "batch_cancelled"})
 _BEGINNING = b'{"custom_id":"%b","method":"POST","url":"' + ASKED_PATH.encode() + b'","body":'
@@ -34,8 +33,8 @@ def read_results(path: Path, clean: Callable[[bytes], bytes] = bytes) -> Iterato
     `clean` takes secrets out of a line before it is read: an answer holds no more than the beginning of some texts.
     """
     with path.open("rb") as file:
-        while line := file.readline(MAX_RESULT_LINE_BYTES):
-            if len(line) == MAX_RESULT_LINE_BYTES and not line.endswith(b"\n"):
+        while line := file.readline(REPLY_BYTES):
+            if len(line) == REPLY_BYTES and not line.endswith(b"\n"):
                 _skip_line(file)
                 continue
             found = _result(clean(line))
@@ -56,6 +55,8 @@ def _result(line: bytes) -> tuple[str, Ended] | None:
     name = text(mapping(content).get("custom_id"))
     if name is None:
         return None
+    if is_too_deep(content):
+        return name, Answer(ReplyStatus.BAD_RESPONSE, f"a line nested in more than {JSON_LEVELS} levels")
     try:
         refuse_repeated_keys(line)
     except AmbiguousError as error:

@@ -52,8 +52,24 @@ def _wire(base_url: str, headers: Mapping[str, str], n_connections: int, deadlin
     return SdkWire(base_url, headers, n_connections, deadline_s)
 
 
+def _noted(payload: Payload) -> asyncio.Event:
+    """An event that is set when the payload is being sent: before that a connection is still being made."""
+    begun, told = asyncio.Event(), payload.on_start
+
+    def on_start() -> None:
+        begun.set()
+        told()
+
+    payload.on_start = on_start
+    return begun
+
+
 def _accounts() -> dict[str, str]:
     return {name: value for name, variable in _ACCOUNTS.items() if (value := os.environ.get(variable))}
+
+
+PROMPT_CACHE_TOKENS = 1024
+"""Requests that begin with fewer equal tokens meet nothing (OpenAI's guide to prompt caching, 2026-11)."""
 
 
 class OpenAIProvider:
@@ -81,6 +97,11 @@ class OpenAIProvider:
         check_parameters(judge.parameters)
         api_key(judge)
 
+    @staticmethod
+    def prompt_cache_tokens(judge: Judge) -> int | None:
+        """OpenAI's own address alone says how it bills repeated beginnings."""
+        return PROMPT_CACHE_TOKENS if judge.base_url in (None, DEFAULT_BASE_URL) else None
+
     check_parameters = staticmethod(check_parameters)
     picture_rule = staticmethod(picture_rule)
 
@@ -101,7 +122,7 @@ class OpenAIProvider:
 
     async def ask(self, payload: Payload) -> Answer:
         """Send one body and wait, at most the deadline, for the whole reply."""
-        started = time.perf_counter()
+        started, begun = time.perf_counter(), _noted(payload)
         try:
             async with asyncio.timeout(self._deadline_s):
                 status_code, said, body = await self._wire.post(self._address(_CHAT), payload)
@@ -110,6 +131,8 @@ class OpenAIProvider:
             answer = no_response(error)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
+            if not begun.is_set():
+                answer = Answer(ReplyStatus.UNREACHABLE, f"no connection within {self._deadline_s:g} s", is_sent=False)
         except RefusedReplyError as error:
             answer = Answer(ReplyStatus.BAD_RESPONSE, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt

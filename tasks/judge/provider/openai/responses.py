@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from rubrics.replies.read import N_BYTES_MAX
+from schemas.input_budget import JSON_LEVELS, REPLY_TEXT_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import NOTHING_SAID, Answer, SaidLimit, SaidLimits
 
@@ -59,6 +59,8 @@ def _object_of(body: bytes) -> dict[str, Any] | str:
     """The JSON object of a 200; a sentence where there is none, or more than one reading of it."""
     try:
         content = orjson.loads(body)  # strict: no NaN, bounded depth
+        if is_too_deep(content):
+            return f"a 200 whose body is nested in more than {JSON_LEVELS} levels"
         if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
             refuse_repeated_keys(body)
     except AmbiguousError as error:
@@ -82,7 +84,7 @@ def _completion(body: bytes) -> Answer:
         return _bad("a 200 whose first choice has no message")
     text, refusal = message.get("content"), message.get("refusal")
     # a longer text is `malformed` unread, and this one says that it is longer
-    text = text[: N_BYTES_MAX + 1] if isinstance(text, str) else text
+    text = text[: REPLY_TEXT_BYTES + 1] if isinstance(text, str) else text
     if not isinstance(text, str | None) or not isinstance(refusal, str | None):
         return _bad(f"a 200 whose content is {type(text).__name__} and refusal {type(refusal).__name__}, where text is expected")
     finish_reason = _word(choices[0].get("finish_reason"))
@@ -109,10 +111,7 @@ class AmbiguousError(Exception):
 
 def refuse_repeated_keys(body: bytes) -> None:
     """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
-    try:
-        json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
-    except RecursionError as error:
-        raise AmbiguousError("it is nested deeper than any completion") from error
+    json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -127,11 +126,13 @@ def _failure(status_code: int, headers: Mapping[str, str], body: bytes) -> Answe
     try:
         content: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
+        content = None
+    if content is None or is_too_deep(content):
         content = body[:MAX_DETAIL_CHARACTERS].decode("utf-8", "replace")
     said = _message(content)
     if status_code < 400:
         target = urlsplit(headers.get("location", ""))
-        where = f"{target.scheme}://{target.hostname}" if target.hostname else "another address"
+        where = f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
         return _bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
     status = _failure_status(status_code, _codes(content), said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
@@ -217,9 +218,14 @@ def _message(content: object) -> str:
         error = content.get("error", content)
         if isinstance(error, dict):
             code, message = error.get("code") or error.get("type"), error.get("message") or error.get("detail")
-            return ": ".join(str(part)[:MAX_DETAIL_CHARACTERS] for part in (code, message) if part) or "no message"
-        return str(error)[:MAX_DETAIL_CHARACTERS]
-    return str(content)[:MAX_DETAIL_CHARACTERS] or "no message"
+            return ": ".join(_said(part) for part in (code, message) if part) or (_said(error) if error else "no message")
+        return _said(error)
+    return _said(content) or "no message"
+
+
+def _said(part: object) -> str:
+    """Words as they are, anything else in the JSON it came in."""
+    return (part if isinstance(part, str) else orjson.dumps(part).decode())[:MAX_DETAIL_CHARACTERS]
 
 
 def _word(value: object) -> str | None:

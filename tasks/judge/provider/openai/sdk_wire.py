@@ -10,8 +10,9 @@ import aiohttp
 import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
+from schemas.input_budget import REPLY_WAITING_BYTES
 from tasks.judge.provider.base import Payload
-from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, LARGE_BYTES, capped, refuse_packed
+from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
 from tasks.judge.provider.openai.wire import Response
 
 
@@ -22,7 +23,8 @@ class SdkWire:
         # The timeouts are for each read; the deadline around the whole attempt is the client's.
         timeout = httpx2.Timeout(deadline_s, connect=min(CONNECT_TIMEOUT_S, deadline_s))
         self._transport = DefaultAioHttpClient(
-            limits=httpx2.Limits(max_connections=n_connections, max_keepalive_connections=n_connections),
+            # Each connection is used once: what a server says unasked would be the next request's reply (see wire.py).
+            limits=httpx2.Limits(max_connections=n_connections, keepalive_expiry=0),
             timeout=timeout,
             follow_redirects=False,
             event_hooks={"response": [ReplyCap()]},
@@ -85,7 +87,7 @@ class _Capped(httpx2.AsyncByteStream):
 
 
 class ReplyCap:
-    """A response hook: a packed reply is refused before it is unpacked, one of more than MAX_REPLY_BYTES while it is read.
+    """A response hook: a packed reply is refused before it is unpacked, one of more than REPLY_BYTES while it is read.
 
     The library unpacks whatever spelling of an encoding it knows, twice where it is named twice, and without a limit: 5 MB are
     5 GB. None was asked for. Large replies of one client are read one at a time.
@@ -98,7 +100,7 @@ class ReplyCap:
         """Raise RefusedReplyError, or bound what is read."""
         refuse_packed(response.headers.get("content-encoding", ""))
         said = response.headers.get("content-length", "")
-        if said.isdecimal() and len(said) < 12 and int(said) <= LARGE_BYTES:
+        if said.isdecimal() and len(said) < 12 and int(said) <= REPLY_WAITING_BYTES:
             return  # the transport holds it to what it says
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Capped(response.stream, self._turn)

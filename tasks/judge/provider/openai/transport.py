@@ -8,17 +8,18 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
+from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import PayloadEncodingError
 
 from schemas.benchmark import Judge
 from schemas.errors import InputError, MissingKeyError
+from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import Answer, is_loopback
 from tasks.judge.provider.openai.responses import one_line
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-MAX_REPLY_BYTES = 8 * 1024 * 1024
-LARGE_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
 _TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
@@ -101,7 +102,7 @@ class RefusedReplyError(Exception):
     """A reply that is not read to its end; the text says why."""
 
 
-_TOO_LARGE = f"a reply of more than {MAX_REPLY_BYTES} bytes; it was not read"
+_TOO_LARGE = f"a reply of more than {REPLY_BYTES} bytes; it was not read"
 
 
 def refuse_packed(encoding: str) -> None:
@@ -111,7 +112,7 @@ def refuse_packed(encoding: str) -> None:
 
 
 async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
-    """The chunks of a body up to MAX_REPLY_BYTES, past which it is a RefusedReplyError; past LARGE_BYTES while it has its turn.
+    """The chunks of a body up to REPLY_BYTES, past which it is a RefusedReplyError; past REPLY_WAITING_BYTES in its turn alone.
 
     Each is held several times while it is read: dozens at once took gigabytes.
     """
@@ -119,9 +120,9 @@ async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGener
     try:
         async for chunk in chunks:
             n_bytes += len(chunk)
-            if n_bytes > MAX_REPLY_BYTES:
+            if n_bytes > REPLY_BYTES:
                 raise RefusedReplyError(_TOO_LARGE)
-            if n_bytes > LARGE_BYTES and not has_turn:
+            if n_bytes > REPLY_WAITING_BYTES and not has_turn:
                 has_turn = await turn.acquire()
             yield chunk
     finally:
@@ -136,7 +137,13 @@ def no_response(error: Exception) -> Answer:
     if refused is not None:
         return Answer(ReplyStatus.BAD_RESPONSE, refused)
     connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+    malformed = next((cause for cause in causes if isinstance(cause, HttpProcessingError)), None)
+    is_head = malformed is not None and not isinstance(malformed, PayloadEncodingError)
+    is_cut = any(isinstance(cause, aiohttp.ServerDisconnectedError) for cause in causes)
     detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
+    detail = malformed.message if malformed else "the server closed it" if is_cut else detail
+    if is_head:
+        detail = f"what answers does not speak HTTP as it should: {detail}"
     if any(isinstance(cause, connecting) for cause in causes):
         return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):

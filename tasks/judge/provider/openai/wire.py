@@ -8,12 +8,15 @@ import os
 import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
 from yarl import URL
 
 from schemas.errors import InputError
@@ -72,7 +75,7 @@ class AiohttpWire:
             method, URL(url, encoded=True), data=body, headers=self._headers, proxy=self._proxy, allow_redirects=False
         )
         async with sent as response:
-            refuse_packed(response.headers.get("content-encoding", ""))
+            refuse_packed(",".join(response.headers.getall("content-encoding", ())))
             async with aclosing(capped(response.content.iter_any(), self._turn)) as chunks:
                 return response.status, response.headers, b"".join([chunk async for chunk in chunks])
 
@@ -85,12 +88,42 @@ class AiohttpWire:
         """In the loop that sends. The environment's proxies are ours to find: aiohttp would read ~/.netrc with them."""
         context = _trusted() if self._is_encrypted else True
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._n_connections, ssl=context),
+            connector=_Connector(limit=self._n_connections, ssl=context),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
         return self._session
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Uses a connection again only where nothing came on it since its last response.
+
+    What a server says unasked, such as a second response, would be the reply to the next request: another picture's score.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._used: WeakSet[ResponseHandler] = WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - TCPConnector's signature
+    ) -> Connection:
+        """A connection, as TCPConnector gives it."""
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            if protocol is None or protocol not in self._used:
+                break
+            if not protocol.should_close:
+                return connection
+            connection.close()
+        if protocol is not None:
+            self._used.add(protocol)
+        return connection
 
 
 def _trusted() -> ssl.SSLContext:

@@ -1,0 +1,27 @@
+"""A lake that is used is not cleared meanwhile: what every command holds that makes, or looks at, a run's partitions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from flows.observability.progress import current
+from tasks.context import StageContext
+
+if TYPE_CHECKING:
+    from tasks.ledger.process_identity import Process
+
+
+@contextmanager
+def lake_in_use(run: StageContext) -> Iterator[None]:
+    """Hold the run's lake against `salon gc`, which is waited for where it clears now. Raises StoreError, StoppedError."""
+    from tasks.lake.object_store.cache_folder import forget_cleared
+    from tasks.ledger.ledger import opened
+    from tasks.ledger.mutex import in_use
+
+    with opened(run.ledger_url) as ledger, in_use(ledger, run.lake.place, _say_who_clears):
+        forget_cleared(run.lake.root)
+        yield
+
+
+def _say_who_clears(other: "Process") -> None:
+    current().say(f"process {other.pid} is clearing the lake (salon gc); this command waits until it has ended")

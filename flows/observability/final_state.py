@@ -1,0 +1,65 @@
+"""The end of a deployed flow run that its server did not take: told again, by the process itself, before it ends.
+
+Prefect's engine gives up at a server's 500, and tries FAILED where COMPLETED was not taken: a published run then stands there as
+failed, or goes on for ever, and its process ends with 1. Here the server is asked what it believes, and told until it does.
+"""
+
+import atexit
+import os
+import sys
+import time
+from uuid import UUID
+
+from prefect import get_client
+from prefect.states import Completed, Failed
+
+from flows.observability.log_lines import complain
+from flows.observability.redaction import redacted
+from flows.observability.terminal import hanging, is_prefect_away
+
+PATIENCE_S = 300.0
+POLL_S = 2.0
+
+
+def tell_at_the_end(flow_run_id: UUID | str, error: Exception | None) -> None:
+    """Before this process ends, see that the server believes how its flow ended: well, or with `error`."""
+    atexit.register(_tell, UUID(str(flow_run_id)), None if error is None else hanging(redacted(str(error)))[:1000])
+
+
+def _tell(flow_run_id: UUID, failure: str | None) -> None:
+    until_s, said = time.monotonic() + PATIENCE_S, ""
+    while True:
+        try:
+            is_news = _told(flow_run_id, failure)
+        except Exception as error:  # noqa: BLE001 - at the very end there is nobody to raise it to
+            if not is_prefect_away(error):
+                complain(f"the Prefect server was not told how the run ended ({type(error).__name__}: {error})")
+                return
+            if not said:
+                complain(f"the Prefect server does not take the end of this run ({error}); it is told again for {PATIENCE_S:g} s")
+            said = str(error)
+        else:
+            if is_news or said:
+                _end(failure)
+            return
+        if time.monotonic() > until_s:
+            complain(f"the Prefect server was not told how the run ended ({said}): there it seems to go on")
+            _end(failure)
+        time.sleep(POLL_S)
+
+
+def _told(flow_run_id: UUID, failure: str | None) -> bool:
+    """Whether the server had to be told: it believed that the run goes on, or that it failed where it did not."""
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(flow_run_id).state
+        if state is not None and state.is_final() and (failure is not None or state.is_completed() or state.is_cancelled()):
+            return False
+        client.set_flow_run_state(flow_run_id, Completed() if failure is None else Failed(message=failure), force=True)
+    return True
+
+
+def _end(failure: str | None) -> None:
+    """With the run's own exit code: what the engine ended with is the server's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0 if failure is None else 1)

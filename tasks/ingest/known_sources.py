@@ -1,0 +1,205 @@
+"""Sources that were read before: what has not changed since is taken as it is, and no picture of it is opened.
+
+A whole dataset where no source has changed; else each part whose own rows and pictures are as they were. What is remembered
+stands in the lake's folder `sources/`, a file for each source.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import orjson
+
+from schemas.errors import CorruptLakeError
+from schemas.records import Sample
+from schemas.statuses import SampleStatus
+from schemas.tables import SAMPLES
+from tasks.context import StageContext
+from tasks.ingest.fingerprints import RESTLESS_NS, Fingerprint
+from tasks.ingest.parts import ShardResult
+from tasks.ingest.readers import read
+from tasks.ingest.sources import ResolvedSource
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.reading import Lake
+
+FOLDER = "sources"
+
+Origin: TypeAlias = ResolvedSource | str
+"""A source; or an anchor set by its id, whose content that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPart:
+    """A part of a dataset in the lake. `shard`: what its samples were; None where it may stand in no other dataset."""
+
+    index: int
+    n_by_status: Mapping[str, int]
+    shard: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSource:
+    """The parts that a source gave to a dataset. `files`: what they were; None where that may change unseen."""
+
+    dataset_id: str
+    parts: Sequence[KnownPart]
+    files: str | None
+    pictures: Sequence[str]
+    roles: Sequence[tuple[str, str]]  # (model, checkpoint), each once
+
+
+class KnownSources:
+    """What a lake remembers of sources, as this code reads them into shards of this size."""
+
+    def __init__(self, lake: Lake, code_version: str, shard_size: int, restless_ns: int = RESTLESS_NS) -> None:
+        self._lake, self._of_code, self._restless_ns = lake, f"{code_version} {shard_size}", restless_ns
+        self._known: dict[str, KnownSource | None] = {}
+        self._reading: dict[str, _Reading] = {}
+
+    @classmethod
+    def of(cls, context: StageContext) -> Self:
+        """What the lake of a run remembers."""
+        return cls(context.lake, context.ids.code_version, context.benchmark.limits.shard_size)
+
+    def roles_in(self, source: ResolvedSource) -> Iterable[tuple[str, str]]:
+        """Each (model, checkpoint) that the source has a row of, in the order of its rows. Raises SourceError."""
+        known = self._unchanged(source)
+        if known is not None:
+            return known.roles
+        return dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source))
+
+    def dataset_of(self, origins: Sequence[Origin]) -> tuple[str, list[KnownPart]] | None:
+        """The dataset that is made of these and of nothing else, and its parts; None where one of them has changed."""
+        known = [one for origin in origins if (one := self._unchanged(origin)) is not None]
+        if len(known) < len(origins) or len({one.dataset_id for one in known}) != 1:
+            return None
+        parts = [part for one in known for part in one.parts]
+        n_parts = self._lake.n_parts(SAMPLES, known[0].dataset_id)
+        return (known[0].dataset_id, parts) if [part.index for part in parts] == list(range(n_parts)) else None
+
+    def begin(self, source: ResolvedSource) -> None:
+        """Look at the source's files: before any row of it is read."""
+        self._reading[self._name(source)] = _Reading(self._files_of(source))
+
+    def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> Path | None:
+        """The file that holds what these samples would become as part `index`, where they are as they were; else None.
+
+        To be asked of every shard of a source that was begun, before its pictures are opened.
+        """
+        name, is_file = self._name(source), not source.path.is_dir()
+        reading, shard = self._reading[name], Fingerprint(source.root, self._restless_ns)
+        for sample in samples:
+            reading.roles[sample.model, sample.checkpoint] = None
+            picture = shard.note_sample(sample)
+            if picture is not None and is_file:
+                reading.pictures.append(picture[0])
+                reading.files.note(*picture)
+        reading.shards.append((index, shard))
+        known = self._remembered(name)
+        if known is None or self._lake.bucket:  # out of a bucket a part would be fetched, and sent back
+            return None
+        try:
+            found = next((part for part in known.parts if part.shard == shard.digest), None)
+            return None if found is None else self._lake.part(SAMPLES, known.dataset_id, found.index)
+        except CorruptLakeError:  # of another dataset, which is not asked for
+            return None
+
+    def note_anchors(self, anchor_set: str, index: int) -> None:
+        """Part `index` holds these anchors."""
+        files = self._files_of(anchor_set)
+        self._reading[self._name(anchor_set)] = _Reading(files, [(index, files)])
+
+    def remember(self, dataset_id: str, results: Sequence[ShardResult]) -> None:
+        """Keep where the rows of each origin stand now. `results`: of all parts, as they are in the dataset."""
+        for name, reading in self._reading.items():
+            parts, is_certain = [], reading.files.stands_for(0)
+            for index, shard in reading.shards:
+                one = results[index]
+                is_as_read = one.is_lasting and shard.stands_for(one.n_by_status.get(SampleStatus.MISSING_FILE.value, 0))
+                is_certain &= is_as_read
+                parts.append(KnownPart(index, dict(one.n_by_status), shard.digest if is_as_read and not one.is_settled else None))
+            known = KnownSource(
+                dataset_id, parts, reading.files.digest if is_certain else None, reading.pictures, [*reading.roles]
+            )
+            write_bytes(zlib.compress(orjson.dumps(asdict(known)), level=1), self._path(name), self._lake.root / "staging")
+
+    def _unchanged(self, origin: Origin) -> KnownSource | None:
+        """What is remembered of an origin none of whose files has changed."""
+        known = self._remembered(self._name(origin))
+        if known is None or known.files is None:
+            return None
+        files = self._files_of(origin)
+        for name in known.pictures:
+            files.look(name)
+        return known if files.digest == known.files else None
+
+    def _remembered(self, name: str) -> KnownSource | None:
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> KnownSource | None:
+        known = known_source(self._path(name))
+        return known if known is not None and self._lake.is_complete(SAMPLES, known.dataset_id) else None
+
+    def _files_of(self, origin: Origin) -> Fingerprint:
+        """Of all below the source's folder, or of its file; the pictures that a file names are to be noted one by one."""
+        if isinstance(origin, str):
+            return Fingerprint(Path(), self._restless_ns)
+        files = Fingerprint(origin.root, self._restless_ns)
+        if origin.path.is_dir():
+            files.note_folder(origin.path)
+        else:
+            files.note_file(origin.path)
+        return files
+
+    def _path(self, name: str) -> Path:
+        return self._lake.root / FOLDER / f"{name}.json.z"
+
+    def _name(self, origin: Origin) -> str:
+        said: object = origin
+        if isinstance(origin, ResolvedSource):
+            said = {one.name: _plain(getattr(origin, one.name)) for one in fields(origin)}
+        return sha256(json.dumps([self._of_code, said], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def known_source(path: Path) -> KnownSource | None:
+    """What a file of the folder says; None where it is none, or was cut short: the source is read then."""
+    try:
+        said = orjson.loads(zlib.decompress(path.read_bytes()))
+        parts, roles = [KnownPart(**part) for part in said["parts"]], [(model, name) for model, name in said["roles"]]
+        return KnownSource(**said | {"parts": parts, "roles": roles})
+    except (OSError, ValueError, TypeError, KeyError, zlib.error):
+        return None
+
+
+def forget(lake: Lake) -> None:
+    """Let every source be read anew."""
+    for path in (lake.root / FOLDER).glob("*.json.z"):
+        path.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A source as it is read: its files, each shard's index and samples, and the pictures that its file names."""
+
+    files: Fingerprint
+    shards: list[tuple[int, Fingerprint]] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
+    roles: dict[tuple[str, str], None] = field(default_factory=dict)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Path():
+            return str(value.absolute())
+        case frozenset():
+            return sorted(value)
+        case Mapping():
+            return dict(value)
+        case _:
+            return value
