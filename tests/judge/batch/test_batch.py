@@ -64,6 +64,7 @@ class Wire:
     on_call: Callable[[str, str], object] = lambda _moment, _call: None
     change: Callable[[str, bytes], bytes] = lambda _call, body: body
     answer: Callable[[str], tuple[int, bytes] | None] = lambda _call: None
+    is_early: Callable[[str, bytes], bool] = lambda _call, _body: False  # whether to ask the provider anew before passing on
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -124,12 +125,17 @@ class Wire:
             return web.Response(status=played[0], body=played[1], content_type="application/json")
         headers = {name: value for name, value in request.headers.items() if name in ("Content-Type", "Authorization")}
         try:
-            async with self._session.request(
-                request.method, f"{self._origin}{request.rel_url}", data=body, headers=headers
-            ) as response:
-                said = self.change(call, await response.read())
-                self.on_call("after", call)
-                return web.Response(status=response.status, body=said, content_type=response.content_type)
+            while True:
+                async with self._session.request(
+                    request.method, f"{self._origin}{request.rel_url}", data=body, headers=headers
+                ) as response:
+                    said = await response.read()
+                if not self.is_early(call, said):
+                    break
+                await asyncio.sleep(0.01)
+            said = self.change(call, said)
+            self.on_call("after", call)
+            return web.Response(status=response.status, body=said, content_type=response.content_type)
         except aiohttp.ClientError:  # the provider broke the connection: so do we
             assert request.transport is not None
             request.transport.abort()
@@ -379,20 +385,32 @@ def _rejecting(call: str, body: bytes) -> bytes:
 
 def test_a_batch_rejected_whole_stops_the_next_and_is_asked_again(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
-    bench.wire.change = _rejecting
-    bench.wire.on_call = lambda moment, call: (
-        time.sleep(0.3) if (moment, call, bench.wire.n(call)) == ("before", "POST /files", 2) else None
-    )
+    wire, looked_at = bench.wire, []
+
+    def is_early(call: str, body: bytes) -> bool:
+        """The first batch is seen to have ended once the second is handed over, and no sooner or later."""
+        if not call.startswith("GET /batches/"):
+            return False
+        looked_at.append(call)
+        return call == looked_at[0] and wire.n("POST /batches") == 2 and json.loads(body)["status"] != "completed"
+
+    def change(call: str, body: bytes) -> bytes:
+        if call.startswith("GET /batches/") and not (call == looked_at[0] and wire.n("POST /batches") == 2):
+            return json.dumps(json.loads(body) | {"status": "in_progress"}).encode()
+        return _rejecting(call, body)
+
+    wire.is_early, wire.change = is_early, change
     with pytest.raises(RejectedError, match=r"rejects what it is sent.*max_tokens is not supported.*asks only what is missing"):
         bench.run(rules={"max_lines": 8})
-    assert bench.wire.n("POST /batches") == 2, "the first came back while the second was sent; two more are not"
+    assert wire.n("POST /batches") == 2, "the first came back while the second was sent; two more are not"
     assert bench.rows("SELECT count(*) FROM replies") == [(0,)], "no rejection is kept for good"
+    wire.is_early, wire.change = lambda _call, _body: False, _rejecting
     with pytest.raises(RejectedError):
         bench.run()
-    assert bench.wire.n("POST /batches") == 3, "what the second brought is forgotten, and all asked once more"
-    bench.wire.change = lambda _call, body: body
+    assert wire.n("POST /batches") == 3, "what the second brought is forgotten, and all asked once more"
+    wire.change = lambda _call, body: body
     assert bench.run().n_answered == N_REQUESTS
-    assert bench.wire.n("POST /batches") == 4
+    assert wire.n("POST /batches") == 4
     bench.check_all_is_settled()
 
 
