@@ -43,7 +43,8 @@ def deploy(
     for name in deployed.automations:
         console.print(f"  automation  {name}", markup=False)
     if deployed.told:
-        console.print(f"\nalerts reach:        {', '.join(deployed.told)} (a server on SQLite may lose one: docs/alerts.md)", markup=False)
+        told = ", ".join(deployed.told)
+        console.print(f"\nalerts reach:        {told} (a server on SQLite may lose one: docs/alerts.md)", markup=False)
     else:
         console.print(
             "\nalerts reach nobody: make a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
