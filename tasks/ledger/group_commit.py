@@ -80,10 +80,10 @@ class GroupCommit:
         self._put(Waiting((), done, function, is_lasting))
         return await done
 
-    def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
+    def alone_now(self, function: Callable[[Connection], _Found], *, changes_state: bool = True) -> _Found:
         """The same for callers without an event loop."""
         done: Future[_Found] = Future()
-        self._put(Waiting((), done, function))
+        self._put(Waiting((), done, function, changes_state=changes_state))
         return done.result()
 
     def close(self) -> None:

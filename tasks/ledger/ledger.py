@@ -127,9 +127,12 @@ class Ledger:
         """
         return await self._for_functions().alone(function, is_lasting=is_lasting)
 
-    def alone_now(self, function: Callable[[Connection], _Found]) -> _Found:
-        """The same for callers without an event loop."""
-        return self._for_functions().alone_now(function)
+    def alone_now(self, function: Callable[[Connection], _Found], *, changes_state: bool = True) -> _Found:
+        """The same for callers without an event loop.
+
+        Not `changes_state`: it writes nothing that a snapshot of the replies holds, and the ledger's state stays what it was.
+        """
+        return self._for_functions().alone_now(function, changes_state=changes_state)
 
     async def look(self, function: Callable[[Connection], _Found]) -> _Found:
         """What a function finds that writes nothing, without being alone; the event loop goes on meanwhile."""
@@ -141,7 +144,7 @@ class Ledger:
         return self._read(lambda connection, _: function(connection), ())
 
     def state(self) -> str | None:
-        """A word that is another after every lasting write, in every copy of the ledger; None before the first."""
+        """A word that is another after every lasting write but those of who is there, in every copy; None before the first."""
         return self._read(queries.state, ())
 
     def known(self, keys: Iterable[str]) -> set[str]:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from typing import TypeVar
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.engine import Connection
@@ -19,6 +20,7 @@ from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Process, expiry
 from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
 from tasks.stopping import STOP, check_not_stopped
 
+_Found = TypeVar("_Found")
 TURN_POLL_S = 0.5
 
 
@@ -26,7 +28,7 @@ TURN_POLL_S = 0.5
 def heartbeat(ledger: Ledger, name: str) -> Iterator[None]:
     """Say under this name, while the block runs, that the process lives."""
     own = f"{_prefix('stands', name)}{secrets.token_hex(6)}"
-    ledger.alone_now(lambda connection: _begin(connection, own))
+    _written(ledger, lambda connection: _begin(connection, own))
     with _renewed(ledger, own):
         yield
 
@@ -58,7 +60,7 @@ def in_use(ledger: Ledger, lake: str, on_wait: Callable[[Process], None] | None 
 def clearing(ledger: Ledger, lake: str) -> Iterator[Process | None]:
     """While the block runs no run begins to use the lake. Gives a living process that uses or clears it already: hands off."""
     own = _Row("clears", lake)
-    other = ledger.alone_now(lambda connection: _take_turn(connection, own, (own.prefix, _Row("uses", lake).prefix)))
+    other = _written(ledger, lambda connection: _take_turn(connection, own, (own.prefix, _Row("uses", lake).prefix)))
     if other is not None:
         yield other
         return
@@ -77,7 +79,7 @@ class _Row:
 
 @contextmanager
 def _turn(ledger: Ledger, own: _Row, in_the_way: tuple[str, ...], on_wait: Callable[[Process], None] | None) -> Iterator[None]:
-    while other := ledger.alone_now(lambda connection: _take_turn(connection, own, in_the_way)):
+    while other := _written(ledger, lambda connection: _take_turn(connection, own, in_the_way)):
         if on_wait is not None:
             on_wait(other)
             on_wait = None
@@ -85,6 +87,11 @@ def _turn(ledger: Ledger, own: _Row, in_the_way: tuple[str, ...], on_wait: Calla
         check_not_stopped()
     with _renewed(ledger, own.id):
         yield
+
+
+def _written(ledger: Ledger, function: Callable[[Connection], _Found]) -> _Found:
+    """Only of who is there: replies stay what they are, and so does the snapshot that was taken of them."""
+    return ledger.alone_now(function, changes_state=False)
 
 
 def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Process | None:
@@ -137,13 +144,13 @@ def _renewed(ledger: Ledger, own: str) -> Iterator[None]:
         done.set()
         renewing.join()
         with suppress(StoreError):  # what stopped the block is what is to be said; the row expires by itself
-            ledger.alone_now(lambda connection: _end(connection, own))
+            _written(ledger, lambda connection: _end(connection, own))
 
 
 def _renew(ledger: Ledger, own: str, done: threading.Event) -> None:
     while not done.wait(RENEW_EVERY_S):
         with suppress(StoreError):  # the next renewal is well before the row expires
-            ledger.alone_now(lambda connection: _extend(connection, own))
+            _written(ledger, lambda connection: _extend(connection, own))
 
 
 def _extend(connection: Connection, own: str) -> None:

@@ -45,6 +45,7 @@ class Waiting:
     done: "asyncio.Future[Any] | Future[Any]"
     function: Callable[[Connection], Any] | None = None
     is_lasting: bool = True
+    changes_state: bool = True
 
 
 class Transactions:
@@ -92,7 +93,8 @@ class Transactions:
             is_read_only = len(results) == len(batch) and not self._is_on_server and n_changes(connection) == n_before
             if is_read_only:
                 return results  # there is nothing to make durable, and the ledger's state is what it was
-            self._commit(connection, results, has_functions=has_functions)
+            changes_state = any(waiting.changes_state for waiting in batch) or not batch
+            self._commit(connection, results, has_functions=has_functions, changes_state=changes_state)
         self._in_doubt = None
         self.n_commits += 1
         return results
@@ -107,7 +109,7 @@ class Transactions:
             with self._engine.begin() as connection:
                 connection.execute(delete(WRITERS).where(WRITERS.c.writer_id == self._id))
 
-    def _commit(self, connection: Connection, results: Mapping[int, Result], *, has_functions: bool) -> None:
+    def _commit(self, connection: Connection, results: Mapping[int, Result], *, has_functions: bool, changes_state: bool) -> None:
         commit_id = secrets.token_hex(16)
         if has_functions and self._is_on_server:
             moment_us = time.time_ns() // 1000
@@ -117,8 +119,8 @@ class Transactions:
             later(connection, self._leave_word, row)
             self._has_word = True
             self._in_doubt = commit_id, results
-        # last, so that on a server its row is held no longer than the commit takes
-        later(connection, self._set_state, state_row(commit_id))
+        if changes_state:  # last, so that on a server its row is held no longer than the commit takes
+            later(connection, self._set_state, state_row(commit_id))
         commit(connection)
 
     def _call(self, connection: Connection, function: Callable[[Connection], Any], *, is_sole: bool) -> Result:

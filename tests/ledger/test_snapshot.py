@@ -22,6 +22,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 from tasks.ledger import queries, snapshot
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.mutex import heartbeat, in_use, mutex
 from tasks.ledger.snapshot import (
     LastSnapshot,
     TakenPart,
@@ -140,6 +141,9 @@ def test_it_holds_while_nothing_is_written(noted: tuple[Lake, LastSnapshot], url
     assert holds(lake, url) == taken
     with Ledger(url) as ledger:
         ledger.known(["1" * 64])  # reading is no writing
+    assert holds(lake, url) == taken
+    with Ledger(url) as ledger, heartbeat(ledger, "a run"), mutex(ledger, "a night"), in_use(ledger, "a lake"):
+        assert holds(lake, url) == taken  # who is there is nothing of a snapshot's
     assert holds(lake, url) == taken
     assert holds(lake, url, "8" * 64) is None
 
