@@ -45,8 +45,7 @@ def benchmark(
                 summary = run_pipeline(
                     RunContext.of(run, executor, reporter), checkpoints, replies, is_retrying=retry is not None
                 )
-                note_run(run, summary.published.publication_id, "run")
-                write_grid(run, file)
+                write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
             emit_blocked(run, error)
             raise

@@ -150,7 +150,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
         is_same = before is not None and dict(noted[before].checkpoints) == night.checkpoints
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
-        plan_id = note_run(run, summary.published.publication_id, "nightly")
+        plan_id = note_run(run, summary.published.publication_id, "nightly").ids.plan_id
         changes = tuple(adopt(ledger, name, plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)

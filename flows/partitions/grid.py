@@ -16,11 +16,12 @@ from tasks.publish.report.index import write_index
 from tasks.publish.report.partitions import partitions_page
 
 
-def note_run(run: StageContext, publication_id: str, asked_by: str) -> str:
-    """Write down where the partitions of a publication's plan stand; the plan's id."""
+def note_run(run: StageContext, publication_id: str, asked_by: str) -> StageContext:
+    """Write down where the partitions of a publication's plan stand; the run with its dataset and plan."""
     ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
-    write_partitions(run, find_partitions(run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"])), asked_by)
-    return str(ids["plan_id"])
+    planned = run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"])
+    write_partitions(run, find_partitions(planned), asked_by)
+    return planned
 
 
 def write_grid(run: StageContext, file: Path) -> Path:

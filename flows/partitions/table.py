@@ -25,6 +25,7 @@ from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake, read_files
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
+from tasks.ledger.snapshot import still_holds
 from tasks.plan.dataset import ANCHORS
 
 Prices = Mapping[tuple[str, str], tuple[float | None, float | None]]
@@ -54,7 +55,9 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
     keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
     with opened(run.ledger_url) as ledger:
-        left = [_n_left(ledger, keys) for keys in keyed["request_key"]]
+        taken = still_holds(run, ledger.state())
+        is_answered = taken is not None and taken.is_answered  # of all: no key is looked up
+        left = [0 if is_answered else _n_left(ledger, keys) for keys in keyed["request_key"]]
     rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
     digests = {model: judge_digest(run.judge(model)) for model in asked}
     rows = _priced(rows.drop("request_key"), prices).join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(

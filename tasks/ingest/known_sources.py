@@ -55,19 +55,28 @@ class KnownSource:
 class KnownSources:
     """What a lake remembers of sources, as this code reads them into shards of this size."""
 
-    def __init__(self, lake: Lake, code_version: str, shard_size: int, restless_ns: int = RESTLESS_NS) -> None:
+    def __init__(
+        self, lake: Lake, code_version: str, shard_size: int, restless_ns: int = RESTLESS_NS, dataset_id: str = ""
+    ) -> None:
         self._lake, self._of_code, self._restless_ns = lake, f"{code_version} {shard_size}", restless_ns
+        self._dataset_id = dataset_id
         self._known: dict[str, KnownSource | None] = {}
         self._reading: dict[str, _Reading] = {}
 
     @classmethod
     def of(cls, context: StageContext) -> Self:
         """What the lake of a run remembers."""
-        return cls(context.lake, context.ids.code_version, context.benchmark.limits.shard_size)
+        ids = context.ids
+        return cls(context.lake, ids.code_version, context.benchmark.limits.shard_size, dataset_id=ids.dataset_id)
 
     def roles_in(self, source: ResolvedSource) -> Iterable[tuple[str, str]]:
-        """Each (model, checkpoint) that the source has a row of, in the order of its rows. Raises SourceError."""
-        known = self._unchanged(source)
+        """Each (model, checkpoint) that the source has a row of, in the order of its rows. Raises SourceError.
+
+        A run that has made its dataset has looked at the files: it is told of the source as it was then.
+        """
+        known = self._remembered(self._name(source))
+        if known is None or known.dataset_id != self._dataset_id:
+            known = self._unchanged(source)
         if known is not None:
             return known.roles
         return dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source))

@@ -60,6 +60,9 @@ def test_what_has_not_changed_is_found_and_is_what_reading_it_again_would_give(
     assert first.n_ok == 3
     (resolved,) = expand(benchmark)
     assert [*known_of(lake).roles_in(resolved)] == [("m", read_role(lake, first))]
+    resolved.path.rename(pictured / "elsewhere")  # a run that made this dataset looked before, and looks no more
+    assert [*KnownSources(lake, "code", 2, 0, first.dataset_id).roles_in(resolved)] == [("m", read_role(lake, first))]
+    (pictured / "elsewhere").rename(resolved.path)
     forget(lake)
     assert find_dataset(benchmark, known_of(lake)) is None
 

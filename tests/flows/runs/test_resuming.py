@@ -163,6 +163,7 @@ def test_what_the_ledger_or_the_lake_holds_is_not_asked_again(tmp_path: Path, sa
             assert _n_billed(url) == n_bought, f"stored replies were asked again without {what}"
             assert cells_of(lake).equals(table), what
             assert _publications(lake) == publication, what
+        assert "snapshot: " not in salon(*command, "step-1000").err, "nothing was stored since the last one"
         _check_that_a_snapshot_is_compared_once(lake)
         (lake / "ledger.db").unlink()
         assert salon(*command, "step-1000,step-2000").code == 0
