@@ -42,7 +42,7 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
     Raises InputError where the benchmark file does not list both, or there are no anchors.
     """
     asked = [judge for judge in run.benchmark.judges if not judge.recorded]
-    missing = [name for name in (judge_old, judge_new) if name not in [judge.model for judge in asked]]
+    missing = [name for name in (judge_old, judge_new) if name not in [judge.id for judge in asked]]
     if missing or judge_old == judge_new:
         lacking = f"lists no {missing[0]!r}" if missing else f"was given {judge_old!r} twice"
         raise InputError(
@@ -55,7 +55,7 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
             f"{run.benchmark.name} has no anchors for both judges to score; salon anchors freeze FILE chooses them from its "
             "current publication"
         )
-    pair = [judge for judge in asked if judge.model in (judge_old, judge_new)]
+    pair = [judge for judge in asked if judge.id in (judge_old, judge_new)]
     both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair})).having(dataset_id=anchor_set)
     plan = stages.plan(both)
     both = both.having(plan_id=plan.plan_id)

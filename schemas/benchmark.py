@@ -1,14 +1,16 @@
 """The benchmark file: what one TOML file may say, with every default. What is done with it lives in flows and tasks."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from schemas.benchmark_lines import explain, line_of
+from schemas.benchmark_lines import Section, explain, line_of
+from schemas.benchmark_ratings import Ratings, Recorded
 from schemas.errors import BenchmarkFileError
 from schemas.nightly import Nightly
 from schemas.statuses import Correction
@@ -23,16 +25,15 @@ Host = Annotated[
     str, StringConstraints(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$")
 ]
 
+DETAIL_LOW_PX = 512
+"""OpenAI shows a model a picture of this size at detail "low"."""
+
 _SECRET = re.compile(
     r"(x[-_])?(api[-_]?key|authorization|(access|auth|bearer|api)[-_]?token|(client[-_]?)?secret|passw(or)?d)", re.IGNORECASE
 )
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Source(_Section):
+class Source(Section):
     """One dataset source. `path` may hold `{model}` and `{checkpoint}`, filled from the folders that are there."""
 
     reader: str = Field(min_length=1, description="The dataset format: the readers there are, ingest knows.")
@@ -48,14 +49,14 @@ class Source(_Section):
     )
 
 
-class RubricChoice(_Section):
+class RubricChoice(Section):
     """A rubric to judge by, and the named sources it is for (default: all)."""
 
     id: str
     sources: list[Name] | None = None
 
 
-class Price(_Section):
+class Price(Section):
     """What a judge costs, where Salon's price data does not know it or the contract says otherwise."""
 
     input_usd_per_million: float = Field(ge=0)
@@ -64,10 +65,11 @@ class Price(_Section):
     batch_share: float = Field(default=0.5, ge=0, le=1, description="Of these prices, through the Batch API.")
 
 
-class Judge(_Section):
+class Judge(Section):
     """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
 
     model: str = Field(min_length=1)
+    name: Name | None = Field(default=None, description="What tables call it; default: its model.")
     provider: str = Field(default="openai", description="Whose API it speaks: those there are, tasks/judge/provider knows.")
     base_url: str | None = None
     api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The variable's name.")
@@ -82,7 +84,39 @@ class Judge(_Section):
         description="Where another model answers than on the night before; stop: nothing more is asked (exit code 3).",
     )
     structured_output: bool = Field(default=False, description="Send the reply's JSON schema along; part of the request key.")
+    detail: Literal["low", "high", "auto"] | None = Field(
+        default=None, description="How closely the provider looks at a picture; part of the request key."
+    )
+    max_side_px: int | None = Field(
+        default=None, ge=64, le=8192, description="A larger picture is sent shrunk to this longest side; part of the request key."
+    )
+    share: float | None = Field(
+        default=None, gt=0, lt=1, description="Asked about this share of the prompts, the same of every checkpoint; default: all."
+    )
     price: Price | None = Field(default=None, description="Default: Salon's price data for the model.")
+
+    @property
+    def id(self) -> str:
+        """What plans, ledgers and tables call it (their `judge_model`): its name, else its model."""
+        return self.name or self.model
+
+    @property
+    def shown(self) -> dict[str, str | int]:
+        """How its pictures are shown where that is not as they are: a part of the request key."""
+        said = {"detail": self.detail, "max_side_px": self.max_side_px, "resampled_by": "lanczos" if self.max_side_px else None}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _is_asked_as_it_says(self) -> Self:
+        said = [name for name in ("detail", "max_side_px", "share") if getattr(self, name) is not None]
+        if self.recorded and said:
+            raise ValueError(f"recorded = true, and {said[0]} is about what is sent; nothing is: remove one of them")
+        if self.detail == "low" and self.max_side_px is not None and self.max_side_px > DETAIL_LOW_PX:
+            raise ValueError(
+                f'max_side_px = {self.max_side_px} beside detail = "low", which shows {DETAIL_LOW_PX} px at most; '
+                f"remove one of them, or set max_side_px to {DETAIL_LOW_PX} or less"
+            )
+        return self
 
     @field_validator("base_url")
     @classmethod
@@ -109,7 +143,7 @@ class Judge(_Section):
         return parameters
 
 
-class Limits(_Section):
+class Limits(Section):
     """How fast, how long and for how much."""
 
     requests_per_minute: int | None = Field(default=None, ge=1)
@@ -124,7 +158,7 @@ class Limits(_Section):
     shard_size: int = Field(default=500, ge=1, le=100_000, description="Samples in a shard: the unit of a Prefect task.")
 
 
-class Workers(_Section):
+class Workers(Section):
     """The processes that shards run in, where the runner is "processes" or "dask"."""
 
     n: int | None = Field(
@@ -137,7 +171,7 @@ class Workers(_Section):
     )
 
 
-class Gate(_Section):
+class Gate(Section):
     """What must hold before a number is published."""
 
     min_coverage: float = Field(default=0.8, ge=0, le=1, description="A cell with fewer of its judgements scored is blocked.")
@@ -146,7 +180,7 @@ class Gate(_Section):
     )
 
 
-class Statistics(_Section):
+class Statistics(Section):
     """What is published beside the means, and how comparisons are corrected."""
 
     at_least: dict[str, float] = Field(
@@ -167,7 +201,7 @@ class Statistics(_Section):
     )
 
 
-class Report(_Section):
+class Report(Section):
     """What stands beside a publication's report."""
 
     max_pictured: int = Field(
@@ -175,57 +209,7 @@ class Report(_Section):
     )
 
 
-class Recorded(_Section):
-    """How replies recorded elsewhere are read: which column is which, or a template that rebuilds the reply text."""
-
-    columns: dict[str, str] = Field(default_factory=dict)
-    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    template: str | None = None
-
-
-class RatingScale(_Section):
-    """The scale people rated on: its ends, and the distance of two labels where only labels are allowed."""
-
-    min: float
-    max: float
-    step: float | None = Field(default=None, gt=0)
-
-    @model_validator(mode="after")
-    def _is_a_scale(self) -> Self:
-        if self.min >= self.max:
-            raise ValueError(f"min = {self.min:g} is not under max = {self.max:g}")
-        return self
-
-
-class RatingValue(_Section):
-    """A column of a wide table that holds ratings of one rater, or numbers of one automatic metric."""
-
-    at: str = Field(description="The column, or a path in it such as human_scores[0].")
-    rater: str | None = Field(default=None, description="Whose ratings they are; default: the file's name without its suffix.")
-    metric: str | None = Field(default=None, description="The metric whose numbers they are; then it is no rater.")
-    dimension: str | None = Field(default=None, description="The rubric's dimension; default: the one of [ratings].")
-    model: str | None = Field(default=None, description="The image model of the column, in tables with a column for each model.")
-    checkpoint: str | None = None
-    scale: RatingScale | None = Field(default=None, description="Where it is another than that of [ratings].")
-
-    @model_validator(mode="after")
-    def _is_one_of_two(self) -> Self:
-        if self.rater is not None and self.metric is not None:
-            raise ValueError("has a rater and a metric; it is one of the two")
-        return self
-
-
-class Ratings(_Section):
-    """How a table of people's ratings is read: long by `columns` alone, wide with `values`."""
-
-    columns: dict[str, str] = Field(default_factory=dict)
-    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    scale: RatingScale | None = None
-    dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
-    values: list[RatingValue] = Field(default_factory=list)
-
-
-class Benchmark(_Section):
+class Benchmark(Section):
     """A whole benchmark file. Paths are relative to `folder`, the folder the file stands in."""
 
     name: Name
@@ -248,7 +232,8 @@ class Benchmark(_Section):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        _refuse_repeats("judges", [judge.model for judge in self.judges], "each model may be asked once; use repeats")
+        _refuse_repeats("judges", [judge.id for judge in self.judges], "use repeats, or give one asked in another way a name")
+        _refuse_same_questions(self.judges)
         _refuse_repeats("rubrics", [rubric.id for rubric in self.rubrics], "name each rubric once")
         names = [source_name(source, index) for index, source in enumerate(self.sources)]
         _refuse_repeats("sources", names, "give each source a name of its own")
@@ -294,6 +279,19 @@ def load_benchmark(path: Path) -> Benchmark:
 def refused(path: Path, loc: tuple[int | str, ...], why: str) -> BenchmarkFileError:
     """The error for a value that only what stands around the file shows to be wrong, with its key and its line."""
     return BenchmarkFileError(explain(path, path.read_text(encoding="utf-8-sig"), Benchmark, loc, why))
+
+
+def _refuse_same_questions(judges: list[Judge]) -> None:
+    """Judges whose requests would have the same keys: one reply would be counted as two judges'."""
+    asked: dict[str, Judge] = {}
+    for judge in judges:
+        said = judge.model_dump(mode="json", include={"model", "parameters", "structured_output", "recorded"})
+        other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
+        if other is not judge:
+            raise ValueError(
+                f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in parameters, "
+                "structured_output, detail or max_side_px (and to ask again, use repeats)"
+            )
 
 
 def _refuse_repeats(key: str, values: list[str], advice: str) -> None:

@@ -1,13 +1,19 @@
-"""A complaint about a benchmark file: which key, which line, what is allowed there. What a file may say is benchmark.py."""
+"""A section of a benchmark file, and a complaint about one: which key, which line, what is allowed. Its keys: benchmark.py."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 Loc = tuple[int | str, ...]
+
+
+class Section(BaseModel):
+    """A section of the file: no key but those it declares."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def explain(path: Path, text: str, model: type[BaseModel], loc: Loc, message: str, kind: str = "") -> str:

@@ -271,7 +271,7 @@ CODE_VERSION = _digest("code_version", "sha256 over Salon's own source files.")
 # --- partitions -------------------------------------------------------------------------------------------------
 PARTITION_ID = _digest("partition_id", "sha256 over benchmark, checkpoint, dataset and the digests of rubric and judge.")
 PARTITION_DATASET_ID = _digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
-JUDGE_DIGEST = _digest("judge_digest", "sha256 over the judge's model, parameters, repeats and structured_output.")
+JUDGE_DIGEST = _digest("judge_digest", "sha256 over what makes the judge's answers others.")
 SOURCES_JSON = text("sources_json", "The sources the checkpoint has samples of, JSON list.")
 PARTITION_STATE = text("state", "planned, running, done or failed, as it was last written down.")
 N_LEFT = count("n_left", "Requests without a final reply.")

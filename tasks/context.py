@@ -22,9 +22,9 @@ class StageContext:
     run_date: date
     ids: RunIds = field(default_factory=RunIds)
 
-    def judge(self, model: str) -> Judge:
-        """The benchmark's judge of a model name."""
-        return next(judge for judge in self.benchmark.judges if judge.model == model)
+    def judge(self, judge_model: str) -> Judge:
+        """The benchmark's judge that tables call so."""
+        return next(judge for judge in self.benchmark.judges if judge.id == judge_model)
 
     def sources_for(self, rubric_id: str) -> list[str]:
         """The names of the sources a rubric is for."""

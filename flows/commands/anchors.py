@@ -90,7 +90,7 @@ def _plan(planned: "BridgePlan") -> Table:
         each = row.forecast
         usd = (each.online_usd, each.batch_usd, each.worst_usd)
         table.add_row(
-            name_of(row.judge.model), name_of(row.rubric_id), f"{each.n_requests:,}", f"{each.n_cached:,}", f"{row.n_to_ask:,}",
+            name_of(row.judge.id), name_of(row.rubric_id), f"{each.n_requests:,}", f"{each.n_cached:,}", f"{row.n_to_ask:,}",
             *(format_usd(value) if row.n_to_ask else "-" for value in usd),
         )  # fmt: skip
     return table

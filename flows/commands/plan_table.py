@@ -28,8 +28,8 @@ def print_plan(console: Console, preview: "Preview") -> None:
     console.print(
         "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
     )
-    for judge_model in dict.fromkeys(row.judge.model for row in preview.rubrics):
-        _print_judge(console, preview, [row for row in preview.rubrics if row.judge.model == judge_model])
+    for judge_model in dict.fromkeys(row.judge.id for row in preview.rubrics):
+        _print_judge(console, preview, [row for row in preview.rubrics if row.judge.id == judge_model])
     asked = [row.forecast for row in preview.rubrics if row.n_to_ask]
     online, batch, worst = (
         format_usd(total_usd(getattr(each, name) for each in asked)) for name in ("online_usd", "batch_usd", "worst_usd")
@@ -71,7 +71,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
 def _rubric_object(row: "PlannedRubric", preview: "Preview") -> dict[str, object]:
     named = ("n_requests", "n_to_ask", "n_input_tokens", "n_output_tokens", "online_usd", "batch_usd", "worst_usd", "saved_usd")
     told = {name: getattr(row.forecast, name) for name in named} | {"n_stored": row.forecast.n_cached}
-    return {"rubric_id": row.rubric_id, "judge_model": row.judge.model} | told | {"minutes": row.forecast.minutes(preview.limits)}
+    return {"rubric_id": row.rubric_id, "judge_model": row.judge.id} | told | {"minutes": row.forecast.minutes(preview.limits)}
 
 
 def _print_unusable(console: Console, preview: "Preview") -> None:
@@ -90,7 +90,7 @@ def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric
     """One judge: its price with source and date, and a line for each rubric."""
     judge, price = rows[0].judge, rows[0].forecast.price
     console.print(
-        Text.assemble("judged by ", (one_line(judge.model), "bold"), ", replies recorded elsewhere" if judge.recorded else "")
+        Text.assemble("judged by ", (one_line(judge.id), "bold"), ", replies recorded elsewhere" if judge.recorded else "")
     )
     if not judge.recorded:
         said = why_no_price(judge) if price is None else _price(price)
@@ -148,8 +148,8 @@ def plan_warnings(preview: "Preview") -> list[str]:
             f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
             "at most: where replies are long, the run stops before its end"
         )
-    thinking = {row.judge.model for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
-    unknown = {row.judge.model for row in asked if not row.forecast.observed.n_replies} & thinking
+    thinking = {row.judge.id for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
+    unknown = {row.judge.id for row in asked if not row.forecast.observed.n_replies} & thinking
     sentences += [
         f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
         "until replies are stored"

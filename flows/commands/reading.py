@@ -4,8 +4,9 @@ import os
 import re
 import sys
 import webbrowser
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -172,7 +173,7 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
         console.print(name_of(f"--- message, role {message['role']}", "dim"))
         parts = message["content"]
         for part in [{"type": "text", "text": parts}] if isinstance(parts, str) else parts:
-            console.print(indented(str(part["text"]) if part["type"] == "text" else f"<image {part.get('sha256', '')}>"))
+            console.print(indented(str(part["text"]) if part["type"] == "text" else _pictured(part)))
     for ask in judgement.asks:
         told = (
             f"--- reply {ask.ask_index}: {ask.status}, finish {ask.finish_reason}, answered by {ask.answered_model}, {ask.origin}"
@@ -182,6 +183,12 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
             if text:
                 console.print(indented(text))
     console.print()
+
+
+def _pictured(part: Mapping[str, Any]) -> str:
+    """A picture by its digest, and how it was shown where that is not as it is."""
+    shown = ", ".join(f"{name} {value}" for name, value in part.get("shown", {}).items())
+    return f"<image {part.get('sha256', '')}{'; shown with ' + shown if shown else ''}>"
 
 
 def open_page(

@@ -46,12 +46,12 @@ def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
         except MissingKeyError:
             yield wrong(
                 KEY,
-                f"{name} is not set, for {judge.model}",
+                f"{name} is not set, for {judge.id}",
                 f"export {name}, or make the Prefect Secret block {block_name(name)}",
             )
         else:
             where = "in the environment" if os.environ.get(name, "").strip() else "in a Prefect Secret block"
-            found = f"{name} is set, {where}" if key_named(name) else f"{judge.model} needs none"
+            found = f"{name} is set, {where}" if key_named(name) else f"{judge.id} needs none"
             yield ok(KEY, found)
 
 
@@ -61,14 +61,12 @@ def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
     if not judges:
         yield skipped(JUDGE, "all replies are recorded: nobody is asked")
     elif not is_asking:
-        yield skipped(
-            JUDGE, f"{', '.join(judge.model for judge in judges)} not asked", "--ask asks one sample; it may cost money"
-        )
+        yield skipped(JUDGE, f"{', '.join(judge.id for judge in judges)} not asked", "--ask asks one sample; it may cost money")
     else:
         with TemporaryDirectory(prefix="salon-doctor-") as folder:
             planned, parts = _planned(run, Path(folder))
             for judge in judges:
-                mine = next((part for part in parts if part.judge_model == judge.model and part.n_requests), None)
+                mine = next((part for part in parts if part.judge_model == judge.id and part.n_requests), None)
                 yield from guarded(JUDGE, partial(_ask, planned, judge, mine), "run salon plan FILE")
 
 
@@ -93,14 +91,14 @@ def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[Planne
 
 def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[Finding]:
     if part is None:
-        yield wrong(JUDGE, f"{judge.model}: the first sample cannot be asked about", "salon plan FILE says why")
+        yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
         return
     row = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index).row(0, named=True)
-    pictures = PartPictures(run.lake.part(SAMPLES, run.ids.dataset_id, part.samples_part))
+    pictures = PartPictures(run.lake.part(SAMPLES, run.ids.dataset_id, part.samples_part), judge.max_side_px)
     picture = pictures(row["image_sha256"]) if row["image_sha256"] is not None else None
     deadline_s = min(DEADLINE_S, run.benchmark.limits.deadline_s)
     endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], picture))
-    asked = f"{judge.model} at {endpoint}"
+    asked = f"{judge.id} at {endpoint}"
     if answer.status == ReplyStatus.ANSWERED:
         yield ok(JUDGE, f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s: {shortened(answer.text or '')}")
     else:

@@ -28,7 +28,7 @@ def write_grid(run: StageContext, file: Path) -> Path:
     """Write `publish/v1/<benchmark>/partitions.html`; its path. `file`: as the commands on the page name it."""
     rows = read_partitions(run)
     target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
-    judges = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    judges = [judge.id for judge in run.benchmark.judges if not judge.recorded]
     asked = [(rubric_id, judge) for rubric_id in run.rubrics for judge in judges]
     names, is_known = _checkpoints(run)
     command = f"salon backfill {quote(file.name)} --checkpoints {{}}"

@@ -162,7 +162,7 @@ def prices_of(rows: Sequence[PlannedRubric]) -> Prices:
     def each(usd: float | None, n: int) -> float | None:
         return None if usd is None or not n else usd / n
 
-    costs = {(row.rubric_id, row.judge.model): row.forecast for row in rows}
+    costs = {(row.rubric_id, row.judge.id): row.forecast for row in rows}
     return {key: (each(cost.online_usd, cost.n_to_ask), each(cost.batch_usd, cost.n_to_ask)) for key, cost in costs.items()}
 
 

@@ -51,7 +51,7 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
 
     `prices`: what a request of a (rubric, judge) costs, online and by batch. Anchors and judges that are only recorded have none.
     """
-    asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
     keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
     with opened(run.ledger_url) as ledger:
@@ -124,7 +124,7 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
     """
     table = read_files(sorted(_folder(run).glob("*.parquet")), PARTITIONS)
     present = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
-    judges = {judge.model: judge_digest(judge) for judge in run.benchmark.judges}
+    judges = {judge.id: judge_digest(judge) for judge in run.benchmark.judges}
     latest = table.sort("changed_at").unique(OF_CHECKPOINT, keep="last").select(*OF_CHECKPOINT, latest="dataset_id")
     gone = [
         row["state"] == PartitionState.RUNNING and is_dead(Process(row["host"], row["pid"], row["process_started"]))
@@ -147,7 +147,7 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
 def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
     done = read_partitions(run).filter(state=PartitionState.DONE.value)
-    asked = [judge.model for judge in run.benchmark.judges if not judge.recorded]
+    asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
     found: list[tuple[str, str]] = []
     for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
         sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}
@@ -160,7 +160,8 @@ def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
 def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
-    return sha256(canonical_json(said)).hexdigest()
+    later = judge.shown | ({} if judge.share is None else {"share": judge.share})  # unset, they leave every digest as it was
+    return sha256(canonical_json(said | later)).hexdigest()
 
 
 def _folder(run: StageContext) -> Path:

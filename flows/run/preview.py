@@ -143,8 +143,8 @@ def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRu
     run.reporter.start("count", len(planned.parts))
     for part in planned.parts:
         rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
-        tally = tallies.setdefault((rubric.id, judge.model), Tally(judge, rubric.n_output_tokens_expected))
-        has_observed = (rubric.id, rubric.version, judge.model) in observed
+        tally = tallies.setdefault((rubric.id, judge.id), Tally(judge, rubric.n_output_tokens_expected))
+        has_observed = (rubric.id, rubric.version, judge.id) in observed
         _add(run, part, tally, ledger, has_observed=has_observed)
         run.reporter.advance("count")
     run.reporter.finish("count")

@@ -107,7 +107,10 @@ def pool_judges(context: StageContext) -> pl.DataFrame:
     from tasks.aggregate.pooled import pooled
     from tasks.aggregate.tables import Settings
 
-    return pooled(*_judged(context), context.rubrics, Settings.of(context))
+    whole = [judge.id for judge in context.benchmark.judges if judge.share is None]  # of a share there are not all scores
+    judgements, scores = _judged(context)
+    mine = judgements.filter(pl.col("judge_model").is_in(whole))
+    return pooled(mine, scores, context.rubrics, Settings.of(context))
 
 
 @dataclass(frozen=True, slots=True)

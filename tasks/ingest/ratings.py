@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.benchmark import Ratings, RatingScale, RatingValue
+from schemas.benchmark_ratings import Ratings, RatingScale, RatingValue
 from schemas.errors import InputError, SourceError
 from schemas.pointers import MISSING, look_up, steps
 from schemas.statuses import Assessor, RatingStatus

@@ -141,7 +141,7 @@ async def open_admission(
 ) -> AsyncIterator[AdmissionControl]:
     """The admission control of one shard; afterwards unspent money is given back and what replies showed is remembered."""
     judge = session.provider.judge
-    about = (rubric.id, rubric.version, judge.model)
+    about = (rubric.id, rubric.version, judge.id)
     costs = Costs(judge, rubric.n_output_tokens_expected, load_observed(ledger).get(about))
     budget = Budget(ledger, run_id, limits.max_usd) if limits.max_usd is not None else None
     attempts = Attempts(ledger, run_id, limits.attempts_per_run) if limits.attempts_per_run is not None else None

@@ -169,9 +169,7 @@ class _Run:
                 return await self.not_sent(opened), "", n_attempts
             ended: Ended = NotSent()
             try:
-                attempt_id = opened or await self.shard.ledger.begin(
-                    request.request_key, ask_index, self.shard.provider.judge.model
-                )
+                attempt_id = opened or await self.shard.ledger.begin(request.request_key, ask_index, self.shard.provider.judge.id)
                 opened = None
                 async with self.admission.sending(self.stopping) as is_sent:
                     if is_sent is None:
@@ -205,6 +203,8 @@ class _Run:
         """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
         parameters, messages = _parameters(request.parameters_json), orjson.loads(request.messages_json)
         try:
+            if picture is not None and picture.is_shrunk:
+                return await asyncio.to_thread(self.shard.provider.payload, parameters, messages, picture)
             return self.shard.provider.payload(parameters, messages, picture)
         except CorruptLakeError:
             await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
@@ -243,7 +243,7 @@ class _Run:
         return answer.as_reply(
             request_key=request.request_key,
             ask_index=ask_index,
-            judge_model=self.shard.provider.judge.model,
+            judge_model=self.shard.provider.judge.id,
             origin=ReplyOrigin.ASKED,
             n_attempts=n_attempts,
             cost_usd=self.admission.costs.cost_usd(answer),

@@ -52,7 +52,7 @@ class ModelPin:
             return None
         since = "on the nights before" if self._is_held else "when this plan was begun"
         return JudgeChangedError(
-            f"judge {self.judge.model} answered as {self._first} {since}, and answers as {answered_model} now; "
+            f"judge {self.judge.id} answered as {self._first} {since}, and answers as {answered_model} now; "
             "nothing more is asked, since scores of two judges are never mixed. What was answered is kept. "
             "Name a dated snapshot as the judge's model: its questions are asked anew, and all by one judge"
             + ('. Or go on with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
@@ -60,10 +60,10 @@ class ModelPin:
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
         """The model to hold to, and whether it is that of the nights before."""
-        held = _Answering(_held(self.plan_id), self.judge.model).read(connection)
+        held = _Answering(_held(self.plan_id), self.judge.id).read(connection)
         if held is not None and held != answered_model:
             return held, True
-        own = _Answering(self.plan_id, self.judge.model)
+        own = _Answering(self.plan_id, self.judge.id)
         own.write(connection, answered_model)
         return own.read(connection) or answered_model, False
 
@@ -73,7 +73,7 @@ def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) 
 
     def write(connection: Connection) -> None:
         for judge in judges:
-            last, held = _Answering(_nights(benchmark), judge.model).read(connection), _Answering(_held(plan_id), judge.model)
+            last, held = _Answering(_nights(benchmark), judge.id).read(connection), _Answering(_held(plan_id), judge.id)
             held.delete(connection)
             if last is not None and judge.on_model_change == "stop":
                 held.write(connection, last)
@@ -87,14 +87,14 @@ def adopt(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge])
     def write(connection: Connection) -> list[ModelChange]:
         changes = []
         for judge in judges:
-            of_nights = _Answering(_nights(benchmark), judge.model)
-            last, now = of_nights.read(connection), _Answering(plan_id, judge.model).read(connection)
+            of_nights = _Answering(_nights(benchmark), judge.id)
+            last, now = of_nights.read(connection), _Answering(plan_id, judge.id).read(connection)
             if now is None or now == last:
                 continue
             of_nights.delete(connection)
             of_nights.write(connection, now)
             if last is not None:
-                changes.append(ModelChange(judge.model, last, now))
+                changes.append(ModelChange(judge.id, last, now))
         return changes
 
     return ledger.alone_now(write)
@@ -149,7 +149,7 @@ def deprecation_warning(judge: Judge, today: date) -> str | None:
     n_days = (shutdown - today).days
     when = f"in {n_days} days" if n_days > 1 else "tomorrow" if n_days == 1 else "today" if n_days == 0 else f"{-n_days} days ago"
     return (
-        f"judge {judge.model}: its provider shuts it down on {shutdown.isoformat()}, {when}; "
+        f"judge {judge.id}: its provider shuts it down on {shutdown.isoformat()}, {when}; "
         "list its successor too and run `salon anchors bridge` while both answer, or the series ends there"
     )
 

@@ -71,7 +71,7 @@ def outage(
     `silent_s`: how long it has answered nothing; None where it was not asked request by request. `pause_s`: what it asks for,
     where that is too long.
     """
-    who, said = f"judge {judge.model} at {endpoint}", f" (it said: {detail})" if detail else ""
+    who, said = f"judge {judge.id} at {endpoint}", f" (it said: {detail})" if detail else ""
     if status == ReplyStatus.REJECTED:
         return RejectedError(
             f"{who} rejects what it is sent, each time in the same words{said}; nothing more is asked. Mend what it names: the "

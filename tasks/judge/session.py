@@ -61,7 +61,7 @@ class Session:
         """Close the connections, and keep for the next run how many were in flight, and how long replies took."""
         n, latency_s = self.concurrency.learned, self.concurrency.latency_s
         if n is not None or latency_s is not None:
-            keep = partial(keep_seen, allowance_id=self.rate_limiter.id, judge_model=self.provider.judge.model)
+            keep = partial(keep_seen, allowance_id=self.rate_limiter.id, judge_model=self.provider.judge.id)
             with suppress(StoreError):  # the next one begins small then
                 await ledger.alone(partial(keep, n_in_flight=n, latency_s=latency_s), is_lasting=False)
         await self.provider.close()

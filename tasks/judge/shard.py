@@ -47,8 +47,8 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):
             return Outcome(n_requests=len(known), n_cached=len(known))
         _keep_what_is_loaded()
-        pictures = PartPictures(context.lake.part(SAMPLES, ids.dataset_id, part.samples_part))
         rubric, judge = context.rubrics[part.rubric_id], context.judge(part.judge_model)
+        pictures = PartPictures(context.lake.part(SAMPLES, ids.dataset_id, part.samples_part), judge.max_side_px)
 
         async def work() -> Outcome:
             session = await session_of(context.ledger_url, judge, shard.limits)

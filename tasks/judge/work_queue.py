@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import hashlib
+import threading
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
+from tasks.judge.pictures import UnreadablePictureError, fitted_px, shrunk
 from tasks.judge.provider.base import RequestPicture
 from tasks.ledger.claims import Claims, Taken
 
@@ -131,10 +133,15 @@ class WorkQueue:
 
 
 class PartPictures:
-    """The pictures of one part of `samples`, by digest, read some at a time when their bytes are asked for."""
+    """The pictures of one part of `samples`, by digest, read some at a time when their bytes are asked for.
 
-    def __init__(self, path: Path) -> None:
+    Those larger than `max_side_px` are shown shrunk to it. Threads may read at the same time.
+    """
+
+    def __init__(self, path: Path, max_side_px: int | None = None) -> None:
         self._path = path
+        self._max_side_px = max_side_px
+        self._lock = threading.Lock()
         self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
         self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
         self._n_held_bytes = 0
@@ -152,7 +159,11 @@ class PartPictures:
         if place is None:
             raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
         group, row, image_format, width_px, height_px = place
-        return RequestPicture(partial(self._read, group, row, image_sha256), image_format, width_px, height_px)
+        read, most = partial(self._read, group, row, image_sha256), self._max_side_px
+        if most is None or (width_px and height_px and max(width_px, height_px) <= most):
+            return RequestPicture(read, image_format, width_px, height_px)
+        width_px, height_px = fitted_px(width_px, height_px, most) if width_px and height_px else (None, None)
+        return RequestPicture(partial(self._shrunk, read, most, image_sha256), "PNG", width_px, height_px, is_shrunk=True)
 
     def close(self) -> None:
         """Close the file, and let the allocator give back what was held."""
@@ -161,11 +172,22 @@ class PartPictures:
         self._file.close()
         pa.default_memory_pool().release_unused()
 
+    def _shrunk(self, read: Callable[[], memoryview], max_side_px: int, image_sha256: str) -> bytes:
+        """The picture made smaller."""
+        try:
+            return shrunk(read(), max_side_px)
+        except UnreadablePictureError as error:
+            raise CorruptLakeError(
+                f"{self._path} holds a picture, {image_sha256[:12]}, that cannot be decoded to be made smaller: {error}; "
+                'read its source with decode = "full", which finds such files'
+            ) from error
+
     def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
         """A picture's bytes where they stand in Arrow's memory."""
         number, place = divmod(row, ROWS_AT_ONCE)
         try:
-            content = self._batch(group, number)[place].as_buffer()
+            with self._lock:
+                content = self._batch(group, number)[place].as_buffer()
         except (OSError, pa.ArrowException) as error:
             raise self._corrupt(f"cannot be read: {error}") from error
         if content is None:
@@ -230,7 +252,7 @@ class PlannedRequests:
             rows = self._read(place, QUEUED_COLUMNS).unique("request_key", keep="first", maintain_order=True)
             rows = rows.filter(pl.col("request_key").is_in(list(by_part[place])))
             samples = self.context.lake.part(SAMPLES, self.context.ids.dataset_id, self.parts[place].samples_part)
-            pictures = PartPictures(samples)
+            pictures = PartPictures(samples, self.context.judge(self.parts[place].judge_model).max_side_px)
             try:
                 for block in rows.iter_slices(BLOCK):
                     yield block, pictures

@@ -78,7 +78,7 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
         for samples_part in samples_parts.unique(maintain_order=True):
             check_not_stopped()
             mine = by_part.get((samples_part,), asked[:0])
-            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.model, mine.height)
+            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height)
             shard.requests.write_part(part.index, planned.requests(mine))
             found.append(part)
     return found
@@ -117,14 +117,14 @@ def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
 
 def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     """What is asked of whom: rubric, judge, sources, occasion."""
-    judges: list[Judge] = sorted(context.benchmark.judges, key=lambda judge: judge.model)
+    judges: list[Judge] = sorted(context.benchmark.judges, key=lambda judge: judge.id)
     pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in judges]
-    choices = [(rubric_id, judge.model, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
+    choices = [(rubric_id, judge.id, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
     anchored = _anchor_sources(context)
     for rubric_id, judge in pairs if anchored else []:
         names = [_anchors_of(name) for name in context.sources_for(rubric_id)]
         if anchored.intersection(names) and not judge.recorded:
-            choices.append((rubric_id, judge.model, names, context.run_date.isoformat()))
+            choices.append((rubric_id, judge.id, names, context.run_date.isoformat()))
     return choices
 
 
@@ -141,6 +141,7 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
             .select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
             .collect()
         )
+        samples = planner.drawn(samples)
         if not samples.is_empty():
             yield samples["samples_part"], planner.plan(samples)
 
@@ -152,7 +153,7 @@ def _staged(judgements: Staging) -> pl.LazyFrame:
 
 def _note(context: StageContext) -> Path:
     """Where the plan is noted, under the digest of all that it is made from."""
-    judges = {judge.model: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
+    judges = {judge.id: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
     digests = {rubric.id: rubric.digest for rubric in context.rubrics.values()}
     made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context)]
     return context.lake.root / "planned" / f"{sha256(canonical_json(made_from)).hexdigest()}.json"

@@ -127,11 +127,11 @@ class Questions:
         except NoPrompt:
             return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
         looked_at = canonical_json(facts(self.rubric, values, has_image))
-        messages, n_images = canonical_messages(rendered.messages) if rendered and self.is_asked else (None, 0)
+        messages, n_images = canonical_messages(rendered.messages, self.judge.shown) if rendered and self.is_asked else (None, 0)
         parameters = self._parameters[variant.category]
         shared = {
             "model": self.judge.model, "parameters": orjson.Fragment(parameters), "rubric_id": self.rubric.id,
-            "rubric_version": self.rubric.version,
+            "rubric_version": self.rubric.version, **({"shown": self.judge.shown} if self.judge.shown else {}),
         }  # fmt: skip
         templates = tuple(
             key_template(messages=messages, judge=shared, repeat=repeat, occasion=self.occasion, facts=looked_at)
@@ -152,13 +152,13 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
     structure = response_format(rubric, variant)
     if structure is None:
         raise InputError(
-            f"judge {judge.model} has structured_output = true, and rubric {rubric.id} asks for no JSON object "
+            f"judge {judge.id} has structured_output = true, and rubric {rubric.id} asks for no JSON object "
             f"(its replies are of the form {rubric.reply_format.value!r}); set structured_output = false for this judge, or "
             "judge by this rubric in a benchmark file of its own"
         )
     if "response_format" in judge.parameters:
         raise InputError(
-            f"judge {judge.model} has structured_output = true and a response_format among its parameters; remove one of them"
+            f"judge {judge.id} has structured_output = true and a response_format among its parameters; remove one of them"
         )
     return canonical_json({**judge.parameters, "response_format": orjson.Fragment(orjson.dumps(structure))})
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -17,14 +18,20 @@ as a digest, and never stored: no sample's text can hold it."""
 _SLOT = DIGEST_SLOT.encode()
 
 
-def canonical_messages(messages: Sequence[Mapping[str, object]]) -> tuple[bytes, int]:
-    """The rendered messages as canonical JSON with DIGEST_SLOT at each picture, and the number of pictures."""
+def canonical_messages(
+    messages: Sequence[Mapping[str, object]], shown: Mapping[str, str | int] = MappingProxyType({})
+) -> tuple[bytes, int]:
+    """The rendered messages as canonical JSON with DIGEST_SLOT at each picture, and the number of pictures.
+
+    `shown` says how the pictures are shown where that is not as they are (Judge.shown): it stands beside each.
+    """
     n_images = 0
     listed: list[Mapping[str, object]] = []
     for message in messages:
         content = message["content"]
         if isinstance(content, list):
-            parts = [part | {"sha256": DIGEST_SLOT} if part["type"] == "image" else part for part in content]
+            said = {"sha256": DIGEST_SLOT} | ({"shown": dict(shown)} if shown else {})
+            parts = [part | said if part["type"] == "image" else part for part in content]
             n_images += sum(part["type"] == "image" for part in parts)
             listed.append({**message, "content": parts})
         else:
@@ -60,7 +67,9 @@ def key_template(*, messages: bytes | None, judge: Mapping[str, object], repeat:
     """What the keys of one question have in common.
 
     `messages` is canonical JSON with a slot for each picture, None where nothing is sent: the slot is then the sample's id.
-    `judge` holds what all requests of a rubric's variant and judge share: model, parameters, rubric_id, rubric_version.
+    `judge` holds what all requests of a rubric's variant and judge share: model, parameters, rubric_id, rubric_version, and
+    `shown` where pictures are not shown as they are (a question without a picture is then another one, too: its reply is this
+    judge's own).
     """
     asked = {"sample_id": DIGEST_SLOT} if messages is None else {"messages": orjson.Fragment(messages)}
     content = {**judge, **asked, "facts": orjson.Fragment(facts), "occasion": occasion, "repeat": repeat}

@@ -9,6 +9,7 @@ Samples that share their texts are one question: it is rendered once, and the ke
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Planned:
         frame = asked.select("request_key", "repeat").hstack(_frame(rows, _OF_REQUEST)).with_columns(
             pl.col("parameters_json", "messages_json", "facts_json").cast(pl.String),
             rubric_id=pl.lit(self.rubric.id), rubric_version=pl.lit(self.rubric.version),
-            rubric_digest=pl.lit(self.rubric.digest), judge_model=pl.lit(self.judge.model), occasion=pl.lit(self.occasion),
+            rubric_digest=pl.lit(self.rubric.digest), judge_model=pl.lit(self.judge.id), occasion=pl.lit(self.occasion),
             n_output_tokens_expected=pl.lit(self.rubric.n_output_tokens_expected, dtype=pl.Int64),
         )  # fmt: skip
         return frame.select(REQUESTS.columns)
@@ -76,11 +77,28 @@ class Planner:
     occasion: str = ""
     known: Questions | None = None
 
-    def plan(self, samples: pl.DataFrame) -> Planned:
-        """What these samples (PLAN_COLUMNS) are asked."""
+    @property
+    def _questions(self) -> Questions:
         if self.known is None:
             self.known = Questions(self.rubric, self.judge, self.occasion)
-        known, n_repeats = self.known, self.judge.repeats
+        return self.known
+
+    def drawn(self, samples: pl.DataFrame) -> pl.DataFrame:
+        """Those of these samples (PLAN_COLUMNS at least) the judge is asked about: of the prompts in its share. Anchors all are.
+
+        Each prompt is drawn by its own digest and nothing else: it is in the share or not for every checkpoint, night and
+        machine, and a larger share holds every smaller one.
+        """
+        share, known = self.judge.share, self._questions
+        if share is None or self.occasion:
+            return samples
+        each = zip(samples.select(SAMPLE_TEXTS).iter_rows(), samples["image_sha256"], strict=True)
+        units = (known.shared_unit(texts) or known.unit(texts, digest) for texts, digest in each)
+        return samples.filter(pl.Series([is_drawn(unit.prompt_id, share) for unit in units], dtype=pl.Boolean))
+
+    def plan(self, samples: pl.DataFrame) -> Planned:
+        """What these samples (PLAN_COLUMNS) are asked."""
+        known, n_repeats = self._questions, self.judge.repeats
         entries: list[tuple[str | None, ...]] = []
         number = [0] * samples.height
         raw: list[bytes | None] = [None] * (samples.height * n_repeats)
@@ -114,9 +132,15 @@ class Planner:
         frame = each.with_columns(
             keys, repeat=pl.Series(np.tile(repeats, samples.height), dtype=pl.Int64),
             rubric_id=pl.lit(self.rubric.id), rubric_version=pl.lit(self.rubric.version),
-            judge_model=pl.lit(self.judge.model), occasion=pl.lit(self.occasion),
+            judge_model=pl.lit(self.judge.id), occasion=pl.lit(self.occasion),
         )  # fmt: skip
         return frame.select(JUDGEMENTS.columns)
+
+
+def is_drawn(prompt_id: str, share: float) -> bool:
+    """Whether a share of the prompts, drawn evenly, holds this one."""
+    drawn = sha256(f"salon share {prompt_id}".encode()).digest()[:8]
+    return int.from_bytes(drawn) < share * 2**64
 
 
 def _groups(samples: pl.DataFrame) -> Any:

@@ -71,6 +71,7 @@ def provenance(context: StageContext, **more: str) -> dict[str, Any]:
         },
         "judges": [
             {"model": judge.model, "parameters": judge.parameters, "repeats": judge.repeats, "recorded": judge.recorded}
+            | judge.model_dump(mode="json", include={"name", "detail", "max_side_px", "share"}, exclude_none=True)
             for judge in benchmark.judges
         ],
     }

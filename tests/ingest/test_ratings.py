@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.benchmark import Ratings
+from schemas.benchmark_ratings import Ratings
 from schemas.errors import InputError, SourceError
 from schemas.statuses import RatingStatus
 from tasks.ingest.rating_matching import match_ratings

@@ -1,6 +1,7 @@
 """A shard with its stored pictures, and the snapshot taken of it."""
 
 import base64
+import io
 import shutil
 import threading
 from collections.abc import Callable
@@ -8,11 +9,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
@@ -20,6 +23,7 @@ from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
+from tasks.judge.pictures import fitted_px
 from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -62,6 +66,60 @@ def test_each_request_is_sent_with_its_own_picture(provider: Any, judge: Judge, 
         sent[text["text"]] = image["image_url"]["url"]
     for index, image in enumerate(samples["image"].struct.field("bytes")):
         assert base64.b64decode(sent[f"prompt {index}"].removeprefix("data:image/png;base64,")) == image
+
+
+def _photo(index: int, size_px: tuple[int, int], image_format: str) -> bytes:
+    """A picture with something in it: waves, no two alike."""
+    across, down = np.meshgrid(np.linspace(0, 9, size_px[0]), np.linspace(0, 5, size_px[1]))
+    waves = np.stack([np.sin(across * (index + 1)), np.cos(down), np.sin(across + down)], axis=-1)
+    buffer = io.BytesIO()
+    Image.fromarray(((waves + 1) * 127).astype(np.uint8)).save(buffer, image_format, quality=90)
+    return buffer.getvalue()
+
+
+def test_a_judge_is_shown_smaller_pictures_and_the_detail_it_declares(
+    provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str
+) -> None:
+    sizes = [(1024, 768), (300, 200), (500, 2000), (256, 256)]
+    kinds = ["JPEG", "PNG", "PNG", "JPEG"]
+    contents = [_photo(index, size, kind) for index, (size, kind) in enumerate(zip(sizes, kinds, strict=True))]
+    samples = stored.samples(
+        4, image=[{"bytes": content, "path": "p"} for content in contents], image_format=kinds,
+        image_sha256=[sha256(content).hexdigest() for content in contents],
+        width_px=[width for width, _ in sizes], height_px=[height for _, height in sizes],
+    )  # fmt: skip
+    lake, _ = stored.store(samples)
+    small = judge.model_copy(update={"detail": "high", "max_side_px": 256})
+    assert ask_shard(lake, plan_part(samples, rubric, small)[1], rubric, small, url, LIMITS).n_answered == 4
+    sent = {}
+    for body in provider.bodies:
+        text, image = body["messages"][1]["content"]
+        assert image["image_url"]["detail"] == "high"
+        sent[text["text"]] = image["image_url"]["url"].partition(",")
+    for index, expected_px in enumerate([(256, 192), (256, 171), (64, 256), None]):
+        start, _, encoded = sent[f"prompt {index}"]
+        content = base64.b64decode(encoded)
+        if expected_px is None:
+            assert (start, content) == ("data:image/jpeg;base64", contents[index]), "what is small enough is sent as it is"
+            continue
+        assert start == "data:image/png;base64"
+        with Image.open(io.BytesIO(content)) as shown, Image.open(io.BytesIO(contents[index])) as whole:
+            assert shown.size == expected_px == fitted_px(*sizes[index], 256)
+            off = np.asarray(shown, float) - np.asarray(whole.resize(expected_px, Image.Resampling.BOX), float)
+            assert np.abs(off).mean() < 3, "the same picture, smaller"
+
+
+def test_a_picture_that_only_its_header_showed_to_be_clean_stops_the_run_when_it_is_to_be_shrunk(
+    provider: Any, judge: Judge, rubric: Rubric, stored: Stored, url: str
+) -> None:
+    content = _photo(1, (600, 600), "JPEG")[:200]
+    image = {"image": [{"bytes": content, "path": "p"}], "image_sha256": [sha256(content).hexdigest()], "image_format": ["JPEG"]}
+    samples = stored.samples(1, **image, width_px=[600], height_px=[600])
+    lake, _ = stored.store(samples)
+    small = judge.model_copy(update={"max_side_px": 256})
+    with pytest.raises(CorruptLakeError, match=r'cannot be decoded to be made smaller: .*decode = "full"'):
+        ask_shard(lake, plan_part(samples, rubric, small)[1], rubric, small, url, LIMITS)
+    assert provider.n == 0
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["as written now", "a row group's pictures in one page, as once written"])

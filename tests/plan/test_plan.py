@@ -65,6 +65,8 @@ def test_the_key_is_this_one(make_samples: Samples, rubric: Rubric) -> None:
 CHANGES: dict[str, Callable[[Rubric, Judge], tuple[Rubric, Judge, str]]] = {
     "model": lambda r, j: (r, j.model_copy(update={"model": "other"}), ""),
     "parameters": lambda r, j: (r, j.model_copy(update={"parameters": {"temperature": 1}}), ""),
+    "detail": lambda r, j: (r, j.model_copy(update={"detail": "low"}), ""),
+    "max-side": lambda r, j: (r, j.model_copy(update={"max_side_px": 512}), ""),
     "rubric-id": lambda r, j: (replace(r, id="other"), j, ""),
     "rubric-version": lambda r, j: (replace(r, version="2"), j, ""),
     "prompt-byte": lambda r, j: (replace(r, variants={None: replace(r.variants[None], prompt="Judge this!")}), j, ""),
@@ -78,9 +80,38 @@ def test_everything_that_can_change_the_answer_changes_the_key(make_samples: Sam
     assert not set(keys(samples, rubric)) & set(keys(samples, *change(rubric, JUDGE)))
 
 
+def test_how_a_picture_is_shown_stands_beside_its_digest_and_in_keys_without_a_picture(make_samples: Samples) -> None:
+    low = JUDGE.model_copy(update={"detail": "low", "max_side_px": 512})
+    rubric = replace(_text_rubric(), needs=("prompt", "image"), may_be_null=frozenset({"image"}))
+    one_without = make_samples(1, image_sha256=[None])
+    assert not set(keys(one_without, rubric)) & set(keys(one_without, rubric, low)), "a reply is one judge's alone"
+    pictured = replace(rubric, messages=(Message("user", (Part("column", "prompt"), Part("image"))),))
+    (messages,) = plan_part(make_samples(1), pictured, low)[1]["messages_json"]
+    assert '","shown":{"detail":"low","max_side_px":512,"resampled_by":"lanczos"},"type":"image"}' in messages
+
+
+def test_a_share_holds_whole_prompts_for_every_checkpoint_and_every_smaller_share(make_samples: Samples, rubric: Rubric) -> None:
+    prompts = [f"prompt {index}" for index in range(1000)]
+    one, other = (make_samples(1000, prompt=prompts, checkpoint=[name] * 1000) for name in ("step-1", "step-2"))
+
+    def drawn(samples: pl.DataFrame, share: float | None, occasion: str = "") -> list[str]:
+        planner = Planner(rubric, JUDGE.model_copy(update={"share": share}), occasion)
+        return planner.drawn(samples)["prompt"].to_list()
+
+    few, more = drawn(one, 0.1), drawn(one, 0.3)
+    assert set(few) < set(more)
+    assert few == drawn(other.reverse(), 0.1)[::-1]
+    assert 70 <= len(few) <= 130  # 100 ± 3 standard deviations
+    assert 257 <= len(more) <= 343
+    assert drawn(one, None) == prompts
+    assert drawn(one, 0.1, "2026-01-01") == prompts, "anchors are few and are all asked"
+
+
 def test_what_cannot_change_the_answer_does_not_change_the_key(make_samples: Samples, rubric: Rubric) -> None:
     samples = make_samples(3)
-    elsewhere = JUDGE.model_copy(update={"base_url": "http://localhost:1/v1", "api_key_env": "OTHER"})
+    elsewhere = JUDGE.model_copy(
+        update={"base_url": "http://localhost:1/v1", "api_key_env": "OTHER", "name": "other", "share": 0.5}
+    )
     renamed = samples.with_columns(source_key=pl.lit("moved.png"), sample_id=pl.lit("f" * 64), checkpoint=pl.lit("c2"))
     assert keys(samples, rubric) == keys(samples, rubric, elsewhere) == keys(renamed, rubric)
     reordered = JUDGE.model_copy(update={"parameters": dict(reversed(JUDGE.parameters.items()))})

@@ -69,6 +69,27 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
         pytest.param("[gate]", "[gates]", r"line 18: gates is not a key here; allowed: .*gate", id="unknown section"),
         pytest.param('lake = "lake/"', "lake = ", r"not valid TOML.*line 2", id="broken TOML"),
         pytest.param('lake = "lake/"', 'folder = "x"', r"line 2: folder is not a key", id="an internal field"),
+        pytest.param("repeats = 1", 'detail = "medium"', r"line 13: judges\[0\]\.detail: .*'low', 'high' or 'auto'", id="detail"),
+        pytest.param("repeats = 1", "max_side_px = 8", r"line 13: judges\[0\]\.max_side_px: .*equal to 64", id="a tiny picture"),
+        pytest.param("repeats = 1", "share = 20", r"line 13: judges\[0\]\.share: .*less than 1", id="percent"),
+        pytest.param("repeats = 1", "share = 0", r"line 13: judges\[0\]\.share: .*greater than 0", id="a share of nothing"),
+        pytest.param(
+            "repeats = 1", 'detail = "low"\nmax_side_px = 1024', r"max_side_px = 1024 beside detail = .*512 or less", id="both"
+        ),
+        pytest.param("repeats = 1", "recorded = true\nshare = 0.1", r"share is about what is sent; nothing is", id="unsent"),
+        pytest.param(
+            "[limits]",
+            '[[judges]]\nmodel = "gpt-4.1-2025-04-14"\n[limits]',
+            r"judges: 'gpt-4.1-2025-04-14' stands 2 times; .* a name",
+            id="a judge twice",
+        ),
+        pytest.param(
+            "[limits]",
+            '[[judges]]\nmodel = "gpt-4.1-2025-04-14"\nname = "again"\nparameters = { max_tokens = 600, temperature = 0 }\n'
+            "share = 0.1\n[limits]",
+            r"'gpt-4.1-2025-04-14' and 'again' ask gpt-4.1-2025-04-14 the same; they may differ in .*max_side_px",
+            id="a judge twice under two names",
+        ),
         pytest.param('lake = "lake/"', 'runner = "spark"', r"line 2: runner: .*'local', 'processes' or 'dask'", id="a runner"),
         pytest.param("[gate]", "[workers]\nn = 0\n[gate]", r"line 19: workers\.n: .*greater than or equal to 1", id="no worker"),
         pytest.param(

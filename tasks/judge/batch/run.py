@@ -179,7 +179,7 @@ class BatchRun:
         judge, endpoint = self.machine.provider.judge, self.machine.provider.endpoint
         if is_fruitless and self.machine.problem is not None:
             raise ProviderError(
-                f"judge {judge.model} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
+                f"judge {judge.id} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
                 'mend it and run the same command again, or set mode = "online"'
             )
         failure, ended = self.collector.last_failure, self.collector.ended
@@ -242,7 +242,7 @@ def judge_by_batch(
     judge, ids, limits = context.judge(asked.judge_model), context.ids, asked.limits
     with opened(context.ledger_url) as ledger:
         requests = PlannedRequests(context, asked.parts)
-        n_in_flight, n_done = _n_in_flight(ledger, requests, judge.model), len(_done(ledger, requests))
+        n_in_flight, n_done = _n_in_flight(ledger, requests, judge.id), len(_done(ledger, requests))
         if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
         declared = max(context.rubrics[part.rubric_id].n_output_tokens_expected for part in asked.parts)
@@ -256,7 +256,7 @@ def judge_by_batch(
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, requests, judge.model, pin, most, costs.cost_usd, asked.on_reply)
+            collector = Collector(ledger, requests, judge.id, pin, most, costs.cost_usd, asked.on_reply)
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking
             )
@@ -264,14 +264,14 @@ def judge_by_batch(
             submitter = Submitter(ledger, requests, claims, machine, rules, reserve if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
             is_stopped = await _until_stopped(run, stop)
-            return _outcome(ledger, run, judge.model, is_stopped=is_stopped)
+            return _outcome(ledger, run, judge.id, is_stopped=is_stopped)
 
         return asyncio.run(work())
 
 
 def _api_of(provider: Provider) -> BatchApi:
     if provider.batch is None:
-        raise InputError(f'judge {provider.judge.model}: {provider.endpoint} has no Batch API; set mode = "online"')
+        raise InputError(f'judge {provider.judge.id}: {provider.endpoint} has no Batch API; set mode = "online"')
     return provider.batch
 
 

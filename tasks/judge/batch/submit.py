@@ -135,7 +135,7 @@ class Submitter:
 
     async def _leave_out(self, request: QueuedRequest, n_bytes: int) -> None:
         why = f'{n_bytes} bytes do not fit into a batch file of {self.rules.max_file_bytes}; ask it online (mode = "online")'
-        attempt_id = await self.ledger.begin(request.request_key, request.ask_index, self.machine.provider.judge.model)
+        attempt_id = await self.ledger.begin(request.request_key, request.ask_index, self.machine.provider.judge.id)
         await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, why)
         self.left_out.add(request.request_key)
 
@@ -149,7 +149,7 @@ class Submitter:
                 token=token,
                 endpoint=self.machine.provider.endpoint,
                 api_key_env=judge.api_key_env,
-                judge_model=judge.model,
+                judge_model=judge.id,
                 state=BatchState.INTENDED,
                 n_lines=len(file.ask_indexes),
                 n_bytes=file.n_bytes,

@@ -74,7 +74,7 @@ def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:
             raise InputError(f"limits.max_usd = {max_usd:g} cannot be kept: {why_no_price(judge)}")
         if output_bound(judge) is None:
             raise InputError(
-                f"limits.max_usd = {max_usd:g} cannot be kept: how long a reply of {judge.model} can be is not known; "
+                f"limits.max_usd = {max_usd:g} cannot be kept: how long a reply of {judge.id} can be is not known; "
                 "bound it, for instance parameters = { max_tokens = 600 }"
             )
 
@@ -143,7 +143,7 @@ class Attempts:
 def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> ProviderError:
     """The error that stops a run whose attempts are used up: what failed most, and what to do."""
     error = ProviderError(
-        f"judge {judge.model} at {endpoint}: the {most:,} attempts of this run are used up{_most(failures)}. "
+        f"judge {judge.id} at {endpoint}: the {most:,} attempts of this run are used up{_most(failures)}. "
         "Replies already stored are kept. See what ails the provider, then run the same command again: it asks only what is "
         "missing, with as many attempts anew; or raise limits.attempts_per_run"
     )

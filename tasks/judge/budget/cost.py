@@ -17,6 +17,7 @@ from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.prices import price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
+from tasks.judge.pictures import fitted_px
 from tasks.judge.provider.base import Answer, provider_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
@@ -126,6 +127,7 @@ class Costs:
         self._cached_share = known.cached_share
         expected = known.n_output_tokens(n_output_tokens_declared)
         self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
+        self._detail, self._max_side_px = judge.detail or "auto", judge.max_side_px
         self._picture_rule = provider_of(judge).picture_rule(self.price.image if self.price else None)
 
     def estimate(
@@ -136,7 +138,7 @@ class Costs:
         counted = messages_json if image_sha256 is None else messages_json.replace(image_sha256, "")
         n_tokens, n_most, n_images = _message_tokens(counted)
         if n_images:
-            n_image, n_image_most = self._picture_rule.tokens(width_px or _SIZE_UNKNOWN_PX, height_px or _SIZE_UNKNOWN_PX)
+            n_image, n_image_most = self.picture_tokens(width_px, height_px)
             n_tokens, n_most = n_tokens + n_images * n_image, n_most + n_images * n_image_most
         n_beside, n_beside_most = _tokens_beside(parameters_json)
         estimated, bound = round(n_tokens + n_beside), n_most + n_beside_most
@@ -148,6 +150,11 @@ class Costs:
             if n_output_most is not None:
                 worst_usd = self.price.usd(n_input_most, 0, n_output_most, is_batch=self.is_batch)
         return Estimate(estimated, bound, n_input, n_input_most, n_output, n_output_most, expected_usd, worst_usd)
+
+    def picture_tokens(self, width_px: int | None, height_px: int | None) -> tuple[int, int]:
+        """(tokens as billed, the most they can be) of a picture of this size as the judge is shown it."""
+        size_px = fitted_px(width_px or _SIZE_UNKNOWN_PX, height_px or _SIZE_UNKNOWN_PX, self._max_side_px)
+        return self._picture_rule.tokens(*size_px, self._detail)
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""

@@ -24,13 +24,15 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 class RequestPicture:
     """A picture as the judge is shown it: `read` gives its bytes, in `image_format` (PNG, JPEG, WEBP); its size where known.
 
-    It is read when its request is sent, not when it waits: hundreds wait, and each is some 100 KB.
+    It is read when its request is sent, not when it waits: hundreds wait, and each is some 100 KB. `is_shrunk`: reading makes it
+    smaller first, some 30 ms in which a thread of its own is busy and the loop is not to be.
     """
 
     read: Callable[[], bytes | memoryview]
     image_format: str
     width_px: int | None = None
     height_px: int | None = None
+    is_shrunk: bool = False
 
 
 class Payload(Protocol):
@@ -196,8 +198,8 @@ class BatchApi(Protocol):
 class PictureRule(Protocol):
     """How a model counts a picture."""
 
-    def tokens(self, width_px: int, height_px: int) -> tuple[int, int]:
-        """(tokens as billed, the most they can be)."""
+    def tokens(self, width_px: int, height_px: int, detail: str = "auto") -> tuple[int, int]:
+        """(tokens as billed, the most they can be) at a detail of `judges.detail`."""
 
 
 class Provider(Protocol):

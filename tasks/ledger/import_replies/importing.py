@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from schemas.benchmark import Benchmark, Recorded
+from schemas.benchmark import Benchmark
+from schemas.benchmark_ratings import Recorded
 from schemas.errors import InputError, SourceError
 from schemas.fields import DIGEST_LENGTH
 from schemas.pointers import MISSING, look_up
@@ -79,7 +80,7 @@ def _check(recorded: Recorded) -> None:
 
 def _defaults(benchmark: Benchmark) -> dict[str, str]:
     """What a row need not say: the judge where one is recorded, the rubric where there is one."""
-    recorded = [judge.model for judge in benchmark.judges if judge.recorded]
+    recorded = [judge.id for judge in benchmark.judges if judge.recorded]
     defaults = {"judge_model": recorded[0]} if len(recorded) == 1 else {}
     if not defaults and "judge_model" not in benchmark.recorded.columns:
         raise InputError(

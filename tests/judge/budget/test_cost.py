@@ -22,6 +22,7 @@ from rubrics.rendering import render
 from schemas.benchmark import Judge, Price
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import Costs, Estimate, Observed, load_observed, output_bound, stated_output_bound, store_observed
+from tasks.judge.pictures import shrunk
 from tasks.judge.provider.base import Answer, RequestPicture
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.ledger.ledger import Ledger
@@ -71,6 +72,25 @@ def _blank(size_px: tuple[int, int]) -> bytes:
 @pytest.fixture(scope="module")
 def blanks() -> dict[tuple[int, int], bytes]:
     return {size_px: _blank(size_px) for size_px in SIZES_PX}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("shown", [{"detail": "low"}, {"detail": "high"}, {"max_side_px": 512}, {"max_side_px": 1024}], ids=str)
+def test_the_estimate_follows_how_pictures_are_shown(
+    shown: dict[str, Any], model: str, blanks: dict[tuple[int, int], bytes]
+) -> None:
+    """The provider bills what is sent: the picture as a shard would send it, at the detail that stands beside it."""
+    rubric, price, judge = load_rubric(SHIPPED / "alignment"), double.published(model), _judge(model, **shown)
+    assert price is not None
+    costs = Costs(judge, rubric.n_output_tokens_expected)
+    for index, (scene, size_px) in enumerate(zip(_scenes(9), SIZES_PX, strict=True)):
+        rendered = render(rubric, _values(scene, index), True).messages
+        messages_json = canonical_messages(rendered, judge.shown)[0].decode().replace(DIGEST_SLOT, DIGEST)
+        png = shrunk(blanks[size_px], judge.max_side_px) if judge.max_side_px else blanks[size_px]
+        n_billed = billing.n_input_tokens(_sent(model, messages_json, png), price.image)
+        estimate = costs.estimate(messages_json, "{}", DIGEST, *size_px)
+        assert estimate.n_input_tokens == pytest.approx(n_billed, rel=0.02, abs=8)
+        assert estimate.n_input_tokens_most >= n_billed
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -92,9 +92,14 @@ def make_payload(
 def _sendable(message: Mapping[str, Any], marker: str) -> dict[str, Any]:
     content = message["content"]
     if isinstance(content, list):
-        image = {"type": "image_url", "image_url": {"url": marker}}
-        content = [image if part["type"] == "image" else part for part in content]
+        content = [_image(part, marker) if part["type"] == "image" else part for part in content]
     return {"role": message["role"], "content": content}
+
+
+def _image(part: Mapping[str, Any], marker: str) -> dict[str, Any]:
+    """The picture's place, and the detail it is looked at with where the judge states one."""
+    detail = part.get("shown", {}).get("detail")
+    return {"type": "image_url", "image_url": {"url": marker} | ({"detail": detail} if detail else {})}
 
 
 def _n_images(messages: Sequence[Mapping[str, Any]]) -> int:

@@ -93,9 +93,9 @@ class _Rule:
     billed: Tiles | Patches
     bound: Tiles | Patches
 
-    def tokens(self, width_px: int, height_px: int) -> tuple[int, int]:
-        """(tokens as billed, the most they can be)."""
-        return _tokens(self, width_px, height_px)
+    def tokens(self, width_px: int, height_px: int, detail: str = "auto") -> tuple[int, int]:
+        """(tokens as billed, the most they can be) at this detail."""
+        return _tokens(self, width_px, height_px, detail)
 
 
 def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
@@ -113,8 +113,8 @@ def stated_rule(fields: Mapping[str, Any]) -> Tiles | Patches:
 
 
 @lru_cache(maxsize=4096)
-def _tokens(rule: _Rule, width_px: int, height_px: int) -> tuple[int, int]:
-    return rule.billed.n_tokens(width_px, height_px), rule.bound.n_tokens_most(width_px, height_px)
+def _tokens(rule: _Rule, width_px: int, height_px: int, detail: str) -> tuple[int, int]:
+    return rule.billed.n_tokens(width_px, height_px, detail), rule.bound.n_tokens_most(width_px, height_px, detail)
 
 
 def _shrink(width: int, height: int, side: int, most: int) -> tuple[int, int]:

@@ -1,0 +1,57 @@
+"""How replies and ratings made elsewhere are read: [recorded] and [ratings] of the benchmark file. The rest is benchmark.py."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from schemas.benchmark_lines import Section
+
+
+class Recorded(Section):
+    """How replies recorded elsewhere are read: which column is which, or a template that rebuilds the reply text."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    template: str | None = None
+
+
+class RatingScale(Section):
+    """The scale people rated on: its ends, and the distance of two labels where only labels are allowed."""
+
+    min: float
+    max: float
+    step: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_scale(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"min = {self.min:g} is not under max = {self.max:g}")
+        return self
+
+
+class RatingValue(Section):
+    """A column of a wide table that holds ratings of one rater, or numbers of one automatic metric."""
+
+    at: str = Field(description="The column, or a path in it such as human_scores[0].")
+    rater: str | None = Field(default=None, description="Whose ratings they are; default: the file's name without its suffix.")
+    metric: str | None = Field(default=None, description="The metric whose numbers they are; then it is no rater.")
+    dimension: str | None = Field(default=None, description="The rubric's dimension; default: the one of [ratings].")
+    model: str | None = Field(default=None, description="The image model of the column, in tables with a column for each model.")
+    checkpoint: str | None = None
+    scale: RatingScale | None = Field(default=None, description="Where it is another than that of [ratings].")
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if self.rater is not None and self.metric is not None:
+            raise ValueError("has a rater and a metric; it is one of the two")
+        return self
+
+
+class Ratings(Section):
+    """How a table of people's ratings is read: long by `columns` alone, wide with `values`."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    scale: RatingScale | None = None
+    dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
+    values: list[RatingValue] = Field(default_factory=list)
