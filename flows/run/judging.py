@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
-from flows.run.tasks import ask_by_batch, ask_judge
+from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
+from schemas.benchmark import Limits
 from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
@@ -16,6 +17,9 @@ from tasks.judge.shard import JudgeShard
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
 from tasks.stopping import check_not_stopped
+
+N_ROUNDS = 10
+"""So many times its requests in flight are given to a worker process at once: waiting for the last replies is a tenth of that."""
 
 
 def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
@@ -40,7 +44,7 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in run.executor.run(_online(run, online)):
+    for outcome in _online(run, online):
         # replies of another process are counted when its shard comes back
         run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
         if run.executor.is_remote:
@@ -99,15 +103,33 @@ def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> 
     return outcome
 
 
-def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[ShardCall[JudgeShard, Outcome]]:
-    """The calls of all parts that are asked one request at a time, a shard each."""
+def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[Outcome]:
+    """What became of the parts that are asked one request at a time, shard by shard; in other processes some together."""
     whole = run.benchmark.limits
     most = attempts_per_run(whole, sum(part.n_requests for part in parts))
     concurrency = -(-whole.concurrency // run.executor.n_processes)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
-    listeners = () if run.executor.is_remote else (_on_reply(run), _on_attempt(run))
-    shards = (JudgeShard(part, limits, *listeners) for part in parts)
-    return (ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in shards)
+    if run.executor.is_remote:
+        some = together(parts, limits, run.executor.n_processes)
+        return run.executor.run(ShardCall(ask_judge_together, run.stage, shards, spends_money=True) for shards in some)
+    alone = (JudgeShard(part, limits, _on_reply(run), _on_attempt(run)) for part in parts)
+    return run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone)
+
+
+def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> Iterator[JudgeShards]:
+    """Parts by judge, in their order, so many together that a process waits for their last replies a tenth of the time.
+
+    Never so many that one of the processes is left without.
+    """
+    n_wanted = min(N_ROUNDS * limits.concurrency, -(-sum(part.n_requests for part in parts) // n_processes))
+    some: list[PlannedPart] = []
+    for part in parts:
+        if some and (part.judge_model != some[0].judge_model or sum(one.n_requests for one in some) >= n_wanted):
+            yield JudgeShards(tuple(some), limits)
+            some = []
+        some.append(part)
+    if some:
+        yield JudgeShards(tuple(some), limits)
 
 
 def _on_reply(run: RunContext) -> OnReply:

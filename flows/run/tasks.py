@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from flows.executors.base import stage_task
+from flows.executors.base import ShardCall, stage_task
+from flows.executors.local import LocalExecutor, PlainThreads, n_asking
+from schemas.benchmark import Limits
+from schemas.records import PlannedPart
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
 from tasks.context import StageContext
 from tasks.ingest.parts import ShardResult
@@ -40,6 +43,22 @@ plan_questions = stage_task("plan questions", "plan questions, {shard.rubric_id}
 def ask_judge(context: StageContext, shard: JudgeShard) -> Outcome:
     """Ask what the ledger lacks of a shard's requests."""
     return judge_shard(context, shard, stop=STOP)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeShards:
+    """Parts of a plan for one judge that one worker process asks together, and the limits of that process."""
+
+    parts: Sequence[PlannedPart]
+    limits: Limits
+
+
+@stage_task("ask judge", "ask {shard.parts[0].judge_model}, from shard {shard.parts[0].index} on")
+def ask_judge_together(context: StageContext, shard: JudgeShards) -> Outcome:
+    """Ask what the ledger lacks of several shards' requests; the next shard begins while the last replies of one are to come."""
+    calls = (ShardCall(ask_judge, context, JudgeShard(part, shard.limits), spends_money=True) for part in shard.parts)
+    with PlainThreads(n_asking(shard.limits), is_retrying=False) as threads:
+        return sum(LocalExecutor(threads, threads).run(calls), Outcome())
 
 
 @stage_task("ask judge by batch", "ask {shard.judge_model} by batch")

@@ -8,15 +8,20 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
+from flows.run.tasks import JudgeShards, ask_judge_together
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
+from schemas.identities import RunIds
+from schemas.records import PlannedPart
+from schemas.tables import REQUESTS
 from tasks.judge.rate_limit.concurrency import START
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import LEDGER_META
-from tests.support.asking import ask_shard
+from tests.support.asking import ask_shard, context_of
 from tests.support.planning import plan_part
 
 Ask = Callable[..., int]
@@ -51,6 +56,23 @@ def test_shards_at_the_same_time_have_no_more_in_flight_than_one_may(provider: A
         assert [shard.result() for shard in shards] == [20] * 4
     assert provider.peak <= 12
     assert len(provider.connections) <= 12 * len(models)
+
+
+def test_shards_given_to_a_worker_together_overlap(
+    provider: Any, make_samples: Any, store_samples: Any, rubric: Rubric, judge: Judge, tmp_path: Any
+) -> None:
+    """Twenty requests a shard, and forty may be in flight: one after the other they would never be."""
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.5)
+    samples = make_samples(80)
+    lake, _ = store_samples(samples)
+    requests, staging, ids = plan_part(samples, rubric, judge)[1], stage(lake, REQUESTS), RunIds("1" * 64, "2" * 64)
+    for index in range(4):
+        staging.write_part(index, requests[20 * index : 20 * index + 20])
+    staging.commit(ids.plan_id)
+    context = context_of(lake, {rubric.id: rubric}, judge, f"sqlite:///{tmp_path}/ledger.db", ids)
+    parts = [PlannedPart(index, 0, rubric.id, judge.model, 20) for index in range(4)]
+    assert ask_judge_together.work(context, JudgeShards(parts, Limits(concurrency=40, shard_size=20))).n_answered == 80
+    assert provider.peak > 20
 
 
 def test_shards_one_after_the_other_use_the_connections_of_the_first(provider: Any, ask: Ask) -> None:

@@ -30,10 +30,11 @@ from flows.executors.prefect_threads import PrefectThreads
 from flows.executors.remote import RemoteExecutor
 from flows.executors.worker import FlowLease, WorkerCall
 from flows.observability import redaction
+from flows.run.judging import together
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Benchmark, Runner
+from schemas.benchmark import Benchmark, Limits, Runner
 from schemas.errors import InputError, SalonError, StoppedError, StoreError
-from schemas.records import Sample
+from schemas.records import PlannedPart, Sample
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import SampleList
@@ -286,6 +287,23 @@ usd_per_million_input_tokens = 0
 usd_per_million_output_tokens = 0
 """
 FIGURES = ["cell_id", "estimate", "se", "ci_low", "ci_high", "n_scored", "n_failed", "status", "reason"]
+
+
+TOGETHER: dict[str, tuple[int, int, str, list[int]]] = {
+    "a shard is much for a process: each alone": (8, 2, "aaaa", [1, 1, 1, 1]),
+    "ten times what is in flight": (150, 2, "a" * 12, [3, 3, 3, 3]),
+    "never so many that a process has none": (2_000, 4, "a" * 8, [2, 2, 2, 2]),
+    "a judge's alone": (2_000, 1, "aaabb", [3, 2]),
+    "nothing": (8, 2, "", []),
+}
+
+
+@pytest.mark.parametrize(("concurrency", "n_processes", "judges", "expected"), TOGETHER.values(), ids=TOGETHER)
+def test_a_worker_is_given_shards_together(concurrency: int, n_processes: int, judges: str, expected: list[int]) -> None:
+    parts = [PlannedPart(index, index, "alignment", judge, 500) for index, judge in enumerate(judges)]
+    found = [*together(parts, Limits(concurrency=concurrency), n_processes)]
+    assert [len(shards.parts) for shards in found] == expected
+    assert [part for shards in found for part in shards.parts] == parts
 
 
 def test_processes_give_the_same_table_and_the_same_publication(tmp_path: Path, salon: Callable[..., Said]) -> None:
