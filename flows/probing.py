@@ -115,12 +115,8 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
 
 def _store_twins(run: StageContext, places: Collection[str], text: str, n_samples: int) -> tuple[str, pl.DataFrame]:
     """A dataset of the chosen samples and their twins in the lake, and which twin is whose."""
-    ids = (
-        run.lake.scan(SAMPLES, run.ids.dataset_id)
-        .filter(pl.col("status") == SampleStatus.OK.value)
-        .select("sample_id", "source")
-        .collect()
-    )
+    is_ok = pl.col("status") == SampleStatus.OK.value
+    ids = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_ok).select("sample_id", "source"))
     # Ids are digests: the first of them in order are as good as drawn by lot, and the same in every run.
     chosen = ids.sort("sample_id").group_by("source", maintain_order=True).head(n_samples)["sample_id"]
     rows: dict[str, dict[str, Any]] = {}

@@ -83,7 +83,7 @@ def _write_part(stagings: dict[Table, Staging], part: int, rows: pl.DataFrame, r
         parameters_json=pl.lit('{"max_tokens":300,"temperature":0}'), messages_json=pl.lit("[]"), facts_json=pl.lit("{}"),
         n_output_tokens_expected=pl.lit(rubric.n_output_tokens_expected, pl.Int64),
     )  # fmt: skip
-    text = _texts(requests["variant"].to_list(), rubric, draw)
+    text = texts(requests["variant"].to_list(), rubric, draw)
     replies = requests.select("request_key", "judge_model").with_columns(
         ask_index=pl.lit(0, pl.Int64), status=pl.lit("answered"), reply_text=pl.Series(text), finish_reason=pl.lit("stop"),
         answered_model=pl.lit(JUDGE), n_input_tokens=pl.lit(900, pl.Int64),
@@ -98,7 +98,7 @@ def _write_part(stagings: dict[Table, Staging], part: int, rows: pl.DataFrame, r
         stagings[table].write_part(part, frame.with_columns(absent))
 
 
-def _texts(variants: list[str | None], rubric: Rubric, draw: Any) -> list[str]:
+def texts(variants: list[str | None], rubric: Rubric, draw: Any) -> list[str]:
     """Replies of about 25 words a dimension; one in a hundred is no answer."""
     lengths, refuses = draw.integers(40, len(SAID), len(variants)), draw.random(len(variants)) < 0.01
     scores = draw.integers(0, 11, (len(variants), 8))

@@ -5,21 +5,22 @@ own, replaced whole, so that several processes can write and a reader meets no h
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import polars as pl
 
 from schemas.benchmark import Judge
 from schemas.identities import canonical_json
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
 from tasks.context import StageContext
+from tasks.ingest.identity import ID_BYTES, in_order
 from tasks.ingest.identity import dataset_id as digest_of_samples
-from tasks.ingest.identity import packed
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake, read_files
@@ -52,15 +53,17 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
     `prices`: what a request of a (rubric, judge) costs, online and by batch. Anchors and judges that are only recorded have none.
     """
     asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
+    of_series = [*SERIES, "rubric_version"]
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
-    keyed = judgements.group_by(*SERIES, "rubric_version").agg(pl.col("request_key").drop_nulls().unique()).collect()
+    keyed = _packed_ids([judgements], of_series, "request_key")
     with opened(run.ledger_url) as ledger:
         taken = still_holds(run, ledger.state())
-        is_answered = taken is not None and taken.is_answered  # of all: no key is looked up
-        left = [0 if is_answered else _n_left(ledger, keys) for keys in keyed["request_key"]]
-    rows = keyed.with_columns(n_requests=pl.col("request_key").list.len().cast(pl.Int64), n_left=pl.Series(left, dtype=pl.Int64))
+        asked_of = ledger if taken is None or not taken.is_answered else None  # of all: no key is looked up
+        counted = [(*series, *_counted(asked_of, keyed.pop(series))) for series in list(keyed)]
+    schema = dict.fromkeys(of_series, pl.String) | {"n_requests": pl.Int64, "n_left": pl.Int64}
+    rows = pl.DataFrame(counted, schema=schema, orient="row")
     digests = {model: judge_digest(run.judge(model)) for model in asked}
-    rows = _priced(rows.drop("request_key"), prices).join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
+    rows = _priced(rows, prices).join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
         benchmark=pl.lit(run.benchmark.name),
         rubric_digest=pl.col("rubric_id").replace_strict({r.id: r.digest for r in run.rubrics.values()}, return_dtype=pl.String),
         judge_digest=pl.col("judge_model").replace_strict(digests, return_dtype=pl.String),
@@ -171,21 +174,37 @@ def _folder(run: StageContext) -> Path:
     return folder
 
 
-def _n_left(ledger: Ledger, keys: pl.Series) -> int:
-    n_left = 0
-    for some in keys.to_frame().iter_slices(_KEYS_AT_ONCE):
-        known = ledger.known(some.to_series())
-        n_left += len(some) - len(known) + len(ledger.reasks_due(known))
-    return n_left
+def _packed_ids(scans: Iterable[pl.LazyFrame], by: Sequence[str], name: str) -> dict[tuple[str, ...], list[bytes]]:
+    """The ids of column `name` by the other columns, in 32 bytes each: lists of pieces, as the rows come. Nulls are none."""
+    found: dict[tuple[str, ...], list[bytes]] = {}
+    wanted = [pl.col(by).cast(pl.Categorical), pl.col(name).str.decode("hex")]
+    for scan in scans:
+        for batch in scan.select(wanted).collect_batches(chunk_size=_KEYS_AT_ONCE, engine="streaming"):
+            for series, mine in batch.group_by(by):
+                found.setdefault(tuple(map(str, series)), []).append(b"".join(mine[name].drop_nulls()))
+    return found
+
+
+def _counted(ledger: Ledger | None, keys: list[bytes]) -> tuple[int, int]:
+    """How many different requests these packed keys are, and of how many the ledger lacks something (None: of none)."""
+    n_keys = n_left = 0
+    for packed_keys in in_order(keys, _KEYS_AT_ONCE):
+        some = np.unique(packed_keys).tobytes().hex("\n", ID_BYTES).split("\n")
+        n_keys += len(some)
+        if ledger is not None:
+            known = ledger.known(some)
+            n_left += len(some) - len(known) + len(ledger.reasks_due(known))
+    return n_keys, n_left
 
 
 def _samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
     """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
-    samples = lake.scan(SAMPLES, dataset_id).filter(pl.col("model") != ANCHORS)
-    joined = pl.col("sample_id").str.join("")
-    grouped = samples.group_by(OF_CHECKPOINT).agg(joined, sources=pl.col("source").unique().sort()).collect()
-    return grouped.select(
+    is_own = pl.col("model") != ANCHORS
+    of_parts = lake.collect(SAMPLES, dataset_id, lambda rows: rows.filter(is_own).select(*OF_CHECKPOINT, "source").unique())
+    named = of_parts.group_by(OF_CHECKPOINT).agg(sources=pl.col("source").unique().sort())
+    ids = _packed_ids((rows.filter(is_own) for rows in lake.scans(SAMPLES, dataset_id)), OF_CHECKPOINT, "sample_id")
+    return named.select(
         *OF_CHECKPOINT,
-        dataset_id=pl.Series([digest_of_samples([packed([ids])]) for ids in grouped["sample_id"]], dtype=pl.String),
-        sources_json=pl.Series([json.dumps(list(names)) for names in grouped["sources"]], dtype=pl.String),
+        dataset_id=pl.Series([digest_of_samples(ids.pop(one)) for one in named.select(OF_CHECKPOINT).rows()], dtype=pl.String),
+        sources_json=pl.Series([json.dumps(list(names)) for names in named["sources"]], dtype=pl.String),
     )

@@ -115,8 +115,9 @@ def _check_baseline(file: Path, run: StageContext) -> None:
     baseline = run.benchmark.nightly.baseline
     if baseline is None:
         return
-    made = run.lake.scan(SAMPLES, run.ids.dataset_id).select(pl.concat_str("model", "checkpoint", separator="/").unique())
-    names = sorted(name for name in made.collect().to_series() if name is not None)
+    name = pl.concat_str("model", "checkpoint", separator="/")
+    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.select(name.unique()))
+    names = sorted(made.to_series().drop_nulls().unique())
     if baseline not in names:
         shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")
         raise refused(file, ("nightly", "baseline"), f"no sample is of {baseline!r}; write model/checkpoint; there are: {shown}")
@@ -124,8 +125,12 @@ def _check_baseline(file: Path, run: StageContext) -> None:
 
 def _unusable(run: StageContext) -> list[Unusable]:
     is_unusable = pl.col("status") != SampleStatus.OK.value
-    rows = run.lake.scan(SAMPLES, run.ids.dataset_id).filter(is_unusable).select("status", "source", "source_key", "detail")
-    first = rows.group_by("status", maintain_order=True).head(N_NAMED).collect()
+
+    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.select("status", "source", "source_key", "detail").group_by("status", maintain_order=True).head(N_NAMED)
+
+    some = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: first_rows(rows.filter(is_unusable)))
+    first = first_rows(some.lazy()).collect()
     return [Unusable(*row) for row in first.sort("status", "source", "source_key").iter_rows()]
 
 

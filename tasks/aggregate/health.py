@@ -12,8 +12,8 @@ import polars as pl
 from schemas.metrics import CELL
 from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
-from tasks.aggregate.score_stream import HASHES, matched
 from tasks.aggregate.tallies import exact_sums
+from tasks.lake.request_rows import Keys, joined
 
 Row = dict[str, object]
 N_SAID_MOST = 5
@@ -27,15 +27,11 @@ def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFr
     cells = judged.strata.select(CELL).unique(maintain_order=True)
     cell_of_stratum = judged.strata.join(cells.with_row_index("cell"), on=CELL, how="left", maintain_order="left")["cell"]
     cell = cell_of_stratum.to_numpy()[judged.stratum][judged.prompt]
-    is_planned = pl.col("status") == JudgementStatus.PLANNED.value
-    keys = judged.frame.with_columns(cell=pl.Series(cell.astype(np.int32))).filter(is_planned)
-    requests = keys.select(*HASHES, "cell")
-    if requests["key"].n_unique() < requests.height:  # samples share a question; most often none do
-        requests = requests.unique()
-    asks = _asks(requests, replies).partition_by("cell", as_dict=True)
-    judgements = _judged(judged, read, cell, requests["cell"].to_numpy(), cells.height)
+    requests = _requests(judged.keys, cell)
+    judgements = _judged(judged, read, cell, requests.row, cells.height)
+    asks = _asks(requests, replies)
     for number, address in enumerate(cells.iter_rows(named=True)):
-        answered = _answered(asks[number,]) if (number,) in asks else ()
+        answered = _answered(pl.concat(asks.pop(number))) if number in asks else ()
         for measure, word, value, n_known in (*judgements[number], *answered):
             yield address | {"measure": measure.value, "word": word, "value": value, "n_known": n_known}
 
@@ -74,11 +70,25 @@ def _judged(judged: Judged, read: Mapping[str, Outcomes], cell: Array, asked: Ar
     return found
 
 
-def _asks(requests: pl.DataFrame, replies: pl.LazyFrame) -> pl.DataFrame:
-    """One row per cell and ask of its requests."""
+def _requests(keys: Keys, cell: Array) -> Keys:
+    """The cell of each request, once where samples of a cell share a question."""
+    cells = cell[keys.row].astype(np.int32)
+    if not keys.has_twins:
+        return Keys(keys.key, keys.check, cells)
+    once = pl.DataFrame({"key": keys.key, "check": keys.check, "cell": cells}).unique()
+    return Keys.of(once, once["cell"].to_numpy())
+
+
+def _asks(requests: Keys, replies: pl.LazyFrame) -> dict[int, list[pl.DataFrame]]:
+    """By cell, in pieces: a row per ask of its requests."""
     texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model", "error_detail")]
-    numbers = ["ask_index", "n_input_tokens", "n_output_tokens", "cost_usd", "latency_s", "n_attempts"]
-    return matched(replies.select(*texts, *numbers, **HASHES).collect(engine="streaming"), requests)
+    numbers = ["n_input_tokens", "n_output_tokens", "cost_usd", "latency_s", "n_attempts"]
+    wanted = replies.select("request_key", *texts, *numbers, is_reask=pl.col("ask_index") > 0)
+    found: dict[int, list[pl.DataFrame]] = defaultdict(list)
+    for batch in joined(wanted, requests):
+        for (cell,), mine in batch.partition_by("row", as_dict=True, include_key=False).items():
+            found[cell].append(mine)
+    return found
 
 
 def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
@@ -88,7 +98,7 @@ def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
         yield HealthMeasure.N_ANSWERED_BY, name, float(n), asks.height
     for said, n in sorted(_counts(asks["error_detail"].drop_nulls()), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
         yield HealthMeasure.N_SAID, said, float(n), asks.height
-    yield HealthMeasure.N_REASKED, "", float((asks["ask_index"] > 0).sum()), asks.height
+    yield HealthMeasure.N_REASKED, "", float(asks["is_reask"].sum()), asks.height
     yield HealthMeasure.N_ATTEMPTS, "", float(asks["n_attempts"].sum()), asks.height
     for measure in _SUMMED:
         known = asks[measure.value].drop_nulls().cast(pl.Float64).to_numpy()

@@ -18,10 +18,12 @@ from schemas.errors import CorruptLakeError, SourceError
 from schemas.metrics import CELL
 from schemas.statuses import JudgementStatus, ScoreStatus, Total
 from tasks.aggregate.scales import has_prompt, is_asked, scale
-from tasks.aggregate.score_stream import HASHES, joined
+from tasks.lake.request_rows import HASHES, Keys, joined
 
 PROMPT = [*CELL, "category", "prompt_id"]
 """A prompt's judgements within a cell and category: what the statistics take as independent units."""
+
+_CHUNK_ROWS = 1_000_000  # rows turned into numbers together
 
 Array = npt.NDArray[Any]
 
@@ -30,12 +32,14 @@ Array = npt.NDArray[Any]
 class Judged:
     """One rubric's judgements, as numbers.
 
+    `frame` has rubric_version, status and reason of each judgement, `keys` the requests of those that were planned.
     `prompts` has a row for each prompt within a cell and category, sorted by name; `strata` one for each cell and category,
     sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
     `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample.
     """
 
     frame: pl.DataFrame
+    keys: Keys
     strata: pl.DataFrame
     stratum: Array
     prompt_code: Array
@@ -50,8 +54,9 @@ class Judged:
         used = self.frame["rubric_version"].unique().cast(pl.String).to_list()
         if len(used) == 1:
             return dict.fromkeys(cells, frozenset(used))
-        named = self.frame.select(pl.col(*CELL, "rubric_version").cast(pl.String)).unique().rows()
-        return {cell: frozenset(version for *other, version in named if tuple(other) == cell) for cell in cells}
+        used_in = self.frame.select("rubric_version", stratum=pl.Series(self.stratum[self.prompt])).unique()
+        named = [(self.strata.select(CELL).row(number), str(version)) for version, number in used_in.iter_rows()]
+        return {cell: frozenset(version for other, version in named if other == cell) for cell in cells}
 
     @property
     def n_prompts(self) -> int:
@@ -94,24 +99,22 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
         mine = mine.filter(pl.col("category").is_not_null() | _is_planned())
     few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]
     has_repeats = (mine.select(pl.col("repeat").max()).collect().item() or 0) > 0
-    whole = mine.select(*few, *(["sample_id"] if has_repeats else []), **HASHES).collect(engine="streaming")
-    frame = whole.with_columns(pl.col("category").fill_null(Total.UNNAMED.value))
+    sample = {"sample": pl.col("sample_id").hash(1)} if has_repeats else {}
+    frame = mine.select(*few, **sample, **HASHES).collect(engine="streaming")
     _refuse_reserved(mine)
-    numbered = [_numbered(frame[name]) for name in PROMPT]
-    numbers, names, sizes = [n for n, _ in numbered], [n for _, n in numbered], [max(1, len(n)) for _, n in numbered]
-    found, prompt = np.unique(np.ravel_multi_index(tuple(numbers), sizes), return_inverse=True)
-    codes = np.unravel_index(found, sizes)
-    cells = np.ravel_multi_index(codes[:-1], sizes[:-1])
+    planned = np.flatnonzero((frame["status"] == JudgementStatus.PLANNED.value).to_numpy()).astype(np.int32)
+    keys = Keys.of(frame.select(*HASHES)[planned], planned)
+    frame = frame.drop(*HASHES).with_columns(pl.col("category").fill_null(Total.UNNAMED.value))
+    found, prompt, names = _prompts(frame)
+    codes = np.unravel_index(found, [max(1, len(values)) for values in names])
+    cells = np.ravel_multi_index(codes[:-1], [max(1, len(values)) for values in names[:-1]])
     first, stratum = np.unique(cells, return_index=True, return_inverse=True)[1:]
     strata = pl.DataFrame(
         {name: values.gather(code[first]) for name, values, code in zip(PROMPT[:-1], names, codes, strict=False)}
     )
-    prompt = prompt.astype(np.int32)
-    sample, sample_prompt = (
-        _samples(frame["sample_id"], prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
-    )
-    kept = frame.select(*CELL, "category", "rubric_version", "status", "reason", *HASHES)
-    return Judged(kept, strata, stratum.astype(np.int32), codes[-1], prompt, sample, sample_prompt)
+    samples = _samples(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
+    kept = frame.select("rubric_version", "status", "reason")
+    return Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples)
 
 
 def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:
@@ -122,9 +125,10 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
     keys = [dimension.key for dimension in rubric.dimensions]
     kept: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     failed: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
-    is_planned = judged.frame["status"] == JudgementStatus.PLANNED.value
-    has_row = ~is_planned.to_numpy()
-    for batch in _batches(judged.frame.filter(is_planned), np.flatnonzero(is_planned.to_numpy()), scores, rubric):
+    has_row = np.ones(judged.frame.height, bool)
+    has_row[judged.keys.row] = False
+    rest = np.flatnonzero(has_row)
+    for batch in _batches(judged.keys, scores, rubric):
         rows = batch["row"].to_numpy()
         has_row[rows] = True
         dimension, is_scored = batch["dimension"].to_physical().to_numpy(), batch["is_scored"].to_numpy()
@@ -137,14 +141,12 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
             failed[keys[number]].append((row, low, high, reason, is_violation))
     if not has_row.all():
         _say_lost(judged, has_row, judgements, rubric)
-    rest = np.flatnonzero(~is_planned.to_numpy())
     found = {key: _outcomes(kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key)]) for key in keys}
     return {key: outcomes for key, outcomes in found.items() if not outcomes.is_empty}
 
 
-def _batches(planned: pl.DataFrame, rows: Array, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.DataFrame]:
+def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.DataFrame]:
     """The rubric's scores beside the rows of the judgements they answer."""
-    keys = planned.select(*HASHES, row=pl.Series(rows.astype(np.int32)))
     dimensions = pl.Enum([dimension.key for dimension in rubric.dimensions])
     is_scored = pl.col("status") == ScoreStatus.SCORED.value
     wanted = scores.filter(pl.col("rubric_id") == rubric.id).select(
@@ -175,7 +177,8 @@ def _outcomes(kept: list[tuple[Array, ...]], failed: list[tuple[Array, ...]]) ->
 
 def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str) -> tuple[Array, ...]:
     """Failures that never became a request: each can have been anything on the scale it would have been scored on."""
-    rest = judged.frame[rows].select(pl.col("category", "status", "reason").cast(pl.String))
+    category = judged.strata["category"].gather(judged.stratum[judged.prompt[rows]])
+    rest = judged.frame[rows].select(pl.col("status", "reason").cast(pl.String), category=category)
     asked = {category: scale(rubric, category, key) for category in rest["category"].unique() if is_asked(rubric, category, key)}
     chosen = rest["category"].is_in(list(asked)).to_numpy()
     mine = rest.filter(pl.Series(chosen))
@@ -203,16 +206,38 @@ def _refuse_reserved(judgements: pl.LazyFrame) -> None:
         )
 
 
-def _samples(sample_id: pl.Series, prompt: Array) -> tuple[Array, Array]:
-    """The number of each judgement's sample, and the prompt of each sample. A sample stands once under each judge."""
-    numbers, names = _numbered(sample_id.cast(pl.Categorical))
-    found, first, sample = np.unique(prompt.astype(np.int64) * len(names) + numbers, return_index=True, return_inverse=True)
-    return sample.astype(np.int32), prompt[first[: len(found)]]
+def _samples(sample_id: Array, prompt: Array) -> tuple[Array, Array]:
+    """The number of each judgement's sample (ids hashed), and the prompt of each. A sample stands once under each judge."""
+    order = np.lexsort((sample_id, prompt))
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (np.diff(prompt[order]) != 0) | (np.diff(sample_id[order]) != 0)
+    sample = np.empty(len(order), np.int32)
+    sample[order] = np.cumsum(is_first) - 1
+    return sample, prompt[order[is_first]]
+
+
+def _prompts(frame: pl.DataFrame) -> tuple[Array, Array, list[pl.Series]]:
+    """The prompts within cells and categories as sorted codes, the number of each judgement's, and the names in the codes."""
+    code, names = np.zeros(frame.height, np.int64), []
+    for name in PROMPT:
+        place, sorted_names = _numbered(frame[name])
+        physical = frame[name].to_physical().to_numpy()
+        for rows in _chunks(frame.height):
+            code[rows] = code[rows] * max(1, len(sorted_names)) + place[physical[rows]]
+        names.append(sorted_names)
+    found, prompt = np.unique(code), np.empty(len(code), np.int32)
+    for rows in _chunks(len(code)):
+        prompt[rows] = np.searchsorted(found, code[rows])
+    return found, prompt, names
+
+
+def _chunks(n_rows: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK_ROWS) for start in range(0, n_rows, _CHUNK_ROWS))
 
 
 def _say_lost(judged: Judged, has_row: Array, judgements: pl.LazyFrame, rubric: Rubric) -> None:
     lost = np.flatnonzero(~has_row)
-    is_first = HASHES["key"] == pl.lit(judged.frame["key"][int(lost[0])], pl.UInt64)
+    is_first = HASHES["key"] == pl.lit(int(judged.keys.key[judged.keys.row == lost[0]][0]), pl.UInt64)
     first = judgements.filter(is_first).select("sample_id").head(1).collect().item()
     raise CorruptLakeError(
         f"{len(lost)} planned judgements of rubric {rubric.id} have no row in scores (the first: sample {first}); the scores are "
@@ -221,13 +246,13 @@ def _say_lost(judged: Judged, has_row: Array, judgements: pl.LazyFrame, rubric: 
 
 
 def _numbered(values: pl.Series) -> tuple[Array, pl.Series]:
-    """The place of each value among the sorted names, and the names. Categoricals: strings are compared once a name."""
+    """The place of each physical value among the sorted names, and the names. Strings are compared once a name."""
     found = values.unique()
     names = found.cast(pl.String)
     codes = found.to_physical().to_numpy()
     place = np.zeros(int(codes.max()) + 1 if len(codes) else 1, np.int64)
     place[codes[names.arg_sort().to_numpy()]] = np.arange(len(codes))
-    return place[values.to_physical().to_numpy()], names.sort()
+    return place, names.sort()
 
 
 def _is_planned() -> pl.Expr:

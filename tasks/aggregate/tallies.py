@@ -55,7 +55,7 @@ def prompt_sums(
     if len(judged.sample_prompt) == len(judged.prompt):
         prompt, values, failed_prompt = judged.prompt[row], score, judged.prompt[failed_row]
         n_samples, sums_low, sums_high = n_judgements, low, high
-        scored_low = scored_high = exact_sums(prompt, values, n)
+        value = scored_low = scored_high = exact_sums(prompt, values, n)
     else:
         sample, failed_sample, n_all = judged.sample[row], judged.sample[failed_row], len(judged.sample_prompt)
         n_read, n_lost = np.bincount(sample, minlength=n_all), np.bincount(failed_sample, minlength=n_all)
@@ -65,8 +65,8 @@ def prompt_sums(
         prompt, values = judged.sample_prompt[scored], sums[scored] / n_read[scored]
         failed_prompt, (sums_low, sums_high) = judged.sample_prompt[asked], (end[asked] for end in ends)
         n_samples = np.bincount(failed_prompt, minlength=n)
-        scored_low = scored_high = np.zeros(n)
-    n_images, value = np.bincount(prompt, minlength=n), exact_sums(prompt, values, n)
+        value, scored_low, scored_high = exact_sums(prompt, values, n), np.zeros(n), np.zeros(n)
+    n_images = np.bincount(prompt, minlength=n)
     means = value / np.maximum(n_images, 1)
     columns = {
         "value": value,

@@ -9,7 +9,7 @@ they are fetched as they are asked for (object_store/).
 """
 
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -39,6 +39,7 @@ PARTITION_KEYS = {
 WITHOUT_PICTURES = "sha256_without_pictures"
 """What a marker says beside a part's sha256, of a table that holds pictures."""
 _PATTERN = frozenset("*?[")
+_ROWS_SCANNED = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,21 @@ class Lake:
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
         """The whole partition, lazily; its pictures only where the lake is a folder."""
         return with_later_columns(pl.scan_parquet(self.parts_without_pictures(table, key)), table)
+
+    def scans(self, table: Table, key: str) -> Iterator[pl.LazyFrame]:
+        """scan() some parts at a time, in order: footers of ten million samples' row groups take 4.5 GB together."""
+        for paths in self.parts_together(table, key):
+            yield with_later_columns(pl.scan_parquet(paths, hive_partitioning=False), table)
+
+    def parts_together(self, table: Table, key: str) -> Iterator[list[Path]]:
+        """parts_without_pictures() in order, some _ROWS_SCANNED rows together."""
+        paths = self.parts_without_pictures(table, key)
+        n_together = max(1, _ROWS_SCANNED * len(paths) // max(1, self.n_rows(table, key)))
+        yield from (paths[start : start + n_together] for start in range(0, len(paths), n_together))
+
+    def collect(self, table: Table, key: str, of: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+        """What `of` makes of some parts' rows, of all parts one behind the other."""
+        return pl.concat(of(scan).collect(engine="streaming") for scan in [table.empty().lazy(), *self.scans(table, key)])
 
     def open_part(self, table: Table, key: str, name: str) -> pq.ParquetFile:
         """The part of this name, to read some of it: out of a bucket comes what is read."""

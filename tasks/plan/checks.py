@@ -1,29 +1,41 @@
 """What makes a plan whole: its id, requests asked once over all parts, and stopping before a rubric nobody can be asked under."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from rubrics.model import Rubric
 from schemas.errors import NothingToJudgeError
 from schemas.statuses import JudgementStatus
+from tasks.lake.atomic_files import store_error
+from tasks.lake.request_rows import Keys
 
 ROWS_IN_MEMORY = 500_000
 """About 200 bytes a line: a plan id never holds more than some 100 MB of them."""
 
 
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
 def plan_id(
-    judgements: pl.LazyFrame, rubrics: Iterable[Rubric] = (), n_rows_held: int = ROWS_IN_MEMORY, dataset_id: str | None = None
+    judgements: pl.LazyFrame,
+    rubrics: Iterable[Rubric] = (),
+    n_rows_held: int = ROWS_IN_MEMORY,
+    dataset_id: str | None = None,
+    folder: Path | None = None,
 ) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
     Before them stand the dataset, whose parts number those of the plan, and the digests of the rubrics planned by, one a line:
     `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
-    a large plan is sorted one prefix after the other.
+    those of a large plan are dealt by these into files below `folder` (default: the system's temporary one), and sorted there.
     """
     lines = judgements.select(
-        "sample_id",
         line=pl.concat_str(
             "sample_id", "rubric_id", "judge_model", pl.col("repeat").cast(pl.String), "occasion",
             pl.coalesce("request_key", "reason").fill_null(""), separator=" ",
@@ -36,40 +48,71 @@ def plan_id(
         hasher.update(f"{dataset_id}\n".encode())
     for rubric in sorted(rubrics, key=lambda rubric: rubric.id):
         hasher.update(f"{rubric.id} {rubric.digest}\n".encode())
-    for prefix in _prefixes(n_rows, n_rows_held):
-        part = lines.filter(pl.col("sample_id").str.starts_with(prefix)).select(pl.col("line").sort()).collect()["line"]
+    for part in _sorted(lines, -(-n_rows // n_rows_held), folder):
         if len(part):
             hasher.update(separator + part.str.join("\n").item().encode())
             separator = b"\n"
     return hasher.hexdigest()
 
 
-def _prefixes(n_rows: int, n_rows_held: int) -> list[str]:
-    """Hexadecimal prefixes in order, one digit longer for every sixteenfold of what is held at once."""
-    n_digits = 0
-    while n_rows > n_rows_held * 16**n_digits:
-        n_digits += 1
-    return [f"{number:0{n_digits}x}" for number in range(16**n_digits)] if n_digits else [""]
+def _sorted(lines: pl.LazyFrame, n_ranges: int, folder: Path | None) -> Iterator[pl.Series]:
+    """The lines in order, those of one range of their first four digits in memory at a time."""
+    if n_ranges <= 1:
+        yield lines.select(pl.col("line").sort()).collect()["line"]
+        return
+    number = pl.col("line").str.head(4).str.to_integer(base=16) * n_ranges // 16**4
+    with TemporaryDirectory(prefix="plan-", dir=folder) as dealt, store_error("dealing the lines of a plan"):
+        batches = lines.with_columns(range=number).collect_batches(chunk_size=ROWS_IN_MEMORY, engine="streaming")
+        for batch_number, batch in enumerate(batches):
+            for (name,), mine in batch.partition_by("range", as_dict=True, include_key=False).items():
+                _write(mine.to_arrow(), Path(dealt, f"{name:05}-{batch_number}.ipc"))
+        for name in range(n_ranges):
+            files = sorted(Path(dealt).glob(f"{name:05}-*.ipc"))
+            if files:
+                yield pl.scan_ipc(files).sort("line").collect()["line"]
 
 
-def keep_first(requests: pl.DataFrame, seen: set[bytes]) -> pl.DataFrame:
-    """The requests no earlier part holds; `seen` (raw digests, 32 bytes each) is added to. Call it part by part, in order.
+def _write(rows: pa.Table, path: Path) -> None:
+    """Through pyarrow, which tells a full disk as the system does."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema, options=_LZ4) as writer:
+        writer.write_table(rows)
+
+
+class SeenRequests:
+    """The requests of the parts so far, by the first 16 bytes of their keys: 16 bytes each, a sixth of what a set takes."""
+
+    def __init__(self) -> None:
+        self._runs: list[Keys] = []  # sorted; each at least as long as the next one, so that there are few
+
+    def add(self, keys: pl.Series) -> pl.Series:
+        """Which of these keys (hexadecimal, each once) no earlier call was given."""
+        digests = np.frombuffer(bytes.fromhex("".join(keys)), ">u8").reshape(-1, 4).astype(np.uint64)
+        key, check = digests[:, 0], digests[:, 1]
+        is_new = np.ones(len(key), bool)
+        for run in self._runs:
+            is_new[run.find(key, check)[0]] = False
+        new = [(key[is_new], check[is_new])]
+        while self._runs and len(self._runs[-1].key) <= sum(len(one) for one, _ in new):
+            last = self._runs.pop()
+            new.append((last.key, last.check))
+        hashes = pl.DataFrame([np.concatenate(one) for one in zip(*new, strict=True)], schema=["key", "check"])
+        self._runs.append(Keys.of(hashes, np.zeros(hashes.height, np.bool_)))
+        return pl.Series(is_new)
+
+
+def keep_first(requests: pl.DataFrame, seen: SeenRequests) -> pl.DataFrame:
+    """The requests no earlier part holds; `seen` is added to. Call it part by part, in order.
 
     Within a part keys are distinct.
     """
-    raw = requests["request_key"].str.decode("hex").to_list()
-    if seen.isdisjoint(raw):
-        seen.update(raw)
-        return requests
-    is_new = [key not in seen for key in raw]
-    seen.update(raw)
-    return requests.filter(pl.Series(is_new, dtype=pl.Boolean))
+    is_new = seen.add(requests["request_key"])
+    return requests if is_new.all() else requests.filter(is_new)
 
 
 def summarise(judgements: pl.LazyFrame) -> pl.DataFrame:
     """How many judgements of each rubric, judge, status, reason and category: what check_something_to_ask reads."""
     by = ["rubric_id", "judge_model", "status", "reason", "category"]
-    return judgements.group_by(by).agg(n=pl.len()).sort(by).collect()
+    return judgements.group_by(by).agg(n=pl.len()).sort(by).collect(engine="streaming")
 
 
 def check_something_to_ask(summary: pl.DataFrame, rubrics: Mapping[str, Rubric], sources: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import Staging, stage
-from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
+from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
 from tasks.stopping import check_not_stopped
 
@@ -69,7 +69,7 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
     A question that several samples ask stands in `requests` once, in the first part that asks it. Raises StoppedError.
     """
     rubric, judge = context.rubrics[shard.rubric_id], context.judge(shard.judge_model)
-    seen: set[bytes] = set()
+    seen = SeenRequests()
     found: list[PlannedPart] = []
     for samples_parts, planned in _planned(context, Planner(rubric, judge, shard.occasion), shard.sources):
         asked = keep_first(planned.asked.with_columns(samples_part=samples_parts.gather(planned.asked["sample"])), seen)
@@ -92,10 +92,12 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
         mine = summary.filter(summary["rubric_id"] == rubric.id)
         if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
             check_something_to_ask(mine, context.rubrics, _with_first_row(context, context.sources_for(rubric.id)))
-    plan = Plan(plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id), tuple(parts))
+    staging = context.lake.root / "staging"
+    key = plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id, folder=staging)
+    plan = Plan(key, tuple(parts))
     requests.commit(plan.plan_id, [part.index for part in parts])
     judgements.commit(plan.plan_id)
-    write_bytes(orjson.dumps(asdict(plan)), _note(context), context.lake.root / "staging")
+    write_bytes(orjson.dumps(asdict(plan)), _note(context), staging)
     return plan
 
 
@@ -161,9 +163,12 @@ def _note(context: StageContext) -> Path:
 
 def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
     """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
-    samples = context.lake.scan(SAMPLES, context.ids.dataset_id)
-    rows = samples.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
-    first = rows.unique("source", keep="first", maintain_order=True).collect()
+
+    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
+        named = rows.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
+        return named.unique("source", keep="first", maintain_order=True)
+
+    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
 
 
@@ -185,6 +190,8 @@ def read_anchors(lake: Lake, anchor_set: str) -> pa.Table:
 
 def _anchor_sources(context: StageContext) -> frozenset[str]:
     """The sources of the anchors the dataset holds; none where it holds no anchors."""
-    samples = context.lake.scan(SAMPLES, context.ids.dataset_id)
-    sources = samples.filter(pl.col("source").str.starts_with(f"{ANCHORS}/")).select("source")
-    return frozenset(sources.unique().collect()["source"])
+
+    def sources(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(pl.col("source").str.starts_with(f"{ANCHORS}/")).select("source").unique()
+
+    return frozenset(context.lake.collect(SAMPLES, context.ids.dataset_id, sources)["source"])

@@ -134,8 +134,9 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
 
 def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
     keys, sample_ids = members["request_key"].drop_nulls().to_list(), members["sample_id"].to_list()
-    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(pl.col("sample_id").is_in(sample_ids)).select("sample_id", *_SAMPLE)
-    texts = {row.pop("sample_id"): row for row in samples.collect().to_dicts()}
+    is_wanted, columns = pl.col("sample_id").is_in(sample_ids), ["sample_id", *_SAMPLE]
+    samples = lake.collect(SAMPLES, ids["dataset_id"], lambda rows: rows.filter(is_wanted).select(columns))
+    texts = {row.pop("sample_id"): row for row in samples.to_dicts()}
     asked = lake.scan(REQUESTS, ids["plan_id"]).filter(pl.col("request_key").is_in(keys))
     asked = asked.select("request_key", "messages_json", "rubric_digest", "parameters_json")
     requests = {row.pop("request_key"): row for row in asked.unique("request_key").collect().to_dicts()}

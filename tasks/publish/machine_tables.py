@@ -9,7 +9,7 @@ keys are no columns' names, so that readers that refuse a column given twice can
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from schemas.fields import IMAGE_TYPE
 from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
 from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
-from tasks.lake.reading import Lake, part_name, read_files, with_later_columns
+from tasks.lake.reading import Lake, part_name, read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 
@@ -80,15 +80,15 @@ def place_tables(
 
 
 def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
-    for index, rows in enumerate(_rebatched(lake.parts_without_pictures(table, key), table)):
+    for index, rows in enumerate(_rebatched(_streamed(lake, table, key), table)):
         write_parquet(conform(rows, table).combine_chunks(), staged / part_name(index), lake.root / "staging")
 
 
-def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
+def _rebatched(stream: Iterable[pl.DataFrame], table: Table) -> Iterator[pl.DataFrame]:
     """The rows of all parts in order, N_ROWS_PER_FILE at a time, read as one stream; one empty table where there are none."""
     waiting: list[pl.DataFrame] = [table.empty()]
     n_waiting, has_any = 0, False
-    for some in _streamed(paths, table):
+    for some in stream:
         check_not_stopped()
         rows = some
         while n_waiting + rows.height > N_ROWS_PER_FILE:
@@ -101,11 +101,9 @@ def _rebatched(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
         yield pl.concat(waiting)
 
 
-def _streamed(paths: list[Path], table: Table) -> Iterator[pl.DataFrame]:
-    if paths:
-        rows = pl.scan_parquet(paths, hive_partitioning=False, extra_columns="ignore")
-        rows = with_later_columns(rows, table).select(table.columns)
-        yield from rows.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True, engine="streaming")
+def _streamed(lake: Lake, table: Table, key: str) -> Iterator[pl.DataFrame]:
+    for rows in lake.scans(table, key):
+        yield from rows.select(table.columns).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True, engine="streaming")
 
 
 def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark: str, staged: Path) -> bool:

@@ -21,7 +21,7 @@ from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan import dataset, questions
-from tasks.plan.checks import check_something_to_ask, keep_first, plan_id, summarise
+from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
 from tasks.plan.questions import IMAGE_STATUSES
 from tasks.plan.request_key import DIGEST_SLOT
@@ -268,14 +268,14 @@ def test_a_plan_is_named_by_its_lines_however_they_are_stored(make_samples: Samp
     )
     expected = sha256("\n".join(lines).encode()).hexdigest()
     assert plan_id(judgements.lazy()) == plan_id(judgements.reverse().lazy()) == expected
-    assert plan_id(judgements.lazy(), n_rows_held=1) == expected  # in 256 pieces
+    assert plan_id(judgements.lazy(), n_rows_held=1) == expected  # in 40 ranges
     assert plan_id(judgements[:39].lazy()) != expected
     assert plan_id(judgements.lazy(), [rubric]) != plan_id(judgements.lazy(), [replace(rubric, digest="0" * 64)])
 
 
 def test_a_request_of_an_earlier_part_is_not_listed_again(make_samples: Samples, rubric: Rubric) -> None:
     requests = plan_part(make_samples(4), rubric, JUDGE)[1]
-    seen: set[bytes] = set()
+    seen = SeenRequests()
     assert keep_first(requests[:3], seen).height == 3
     assert keep_first(requests, seen)["request_key"].to_list() == requests["request_key"].to_list()[3:]
 
@@ -359,7 +359,7 @@ def test_parts_planned_together_are_the_parts_planned_alone(
     lake = _stored(tmp_path, samples[:2], elsewhere, samples[2:7], samples[7:])
     parts, requests, judgements = _plan_whole(lake, rubric)
     assert [(part.index, part.samples_part) for part in parts] == [(0, 0), (1, 2), (2, 3)]
-    seen: set[bytes] = set()
+    seen = SeenRequests()
     for part, found, alone in zip(parts, requests, (samples[:2], samples[2:7], samples[7:]), strict=True):
         expected = keep_first(plan_part(alone, rubric, JUDGE)[1], seen)
         assert found.equals(expected)

@@ -16,6 +16,7 @@ from schemas.identities import RunIds
 from schemas.metrics import natural_key
 from schemas.tables import SAMPLES
 from tasks.lake.reading import Lake
+from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName
 from tasks.publish.report.environment import render
 from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
@@ -43,9 +44,9 @@ def compare_pages(
 
     `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged.
     """
-    few = pl.col("model", "checkpoint", "category").cast(pl.Categorical)  # of a million judgements no name is held twice
-    judged = judged_samples(lake, ids, has_duplicates=True).select(_KEYS).with_columns(few).unique().collect(engine="streaming")
-    samples, n_left = _chosen(judged, max_samples)
+    if max_samples == 0:
+        return
+    samples, n_left = _chosen(judged_samples(lake, ids, has_duplicates=True), max_samples)
     if samples.is_empty():
         return
     made_by = samples.select("model", "checkpoint").unique().iter_rows()
@@ -75,13 +76,21 @@ def compare_pages(
     yield START, render("compare.html.j2", script="compare.js", index=index, n_left=n_left, **stand)
 
 
-def _chosen(judged: pl.DataFrame, max_samples: int) -> tuple[pl.DataFrame, int]:
-    """At most `max_samples` rows, each prompt's and contestant's first before any second, and how many are left out."""
-    turn = pl.int_range(pl.len()).over("prompt_id", "model", "checkpoint")
-    once = judged.sort("sample_id", "prompt_id").unique("sample_id", keep="first", maintain_order=True)
-    ordered = once.with_columns(turn=turn).sort("turn", "prompt_id", "sample_id")
-    chosen = ordered.head(max_samples).with_columns(pl.col("model", "checkpoint", "category").cast(pl.String))
-    return chosen, once.height - chosen.height
+def _chosen(judged: pl.LazyFrame, max_samples: int) -> tuple[pl.DataFrame, int]:
+    """At most `max_samples` rows, each prompt's and contestant's first before any second, and how many are left out.
+
+    Of all judgements only numbers are in memory, which have the order of the ids.
+    """
+    few = pl.col("model", "checkpoint").cast(pl.Categorical)
+    numbers = {"prompt": number_of("prompt_id"), "sample": number_of("sample_id")}
+    rows = judged.with_row_index("row").select("row", few, **numbers).collect(engine="streaming")
+    once = rows.sort("sample", "prompt", "row").unique("sample", keep="first", maintain_order=True)
+    del rows
+    ordered = once.with_columns(turn=pl.int_range(pl.len()).over("prompt", "model", "checkpoint"))
+    chosen = ordered.select("row", "turn", "prompt", "sample").sort("turn", "prompt", "sample").head(max_samples)
+    named = judged.select(_KEYS).with_row_index("row").filter(pl.col("row").is_in(chosen["row"].implode()))
+    found = chosen.select("row").join(named.collect(engine="streaming"), on="row", maintain_order="left")
+    return found.drop("row"), once.height - found.height
 
 
 def _pages(samples: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
@@ -151,11 +160,14 @@ def _prompts(
 def _twins(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, str]:
     """Of each of these samples that is a duplicate, or shows the same picture as an earlier one of them, what that one is."""
     columns = ["sample_id", "model", "checkpoint", "image_sha256", "duplicate_of_sample_id", "source_key"]
-    all_samples = lake.scan(SAMPLES, ids.dataset_id).select(columns)
-    samples = all_samples.filter(pl.col("sample_id").is_in(sample_ids.implode())).collect(engine="streaming")
+
+    def those(wanted: pl.Series) -> pl.DataFrame:
+        is_wanted = pl.col("sample_id").is_in(wanted.implode())
+        return lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.select(columns).filter(is_wanted))
+
+    samples = those(sample_ids)
     again = samples.drop_nulls("duplicate_of_sample_id").select("sample_id", first="duplicate_of_sample_id")
-    named = all_samples.filter(pl.col("sample_id").is_in(again["first"].implode())).select("sample_id", "source_key")
-    keys = dict(named.collect(engine="streaming").iter_rows())
+    keys = dict(those(again["first"]).select("sample_id", "source_key").iter_rows()) if again.height else {}
     found = {
         sample: f"a duplicate of {keys.get(first, 'a sample')} (sample {first[:_ID]}), whose judgement counts for both"
         for sample, first in again.iter_rows()

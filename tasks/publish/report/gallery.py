@@ -166,8 +166,9 @@ def replies_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, 
 def texts_of(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     """What the samples were asked for, and where they stood."""
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
-    samples = lake.scan(SAMPLES, ids.dataset_id).filter(wanted).select("sample_id", "source_key", *_TEXTS)
-    return {row.pop("sample_id"): row for row in samples.collect(engine="streaming").to_dicts()}
+    columns = ["sample_id", "source_key", *_TEXTS]
+    samples = lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.filter(wanted).select(columns))
+    return {row.pop("sample_id"): row for row in samples.to_dicts()}
 
 
 def _keys(rows: pl.DataFrame) -> list[str]:

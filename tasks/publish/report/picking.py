@@ -6,8 +6,10 @@ where it has none by the mean of its dimensions; over the judge's repeats. Readi
 The tables are read as streams, and names become numbers: of most judgements no text is in memory.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 
+import numpy as np
 import polars as pl
 
 from schemas.identities import RunIds
@@ -15,6 +17,7 @@ from schemas.metrics import HEADLINE
 from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
+from tasks.lake.request_rows import HASHES, Keys, number_of
 
 
 class Shelf(StrEnum):
@@ -36,7 +39,6 @@ _GROUP = ["rubric_id", "judge_model", "model", "checkpoint"]
 _CARD = ["rubric_id", "sample_id"]
 _SAMPLE = ["rubric_id", "sample"]
 _IS_NO_DUPLICATE = pl.col("status") != JudgementStatus.DUPLICATE.value
-_KEY, _NUMBER = pl.col("request_key").hash(1).alias("key"), pl.col("sample_id").hash(1).alias("sample")
 
 
 def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.DataFrame:
@@ -45,13 +47,18 @@ def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.Dat
     `cells` is benchmark_long, for the scales. Ties go by sample id, so the same lake gives the same picks.
     """
     candidates = _candidates(lake, ids, cells)
-    shelves = [
-        candidates.filter(pl.col("level").is_not_null()).with_columns(shelf=pl.lit(Shelf.WORST.value), badness=pl.col("level")),
-        candidates.filter(pl.col("level").is_not_null()).with_columns(shelf=pl.lit(Shelf.BEST.value), badness=-pl.col("level")),
-        candidates.filter(pl.col("dispute") > 0).with_columns(shelf=pl.lit(Shelf.DISPUTED.value), badness=-pl.col("dispute")),
-        candidates.filter("has_no_score").with_columns(shelf=pl.lit(Shelf.NO_SCORE.value), badness=pl.lit(0, pl.Int64)),
+    level, dispute = pl.col("level"), pl.col("dispute")
+    shelves = {
+        Shelf.WORST: (level.is_not_null(), level),
+        Shelf.BEST: (level.is_not_null(), -level),
+        Shelf.DISPUTED: (dispute > 0, -dispute),
+        Shelf.NO_SCORE: (pl.col("has_no_score"), pl.lit(0, pl.Int64)),
+    }
+    foremost = [
+        _foremost(candidates.lazy().filter(is_one), badness).with_columns(shelf=pl.lit(shelf.value))
+        for shelf, (is_one, badness) in shelves.items()
     ]
-    ranked = _named(lake, ids, pl.concat(_foremost(shelf) for shelf in shelves)).sort("badness", "sample_id")
+    ranked = _named(lake, ids, pl.concat(foremost)).sort("badness", "sample_id")
     ranked = ranked.with_columns(rank=pl.int_range(pl.len()).over(*_GROUP, "shelf")).filter(pl.col("rank") < PER_SHELF)
     cards = ranked.group_by(_CARD).agg(pl.col("rank").min(), shelves=pl.col("shelf").unique().sort())
     return cards.sort("rank", *_CARD).head(n_cards)
@@ -63,11 +70,17 @@ def judged_samples(lake: Lake, ids: RunIds, *, has_duplicates: bool = False) -> 
     return found if has_duplicates else found.filter(_IS_NO_DUPLICATE)
 
 
-def _foremost(shelf: pl.DataFrame) -> pl.DataFrame:
-    """Those that may be among the first PER_SHELF of their group: whoever is no worse placed than its last one."""
-    ends = shelf.group_by(_GROUP).agg(end=pl.col("badness").bottom_k(PER_SHELF).max())
-    found = shelf.join(ends, on=_GROUP, nulls_equal=True).filter(pl.col("badness") <= pl.col("end"))
-    return found.select(*_GROUP, "row", "shelf", "badness")
+def _foremost(shelf: pl.LazyFrame, badness: pl.Expr) -> pl.DataFrame:
+    """Those that may be among the first PER_SHELF of their group: whoever is no worse placed than its last one.
+
+    Most ties are broken here, by the samples' numbers: on a scale of five a fifth of all have the lowest level.
+    """
+    ends = shelf.group_by(_GROUP).agg(end=badness.bottom_k(PER_SHELF).max())
+    found = shelf.select(*_GROUP, "row", "sample", badness=badness).join(ends, on=_GROUP, nulls_equal=True)
+    near = found.filter(pl.col("badness") <= pl.col("end")).collect().sort("badness", "sample")
+    last = near.group_by(_GROUP).agg(last=pl.col("sample").slice(PER_SHELF - 1, 1).first())
+    is_first = (pl.col("badness") < pl.col("end")) | (pl.col("sample") <= pl.col("last")).fill_null(value=True)
+    return near.join(last, on=_GROUP, nulls_equal=True).filter(is_first).select(*_GROUP, "row", "badness")
 
 
 def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:
@@ -79,16 +92,15 @@ def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _candidates(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
-    """A row for each group and sample: level, dispute, has_no_score, and `row`, the number of one of its judgements."""
+    """A row for each group and sample: its number, level, dispute, has_no_score, and `row`, that of one of its judgements."""
     numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(pl.col("occasion") == "", _IS_NO_DUPLICATE)
     few = pl.col(_GROUP).cast(pl.Categorical)
-    asked = numbered.select("row", few, _NUMBER, "repeat", _KEY).collect(engine="streaming")
-    per_ask = asked.join(_requests(lake, ids, cells), on="key", how="left").drop("key")
-    per_ask = per_ask.with_columns(pl.col("has_no_score").fill_null(pl.lit(value=True)))
+    sample, repeat = number_of("sample_id"), pl.col("repeat").cast(pl.Int32)
+    asked = numbered.select("row", few, sample=sample, repeat=repeat, **HASHES).collect(engine="streaming")
+    per_ask = asked.drop(*HASHES).with_columns(_found(Keys.of(asked, np.arange(asked.height, dtype=np.int32)), lake, ids, cells))
     has_several = asked["repeat"].n_unique() > 1 or asked["judge_model"].n_unique() > 1
     spread = (pl.col("level").max() - pl.col("level").min()).over(_SAMPLE) if has_several else pl.lit(0, pl.Int64)
-    forbidden = pl.col("is_forbidden").fill_null(pl.lit(value=False))
-    forbidden = forbidden.any().over(_SAMPLE) if has_several else forbidden
+    forbidden = pl.col("is_forbidden").any().over(_SAMPLE) if has_several else pl.col("is_forbidden")
     per_ask = per_ask.with_columns(dispute=pl.when(forbidden).then(_UNITS).otherwise(spread).fill_null(0))
     if not has_several:
         return per_ask
@@ -97,21 +109,37 @@ def _candidates(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _requests(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
-    """What each request's scores say: key, level, has_no_score, is_forbidden."""
+def _found(asked: Keys, lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
+    """level, has_no_score and is_forbidden of each request in `asked`, by its row."""
+    n = len(asked.row)
+    level, has_level, has_no_score, is_forbidden = np.zeros(n, np.int64), np.zeros(n, bool), np.ones(n, bool), np.zeros(n, bool)
+    for requests in _requests(lake, ids, cells):
+        place, row = asked.find(*(requests[name].to_numpy() for name in HASHES))
+        level[row] = requests["level"].fill_null(0).to_numpy()[place]
+        has_level[row] = requests["level"].is_not_null().to_numpy()[place]
+        has_no_score[row] = requests["has_no_score"].to_numpy()[place]
+        is_forbidden[row] = requests["is_forbidden"].to_numpy()[place]
+    columns = {"level": level, "has_level": has_level, "has_no_score": has_no_score, "is_forbidden": is_forbidden}
+    found = pl.DataFrame(columns).with_columns(level=pl.when("has_level").then("level"))
+    return found.drop("has_level")
+
+
+def _requests(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """What each request's scores say, some parts of them at a time: HASHES, level, has_no_score, is_forbidden."""
     scales = cells.select("rubric_id", "dimension", "scale_low", "scale_high").unique(["rubric_id", "dimension"], keep="first")
     headlined = cells.filter(dimension=HEADLINE)["rubric_id"].unique()
-    scored = lake.scan(SCORES, ids.reading_id).join(scales.lazy(), on=["rubric_id", "dimension"], how="left")
     is_scored = pl.col("status").eq_missing(ScoreStatus.SCORED.value)
     is_leading = (pl.col("dimension") == HEADLINE) | ~pl.col("rubric_id").is_in(headlined.implode())
     share = (pl.col("score") - pl.col("scale_low")) / (pl.col("scale_high") - pl.col("scale_low"))
     units = pl.when(is_scored & is_leading).then((share * _UNITS).round().cast(pl.Int64))
     is_forbidden = pl.col("status").eq_missing(ScoreStatus.RULE_VIOLATION.value)
-    rows = scored.select(_KEY, units=units, is_scored=is_scored, is_forbidden=is_forbidden)
-    found = rows.group_by("key").agg(
-        level=_mean(pl.col("units")), has_no_score=(~pl.col("is_scored")).any(), is_forbidden=pl.col("is_forbidden").any()
-    )
-    return found.collect(engine="streaming")
+    for scores in lake.scans(SCORES, ids.reading_id):
+        scored = scores.join(scales.lazy(), on=["rubric_id", "dimension"], how="left")
+        rows = scored.select(**HASHES, units=units, is_scored=is_scored, is_forbidden=is_forbidden)
+        found = rows.group_by(*HASHES).agg(
+            level=_mean(pl.col("units")), has_no_score=(~pl.col("is_scored")).any(), is_forbidden=pl.col("is_forbidden").any()
+        )
+        yield found.collect(engine="streaming")
 
 
 def _mean(units: pl.Expr) -> pl.Expr:

@@ -58,18 +58,16 @@ def thumbnails_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> dict[str, st
 def stored_pictures(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
     """The stored bytes of the samples that have a picture, in the lake's order. One row group is in memory at a time.
 
-    The parts that hold one of them are found in one scan, and no other is opened.
+    The parts that hold one of them are found in scans of many, and no other is opened.
     """
-    paths = lake.parts_without_pictures(SAMPLES, ids.dataset_id)
-    if not paths or not sample_ids:
-        return
-    places = pl.scan_parquet(paths, include_file_paths="part").select("part", "sample_id")
-    holding = places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("part").collect(engine="streaming")["part"]
-    parts = set(holding)
-    for path in paths:
-        if str(path) in parts:
-            with lake.open_part(SAMPLES, ids.dataset_id, path.name) as file:
-                yield from _from_part(path, file, sample_ids)
+    is_wanted = pl.col("sample_id").is_in(sorted(sample_ids))
+    for paths in lake.parts_together(SAMPLES, ids.dataset_id) if sample_ids else ():
+        places = pl.scan_parquet(paths, include_file_paths="part").filter(is_wanted).select("part")
+        parts = set(places.collect(engine="streaming")["part"])
+        for path in paths:
+            if str(path) in parts:
+                with lake.open_part(SAMPLES, ids.dataset_id, path.name) as file:
+                    yield from _from_part(path, file, sample_ids)
 
 
 def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
