@@ -15,10 +15,11 @@ from schemas.statuses import JudgementStatus
 from tasks.lake.atomic_files import store_error
 from tasks.lake.request_rows import Keys
 
-ROWS_IN_MEMORY = 500_000
-"""About 200 bytes a line: a plan id never holds more than some 100 MB of them."""
+ROWS_IN_MEMORY = 250_000
+"""About 200 bytes a line: a plan id never holds more than some 50 MB of them, and as much again while it sorts."""
 
 
+_HASHED_AT_ONCE = 50_000
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -49,8 +50,8 @@ def plan_id(
     for rubric in sorted(rubrics, key=lambda rubric: rubric.id):
         hasher.update(f"{rubric.id} {rubric.digest}\n".encode())
     for part in _sorted(lines, -(-n_rows // n_rows_held), folder):
-        if len(part):
-            hasher.update(separator + part.str.join("\n").item().encode())
+        for some in part.to_frame().iter_slices(_HASHED_AT_ONCE):
+            hasher.update(separator + some["line"].str.join("\n").item().encode())
             separator = b"\n"
     return hasher.hexdigest()
 
