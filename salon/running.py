@@ -38,6 +38,18 @@ class PlannedRubric:
 
 
 @dataclass(frozen=True)
+class Lever:
+    """What all that is to be asked would cost under one change alone, and the share of the expected cost that this saves.
+
+    `lever`: batch, max_side_px_1024, max_side_px_512, detail_low or prompt_cache.
+    """
+
+    lever: str
+    usd: float
+    saved_share: float
+
+
+@dataclass(frozen=True)
 class Unusable:
     """A row of a source that nobody is asked about, or that stands there twice (`duplicate`)."""
 
@@ -52,7 +64,8 @@ class Plan:
     """A run that has not happened: requests, US dollars, minutes; what is not known is None. Printed, it is the table.
 
     `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
-    each status of `n_by_status` that is not ok. `rejected`: stored rejections by what the provider said.
+    each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
+    rejections by what the provider said.
     """
 
     benchmark: str
@@ -69,6 +82,7 @@ class Plan:
     saved_usd: float | None
     minutes: float | None
     rubrics: tuple[PlannedRubric, ...]
+    levers: tuple[Lever, ...]
     rejected: Mapping[str, int]
     warnings: tuple[str, ...]
     text: str
@@ -86,7 +100,9 @@ def plan(file: str | Path, *options: str) -> Plan:
     """What a run would ask, cost and take (`salon plan FILE`); nothing is sent. Raises SalonError with the command's sentence."""
     told = json.loads(_said("plan", str(file), "--json", *options))
     rubrics, unusable = [PlannedRubric(**row) for row in told["rubrics"]], [Unusable(**row) for row in told["unusable"]]
-    return Plan(**told | {"rubrics": tuple(rubrics), "unusable": tuple(unusable), "warnings": tuple(told["warnings"])})
+    levers, warnings = [Lever(**row) for row in told["levers"]], told["warnings"]
+    listed = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "warnings": warnings}
+    return Plan(**told | {name: tuple(rows) for name, rows in listed.items()})
 
 
 def run(file: str | Path, *options: str) -> Publication:

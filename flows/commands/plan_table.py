@@ -1,7 +1,7 @@
 """How a plan looks in a terminal: what would be asked, what it costs, how long it takes, and what to beware of."""
 
 import io
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -11,6 +11,7 @@ from rich.text import Text
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from schemas.statuses import SampleStatus
 from tasks.judge.budget.forecast import total_usd
+from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.prices import ModelPrice, why_no_price
 from tasks.judge.provider.base import provider_of
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from flows.run.preview import PlannedRubric, Preview
 
 N_SAID_MOST = 5
+_LEVER_SAID = {
+    Lever.BATCH: 'by batch (mode = "batch")',
+    Lever.MAX_SIDE_1024: "with max_side_px = 1024",
+    Lever.MAX_SIDE_512: "with max_side_px = 512",
+    Lever.DETAIL_LOW: 'with detail = "low"',
+    Lever.PROMPT_CACHE: "if each request meets the prompt cache",
+}
+_CHANGES_QUESTION = (Lever.MAX_SIDE_1024, Lever.MAX_SIDE_512, Lever.DETAIL_LOW)
 _TEXT_WIDTH = 120
 
 
@@ -38,6 +47,7 @@ def print_plan(console: Console, preview: "Preview") -> None:
     if asked:
         console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {worst} online")
         console.print(f"time        {_time(preview)}")
+        _print_levers(console, preview)
     console.print(
         f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
     )
@@ -64,7 +74,9 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         **{name: total_usd(getattr(each, name) for each in asked) for name in ("online_usd", "batch_usd", "worst_usd")},
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],
-        "rejected": dict(preview.rejected), "warnings": plan_warnings(preview), "text": drawn.getvalue(),
+        "levers": [asdict(lever) for lever in _levers(preview)], "rejected": dict(preview.rejected),
+        "warnings": plan_warnings(preview),
+        "text": drawn.getvalue(),
     }  # fmt: skip
 
 
@@ -128,6 +140,35 @@ def _print_equal_beginnings(console: Console, rows: "list[PlannedRubric]") -> No
         verdict = "too few for" if most < least else "all can meet" if fewest >= least else "some can meet"
         text = f"{row.rubric_id}: requests begin with about {said}: {verdict} the prompt cache (from {least:,})"
         console.print(name_of(text, "dim"))
+
+
+@dataclass(frozen=True, slots=True)
+class PricedLever:
+    """What all that is to be asked would cost under one lever alone, and the share of the expected cost that this saves."""
+
+    lever: Lever
+    usd: float
+    saved_share: float
+
+
+def _levers(preview: "Preview") -> list[PricedLever]:
+    expected = preview.expected_usd
+    return [PricedLever(lever, usd, 1 - usd / expected) for lever, usd in preview.lever_usd.items()] if expected else []
+
+
+def _print_levers(console: Console, preview: "Preview") -> None:
+    """What would cost less, each by itself, where the provider's prices say so."""
+    found = _levers(preview)
+    for number, one in enumerate(found):
+        start = f"cheaper     {format_usd(preview.expected_usd)} would be" if number == 0 else ""
+        console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_told(one)}"))
+    if any(one.lever in _CHANGES_QUESTION for one in found):
+        console.print("            smaller pictures are other questions: see first whether the judge agrees (docs/cost.md)")
+
+
+def _told(one: PricedLever) -> str:
+    saved = f"{one.saved_share:.0%} less" if one.saved_share >= 0.005 else "no less"
+    return f"{_LEVER_SAID[one.lever]}: {saved}"
 
 
 def plan_warnings(preview: "Preview") -> list[str]:

@@ -21,6 +21,7 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.cost import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
+from tasks.judge.budget.levers import Lever
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
@@ -83,6 +84,14 @@ class Preview:
     def expected_usd(self) -> float | None:
         """What all of it would cost, each judge in its own mode; None where a price is not known."""
         return total_usd(row.expected_usd for row in self.rubrics if row.n_to_ask)
+
+    @property
+    def lever_usd(self) -> dict[Lever, float]:
+        """What all of it would cost under each lever alone; a judge and rubric that it says nothing of costs what it does."""
+        asked = [row for row in self.rubrics if row.n_to_ask]
+        known = dict.fromkeys(lever for lever in Lever for row in asked if lever in row.forecast.lever_usd)
+        sums = {lever: total_usd(row.forecast.lever_usd.get(lever, row.expected_usd) for row in asked) for lever in known}
+        return {lever: usd for lever, usd in sums.items() if usd is not None}
 
     @property
     def minutes(self) -> float | None:

@@ -1,5 +1,6 @@
 """What a plan will cost under one rubric and judge: sums over its requests, part by part. The plan's whole is in flows."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os.path import commonprefix
@@ -8,6 +9,7 @@ import polars as pl
 
 from schemas.benchmark import Judge, Limits
 from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
+from tasks.judge.budget.levers import Lever, Payable, priced
 from tasks.judge.budget.prices import ModelPrice, price_of
 from tasks.judge.budget.tokens import n_text_tokens
 
@@ -17,6 +19,8 @@ SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
 """The columns of `samples` it reads."""
 _PICTURE = '{"sha256":"'
 """How a picture begins among canonical messages: what follows is another in each request."""
+_IS_PICTURE = '"type":"image"'
+"""What no text holds: there, JSON writes its quotes with a backslash."""
 _BEFORE_TEXT = r'^\[\{"content":(\[\{"text":)?"'
 """A message without a picture is a text, else a list that begins with one: to a provider's cache they begin alike."""
 
@@ -34,6 +38,8 @@ class Tally:
     n_input_cached: int = 0  # of what is stored already
     replied: Observed = field(default_factory=Observed)
     openings: dict[str | None, str] = field(default_factory=dict)  # by variant, what all its requests begin with
+    n_by_variant: Counter[str | None] = field(default_factory=Counter)  # of what is to be asked
+    pictures: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)  # of what is to be asked, by size
 
     def add(self, requests: pl.DataFrame, samples: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
         """Count one part: its requests, the sizes of its pictures, the keys that have a reply, and (if wanted) those replies."""
@@ -41,18 +47,22 @@ class Tally:
         sizes = {digest: (width, height) for digest, width, height in samples.select(SIZE_COLUMNS).iter_rows()}
         cached: dict[str, Estimate] = {}
         self._add_openings(requests)
-        for key, messages_json, parameters_json, digest, _ in requests.select(FORECAST_COLUMNS).iter_rows():
+        for key, messages_json, parameters_json, digest, variant in requests.select(FORECAST_COLUMNS).iter_rows():
             self.n_requests += 1
             self.n_cached += key in known
             if messages_json is None:
                 continue
-            estimate = costs.estimate(messages_json, parameters_json, digest, *sizes.get(digest, (None, None)))
+            size_px = sizes.get(digest, (None, None))
+            estimate = costs.estimate(messages_json, parameters_json, digest, *size_px)
             if key in known:
                 self.n_input_cached += estimate.n_input_estimated
                 cached[key] = estimate
             else:
                 self.n_input += estimate.n_input_estimated
                 self.n_input_bound += estimate.n_input_bound
+                self.n_by_variant[variant] += 1
+                if n_pictures := messages_json.count(_IS_PICTURE):
+                    self.pictures[size_px] += n_pictures
         if replies is not None:
             self._add_replies(replies, cached)
 
@@ -90,6 +100,7 @@ class Forecast:
     saved_usd: float | None  # what the stored replies would cost online
     latency_s: float | None = None  # of a reply, as the last run saw it
     n_equal_tokens: tuple[int, int] = (0, 0)  # all requests of a variant begin with: the fewest and the most
+    lever_usd: Mapping[Lever, float] = field(default_factory=dict)  # of the same requests under each that there is a price of
 
     def minutes(self, limits: Limits) -> float | None:
         """Minutes the asking takes at these limits and places in flight, the slowest of them; None where none is known."""
@@ -114,6 +125,9 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
     def usd(n_in: float, n_out: float, *, is_batch: bool = False) -> float | None:
         return price.usd(n_in, n_in * observed.cached_share, n_out, is_batch=is_batch) if price else None
 
+    equal = {variant: _n_equal(opening) for variant, opening in tally.openings.items()}
+    beginnings = [(n, equal.get(variant, 0)) for variant, n in tally.n_by_variant.items()]
+    due = Payable(n_input, n_output, observed.input_ratio, observed.cached_share, tally.pictures, beginnings)
     n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
     return Forecast(
         price=price,
@@ -129,14 +143,14 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         worst_usd=price.usd(n_bound, 0, n_to_ask * bound) if price and bound is not None else None,
         saved_usd=usd(tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
         latency_s=latency_s,
-        n_equal_tokens=_equal_tokens(tally.openings.values()),
+        n_equal_tokens=(min(equal.values(), default=0), max(equal.values(), default=0)),
+        lever_usd=priced(judge, price, due) if n_to_ask else {},
     )
 
 
-def _equal_tokens(openings: Iterable[str]) -> tuple[int, int]:
-    """Estimated tokens of texts as JSON writes them."""
-    counted = [round(n_text_tokens(opening.replace("\\n", "\n"))) for opening in openings]
-    return min(counted, default=0), max(counted, default=0)
+def _n_equal(opening: str) -> int:
+    """Estimated tokens of a text as JSON writes it."""
+    return round(n_text_tokens(opening.replace("\\n", "\n")))
 
 
 def total_usd(values: Iterable[float | None]) -> float | None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Judge, Limits, Price
 from tasks.judge.budget.cost import Costs, Observed
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
+from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.tokens import n_text_tokens
 from tasks.judge.provider.openai.client import OpenAIProvider
 
@@ -29,7 +30,7 @@ def _part(first: int, n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     requests = pl.DataFrame(
         {
             "request_key": [f"k{index}" for index in listed],
-            "messages_json": [json.dumps(asked).replace("?", _digest(index)) for index in listed],
+            "messages_json": [json.dumps(asked, separators=(",", ":")).replace("?", _digest(index)) for index in listed],
             "parameters_json": ["{}" for _ in listed],
             "image_sha256": [_digest(index) for index in listed],
             "variant": ["colour" for _ in listed],
@@ -89,6 +90,62 @@ def test_parts_add_up_to_what_the_requests_cost_one_by_one() -> None:
     assert made.worst_usd == pytest.approx(50 * sum(one.worst_usd or 0 for one in each))
     assert made.batch_usd == pytest.approx((made.online_usd or 0) / 2)
     assert (made.n_requests, made.n_cached, made.n_to_ask, made.saved_usd) == (100, 0, 100, 0)
+
+
+def test_each_lever_is_priced_as_the_judge_that_has_it() -> None:
+    """A plan with the lever pulled costs what the plan without it says; pictures are of 512 and of 1024 px."""
+    made = _made()
+    pulled = {
+        Lever.DETAIL_LOW: JUDGE.model_copy(update={"detail": "low"}),
+        Lever.MAX_SIDE_512: JUDGE.model_copy(update={"max_side_px": 512}),
+        Lever.MAX_SIDE_1024: JUDGE.model_copy(update={"max_side_px": 1024}),
+    }
+    for lever, judge in pulled.items():
+        assert made.lever_usd[lever] == pytest.approx(_made(judge).online_usd), lever
+    assert made.lever_usd[Lever.BATCH] == made.batch_usd
+    assert made.lever_usd[Lever.PROMPT_CACHE] == made.online_usd  # "Judge this." is no 1,024 tokens
+    assert made.lever_usd[Lever.DETAIL_LOW] < made.lever_usd[Lever.MAX_SIDE_512] < made.lever_usd[Lever.MAX_SIDE_1024]
+    assert made.lever_usd[Lever.MAX_SIDE_1024] == pytest.approx(made.online_usd)
+
+
+@pytest.mark.parametrize(
+    ("judge", "levers"),
+    [
+        pytest.param(JUDGE.model_copy(update={"detail": "low"}), ["batch", "prompt_cache"], id="it is at low detail already"),
+        pytest.param(JUDGE.model_copy(update={"max_side_px": 512}), ["batch", "detail_low", "prompt_cache"], id="it is small"),
+        pytest.param(
+            JUDGE.model_copy(update={"mode": "batch"}), ["max_side_px_1024", "max_side_px_512", "detail_low"], id="by batch"
+        ),
+        pytest.param(Judge(model="unheard-of"), [], id="no price"),
+        pytest.param(
+            Judge(model="mine", price=Price(input_usd_per_million=1, output_usd_per_million=1)), ["batch"], id="no picture rule"
+        ),
+        pytest.param(JUDGE.model_copy(update={"recorded": True}), [], id="recorded"),
+    ],
+)
+def test_a_lever_that_has_no_price_or_is_pulled_is_not_there(judge: Judge, levers: list[str]) -> None:
+    assert [lever.value for lever in _made(judge).lever_usd] == levers
+
+
+def test_the_prompt_cache_saves_whole_steps_of_what_all_begin_with() -> None:
+    text = "Judge what you see, line by line.\n" * 200
+    asked = [[{"content": f"{text}{own}", "role": "user"}] for own in ("a cat", "a dog", "a cow")]
+    requests = pl.DataFrame(
+        {
+            "request_key": list("abc"),
+            "messages_json": [json.dumps(one, separators=(",", ":")) for one in asked],
+            "parameters_json": "{}",
+            "image_sha256": pl.Series([None] * 3, dtype=pl.String),
+            "variant": "long",
+        }
+    )
+    tally = Tally(JUDGE, 45)
+    tally.add(requests, pl.DataFrame({"image_sha256": ["0"], "width_px": [9], "height_px": [9]}), set())
+    made = forecast(tally, None)
+    saved = (made.online_usd or 0) - made.lever_usd[Lever.PROMPT_CACHE]
+    n_equal = made.n_equal_tokens[0]
+    assert n_equal > 1024
+    assert saved == pytest.approx(2 * (n_equal // 128 * 128) * (2.00 - 0.50) / 1e6)  # the first request meets nothing
 
 
 def test_what_is_stored_is_saved_and_not_asked() -> None:

@@ -1,0 +1,76 @@
+"""What would make the same requests cheaper, priced by the rules that price the plan. The plan itself is forecast.py."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from schemas.benchmark import Judge
+from tasks.judge.budget.cost import Costs
+from tasks.judge.budget.prices import ModelPrice
+from tasks.judge.provider.base import provider_of
+
+CACHED_AT_ONCE = 128
+"""Equal tokens are billed as repeated in steps of so many (OpenAI's guide to prompt caching, 2026-11)."""
+
+
+class Lever(StrEnum):
+    """What a benchmark file could say instead; the last is the provider's to do."""
+
+    BATCH = "batch"
+    MAX_SIDE_1024 = "max_side_px_1024"
+    MAX_SIDE_512 = "max_side_px_512"
+    DETAIL_LOW = "detail_low"
+    PROMPT_CACHE = "prompt_cache"
+
+
+LARGEST_PX = 1_000_000  # of a picture that is sent as it is
+_SHOWN: Mapping[Lever, dict[str, Any]] = {
+    Lever.MAX_SIDE_1024: {"max_side_px": 1024},
+    Lever.MAX_SIDE_512: {"max_side_px": 512},
+    Lever.DETAIL_LOW: {"detail": "low"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Payable:
+    """What is still to be paid of one judge and rubric: tokens as expected, pictures by size, equal beginnings by variant."""
+
+    n_input: float
+    n_output: float
+    input_ratio: float  # what replies made of the estimate of input
+    cached_share: float  # of the input, as replies said
+    pictures: Counter[tuple[int | None, int | None]]  # (width_px, height_px) -> how many
+    beginnings: Iterable[tuple[int, int]]  # (requests, equal tokens they begin with) of each variant
+
+
+def priced(judge: Judge, price: ModelPrice | None, due: Payable) -> dict[Lever, float]:
+    """USD of the same requests under each lever alone, in the judge's own mode.
+
+    A lever is left out where the judge has it already, or where no price or rule says what it would cost.
+    """
+    is_batch = judge.mode == "batch"
+    if price is None or judge.recorded:
+        return {}
+    found = {} if is_batch else {Lever.BATCH: _usd(price, due, due.n_input, due.cached_share, is_batch=True)}
+    for lever, shown in _SHOWN.items() if price.image and due.pictures else ():
+        is_had = judge.detail == "low" or (judge.max_side_px or LARGEST_PX) <= shown.get("max_side_px", 0)
+        if not is_had:
+            fewer = _n_tokens(judge, due) - _n_tokens(judge.model_copy(update=shown), due)
+            found[lever] = _usd(price, due, due.n_input - fewer * due.input_ratio, due.cached_share, is_batch=is_batch)
+    least = provider_of(judge).prompt_cache_tokens(judge)
+    if least is not None and not is_batch and price.cached_usd < price.input_usd and due.n_input:
+        n_equal = sum((n - 1) * (equal // CACHED_AT_ONCE * CACHED_AT_ONCE) for n, equal in due.beginnings if n and equal >= least)
+        share = min(1.0, max(due.cached_share, n_equal / due.n_input))
+        found[Lever.PROMPT_CACHE] = _usd(price, due, due.n_input, share, is_batch=False)
+    return found
+
+
+def _n_tokens(judge: Judge, due: Payable) -> int:
+    costs = Costs(judge, 0)
+    return sum(n * costs.picture_tokens(*size_px)[0] for size_px, n in due.pictures.items())
+
+
+def _usd(price: ModelPrice, due: Payable, n_input: float, cached_share: float, *, is_batch: bool) -> float:
+    return price.usd(n_input, n_input * cached_share, due.n_output, is_batch=is_batch)
