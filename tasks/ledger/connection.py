@@ -1,25 +1,17 @@
-"""Opening a ledger: making it where there is none, refusing what is not one; backoff while its server is away.
-
-And saying what to do when that fails.
-"""
+"""Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
 
 import logging
-import os
-import random
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import create_engine, event, inspect, select, update
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import (
     ArgumentError,
-    DBAPIError,
     IntegrityError,
     NoSuchModuleError,
     OperationalError,
@@ -29,19 +21,17 @@ from sqlalchemy.exc import (
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
+from tasks.ledger.backoff import is_unresolved
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
 
 log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000
 _LEAST_IDLE_MS = 10_000
-_PASSING = ("08", "40", "57P", "53300")
-"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _NEVER_RELEASED = ("1", "2")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
-_UNRESOLVED = ("resolve host", "translate host name")
 
 
 def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_s: float = MAX_SILENT_S) -> Engine:
@@ -59,7 +49,6 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
         give_up_when_silent(engine, silent_s)
         _make_durable(engine, busy_timeout_ms)
         _check_or_create(engine, url, schema)
-        _MET.add(url.host)
     except BaseException as error:
         engine.dispose()  # a ledger that cannot be used must not stay open either
         if isinstance(error, SQLAlchemyError | OSError | ImportError):
@@ -154,7 +143,7 @@ def explain(url: URL, error: BaseException) -> StoreError:
     advice = "mend it, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:
         advice = "another process holds it; wait for that one or stop it, then run the same command again"
-    elif any(words in said for words in _UNRESOLVED):
+    elif is_unresolved(error):
         advice = f"check {url.host}, the host's name in `ledger`, and that it can be looked up from here"
     elif any(words in said for words in _AWAY):
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
@@ -226,80 +215,3 @@ def _create(engine: Engine, schema: Schema) -> None:
                 raise
         else:
             return
-
-
-def is_unresolved(error: BaseException) -> bool:
-    """Whether the name of a server's host was not found."""
-    said = str(getattr(error, "orig", None) or error)
-    return any(words in said for words in _UNRESOLVED)
-
-
-def is_passing(error: BaseException) -> bool:
-    """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
-    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    is_of_connection = isinstance(error, OperationalError) and state is None
-    return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
-
-
-_Found = TypeVar("_Found")
-
-MAX_AWAY_S = 60.0
-"""A server that restarts is back by then; a machine that is set up anew is not."""
-UNRESOLVED_S = 5.0
-"""A server whose name is not known, and that this process has not met, is mistyped more often than started anew."""
-_MET: set[str | None] = set()  # the hosts of servers that answered
-LEAST_WAIT_S = 0.05
-MOST_WAIT_S = 2.0
-
-
-def store_wait_s() -> float:
-    """Seconds that a server which is away is waited for, as the environment has it."""
-    return float(os.environ.get("SALON_STORE_WAIT_S") or MAX_AWAY_S)
-
-
-@dataclass(slots=True)
-class Backoff:
-    """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
-
-    seconds: float
-    n_waits: int = 0
-    _since_s: float = field(default_factory=time.monotonic)
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds since the first try."""
-        return time.monotonic() - self._since_s
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no further try is to be made."""
-        return self.waited_s >= self.seconds
-
-    def wait(self) -> None:
-        """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
-        if self.n_waits == 3:  # not where a transaction was undone for another's sake
-            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", self.seconds)
-        if self.n_waits:
-            most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
-            time.sleep(most_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
-        self.n_waits += 1
-
-
-def retried(function: Callable[[], _Found], seconds: float, host: str | None = None) -> _Found:
-    """What a function returns that may be called again, tried until the server is back. Raises its last error.
-
-    `host`: of a server that is opened; a name that nobody knows is tried for UNRESOLVED_S alone, unless it was known before.
-    """
-    backoff = Backoff(seconds)
-    while True:
-        try:
-            return function()
-        except (SQLAlchemyError, StoreError) as error:
-            cause = error.__cause__ if isinstance(error, StoreError) else error
-            if cause is not None and host not in (None, *_MET) and is_unresolved(cause):
-                backoff.seconds = min(seconds, UNRESOLVED_S)
-            if cause is None or not is_passing(cause) or backoff.is_over:
-                raise
-        backoff.wait()

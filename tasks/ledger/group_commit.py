@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemas.errors import StoreError
-from tasks.ledger.connection import Backoff, is_passing
+from tasks.ledger.backoff import Backoff, is_passing
 from tasks.ledger.transactions import NO_RESULTS, Result, Transactions, Waiting, Write
 
 _Found = TypeVar("_Found")

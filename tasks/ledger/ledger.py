@@ -24,7 +24,8 @@ from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyStatus
 from tasks.ledger import queries
-from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, retried, sqlite_folder, store_wait_s
+from tasks.ledger.backoff import retried, store_wait_s
+from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_folder
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
-from tasks.ledger.connection import is_passing
+from tasks.ledger.backoff import is_passing
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
 from tasks.ledger.process_identity import RENEW_EVERY_S, expiry_us
 from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS, now_us, state_row, upsert

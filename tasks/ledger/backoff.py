@@ -1,0 +1,97 @@
+"""While a ledger's server is away: which errors pass, and how long it is waited for. What else they mean is connection.py's."""
+
+import logging
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+
+from schemas.errors import StoreError
+
+log = logging.getLogger("salon.ledger")
+_PASSING = ("08", "40", "57P", "53300")
+"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
+_UNRESOLVED = ("resolve host", "translate host name")
+_Found = TypeVar("_Found")
+
+MAX_AWAY_S = 60.0
+"""A server that restarts is back by then; a machine that is set up anew is not."""
+UNRESOLVED_S = 5.0
+"""A server whose name is not known, and that this process has not met, is mistyped more often than started anew."""
+_MET: set[str | None] = set()  # the hosts of servers that answered
+LEAST_WAIT_S = 0.05
+MOST_WAIT_S = 2.0
+
+
+def is_unresolved(error: BaseException) -> bool:
+    """Whether the name of a server's host was not found."""
+    said = str(getattr(error, "orig", None) or error)
+    return any(words in said for words in _UNRESOLVED)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    is_of_connection = isinstance(error, OperationalError) and state is None
+    return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
+
+
+def store_wait_s() -> float:
+    """Seconds that a server which is away is waited for, as the environment has it."""
+    return float(os.environ.get("SALON_STORE_WAIT_S") or MAX_AWAY_S)
+
+
+@dataclass(slots=True)
+class Backoff:
+    """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
+
+    seconds: float
+    n_waits: int = 0
+    _since_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the first try."""
+        return time.monotonic() - self._since_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further try is to be made."""
+        return self.waited_s >= self.seconds
+
+    def wait(self) -> None:
+        """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
+        if self.n_waits == 3:  # not where a transaction was undone for another's sake
+            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", self.seconds)
+        if self.n_waits:
+            most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
+            time.sleep(most_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
+        self.n_waits += 1
+
+
+def retried(function: Callable[[], _Found], seconds: float, host: str | None = None) -> _Found:
+    """What a function returns that may be called again, tried until the server is back. Raises its last error.
+
+    `host`: of a server that is opened; a name that nobody knows is tried for UNRESOLVED_S alone, unless it was known before.
+    """
+    backoff = Backoff(seconds)
+    while True:
+        try:
+            found = function()
+        except (SQLAlchemyError, StoreError) as error:
+            cause = error.__cause__ if isinstance(error, StoreError) else error
+            if cause is not None and host not in (None, *_MET) and is_unresolved(cause):
+                backoff.seconds = min(seconds, UNRESOLVED_S)
+            if cause is None or not is_passing(cause) or backoff.is_over:
+                raise
+        else:
+            _MET.add(host)
+            return found
+        backoff.wait()
