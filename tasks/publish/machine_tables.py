@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
@@ -81,24 +82,27 @@ def place_tables(
 
 def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
     for index, rows in enumerate(_rebatched(_streamed(lake, table, key), table)):
-        write_parquet(conform(rows, table).combine_chunks(), staged / part_name(index), lake.root / "staging")
+        write_parquet(rows, staged / part_name(index), lake.root / "staging")
 
 
-def _rebatched(stream: Iterable[pl.DataFrame], table: Table) -> Iterator[pl.DataFrame]:
-    """The rows of all parts in order, N_ROWS_PER_FILE at a time, read as one stream; one empty table where there are none."""
-    waiting: list[pl.DataFrame] = [table.empty()]
+def _rebatched(stream: Iterable[pl.DataFrame], table: Table) -> Iterator[pa.Table]:
+    """The rows in order, N_ROWS_PER_FILE at a time, in one piece each; one empty table where there are none.
+
+    Rows wait as what is written: half a million samples are 0.3 GB, and would be there three times.
+    """
+    waiting: list[pa.Table] = [conform(table.empty(), table)]
     n_waiting, has_any = 0, False
     for some in stream:
         check_not_stopped()
-        rows = some
-        while n_waiting + rows.height > N_ROWS_PER_FILE:
+        rows = conform(some, table)
+        while n_waiting + rows.num_rows > N_ROWS_PER_FILE:
             n_more = N_ROWS_PER_FILE - n_waiting
-            yield pl.concat([*waiting, rows[:n_more]])
+            yield pa.concat_tables([*waiting, rows[:n_more]]).combine_chunks()
             rows, waiting, n_waiting, has_any = rows[n_more:], [], 0, True
         waiting.append(rows)
-        n_waiting += rows.height
+        n_waiting += rows.num_rows
     if n_waiting or not has_any:
-        yield pl.concat(waiting)
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _streamed(lake: Lake, table: Table, key: str) -> Iterator[pl.DataFrame]:

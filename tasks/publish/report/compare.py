@@ -46,7 +46,7 @@ def compare_pages(
     """
     if max_samples == 0:
         return
-    samples, n_left = _chosen(judged_samples(lake, ids, has_duplicates=True), max_samples)
+    samples, n_left = chosen(lake, ids, max_samples)
     if samples.is_empty():
         return
     made_by = samples.select("model", "checkpoint").unique().iter_rows()
@@ -76,20 +76,21 @@ def compare_pages(
     yield START, render("compare.html.j2", script="compare.js", index=index, n_left=n_left, **stand)
 
 
-def _chosen(judged: pl.LazyFrame, max_samples: int) -> tuple[pl.DataFrame, int]:
+def chosen(lake: Lake, ids: RunIds, max_samples: int) -> tuple[pl.DataFrame, int]:
     """At most `max_samples` rows, each prompt's and contestant's first before any second, and how many are left out.
 
     Of all judgements only numbers are in memory, which have the order of the ids.
     """
+    judged = judged_samples(lake, ids, has_duplicates=True)
     few = pl.col("model", "checkpoint").cast(pl.Categorical)
     numbers = {"prompt": number_of("prompt_id"), "sample": number_of("sample_id")}
     rows = judged.with_row_index("row").select("row", few, **numbers).collect(engine="streaming")
     once = rows.sort("sample", "prompt", "row").unique("sample", keep="first", maintain_order=True)
     del rows
     ordered = once.with_columns(turn=pl.int_range(pl.len()).over("prompt", "model", "checkpoint"))
-    chosen = ordered.select("row", "turn", "prompt", "sample").sort("turn", "prompt", "sample").head(max_samples)
-    named = judged.select(_KEYS).with_row_index("row").filter(pl.col("row").is_in(chosen["row"].implode()))
-    found = chosen.select("row").join(named.collect(engine="streaming"), on="row", maintain_order="left")
+    first = ordered.select("row", "turn", "prompt", "sample").sort("turn", "prompt", "sample").head(max_samples)
+    named = judged.select(_KEYS).with_row_index("row").filter(pl.col("row").is_in(first["row"].implode()))
+    found = first.select("row").join(named.collect(engine="streaming"), on="row", maintain_order="left")
     return found.drop("row"), once.height - found.height
 
 
