@@ -280,6 +280,15 @@ def test_a_request_of_an_earlier_part_is_not_listed_again(make_samples: Samples,
     assert keep_first(requests, seen)["request_key"].to_list() == requests["request_key"].to_list()[3:]
 
 
+def test_a_request_of_any_earlier_part_is_known() -> None:
+    drawn = [sha256(str(number).encode()).hexdigest() for number in range(300)]
+    seen, listed = SeenRequests(), []
+    for start in range(0, 280, 20):  # each part repeats a third of the one before, and one of the first
+        keys = list(dict.fromkeys([drawn[start // 20], *drawn[start : start + 30]]))
+        listed += keep_first(pl.DataFrame({"request_key": keys}), seen)["request_key"].to_list()
+    assert listed == drawn[:290]
+
+
 def test_planning_stays_linear(make_samples: Samples, rubric: Rubric) -> None:
     samples = make_samples(2_000)
     assert math.isclose(plan_part(samples, rubric, JUDGE)[1].height, 2_000)
