@@ -89,6 +89,8 @@ def outage(
         )
     if status in PROVIDER_FAILURES and silent_s is not None:
         return ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}. {_KEPT}")
+    if status in PROVIDER_FAILURES:
+        return ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
     return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
 
 
