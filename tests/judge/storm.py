@@ -1,17 +1,17 @@
 """The ways of providers: what each sends, what Salon makes of it, what a run ends with in which every request is answered so."""
 
 import gzip
-import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
 from schemas.statuses import ReplyStatus as S
+from tests.support.bombs import gzip_bomb, zlib_bomb
 from tests.support.misbehaving import Play, completion, failure, head, response, whole
 
 GOOD = completion()
-BOMB = gzip.compress(bytes(2**28))  # 260 kB
+BOMB = gzip_bomb(256)  # 260 kB
 UNPACKED = "content-encoding '{}', which was not asked for; it was not unpacked"
 STREAM = head().replace(b"application/json", b"text/event-stream")
 IN_A_MINUTE = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
@@ -111,7 +111,7 @@ NO_COMPLETION = {
     "a bomb, by its old name": packed("x-gzip"),
     "a bomb, after identity": packed("identity, gzip"),
     "a bomb in a bomb": packed("gzip, gzip", gzip.compress(BOMB)),
-    "a bomb, deflated": packed("deflate", zlib.compress(bytes(2**28))),
+    "a bomb, deflated": packed("deflate", zlib_bomb(256)),
     "a bomb of brotli": packed("br"),
     "a bomb of zstd": packed("zstd"),
     "a bomb, in a header of its own": of_200(

@@ -14,6 +14,7 @@ from PIL import Image
 
 from tasks.ingest.images.decode import Decoder
 from tasks.ingest.images.open import OpenedImage
+from tests.support.bombs import zlib_bomb
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and time of a process are read from /proc")
 MAX_PEAK_BYTES = 300 * 1024 * 1024
@@ -80,7 +81,7 @@ def bmp_of_runs(side: int) -> bytes:
 
 SMALL_JPEG = save(Image.new("L", (8, 8)), "JPEG")
 PALETTE = chunk(b"PLTE", bytes(range(256)) * 3), chunk(b"tRNS", bytes(range(256)))
-BOMB = zlib.compress(bytes(80_000_000))
+BOMB = zlib_bomb(76)
 BROKEN, LARGE, NONE = "broken_image", "too_many_pixels", "not_an_image"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "png: 50,000 pixels square in 100 bytes": (lambda: png(50_000, 50_000, b""), LARGE),

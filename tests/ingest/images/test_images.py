@@ -17,6 +17,7 @@ from schemas.input_budget import PICTURE_BYTES
 from tasks.ingest.images.containers import scans_at_most, size_declared
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import FORMATS, OpenedImage, open_header, open_image
+from tests.support.bombs import zlib_bomb
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -167,7 +168,7 @@ REFUSED = {
     "webp canvas of 65536 × 65536, which Pillow does not open": (webp_canvas(65536, 65536), "too_many_pixels"),
     "gif screen of 65535 × 65535": (b"GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\xff\xff\xff\xff\0\2\1\0\0;", "too_many_pixels"),
     "png, text chunk that is a bomb": (
-        png(1, 1, 8, 0, b"\0\0", png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(80_000_000)))),
+        png(1, 1, 8, 0, b"\0\0", png_chunk(b"zTXt", b"k\0\0" + zlib_bomb(76))),
         "broken_image",
     ),
     "tiff of 32-bit floats": (save(Image.fromarray(np.zeros((2, 2), dtype=np.float32)), "TIFF"), "not_an_image"),
