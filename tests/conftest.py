@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -20,10 +21,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "salon_data: reads real data from the folder named by SALON_DATA")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Modules with long tests first, or one process would end long after the others; real data left out where there is none."""
+    """Modules with long tests first, or one process would end long after the others; real data left out where there is none.
+
+    Before them all, in one process, those that a Prefect server shows: to start one takes ten seconds of CPU.
+    """
     modules = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in modules)
+    shown = {item.path for item in items if "prefect_server" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path not in shown, item.path not in modules))
+    for item in items:
+        if item.path in shown:
+            item.add_marker(pytest.mark.xdist_group(_SHOWN))
     if os.environ.get("SALON_DATA"):
         return
     wanting = [item for item in items if "needs_salon_data" in getattr(item, "fixturenames", ())]
@@ -33,6 +42,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[_LEFT_OUT] = len(wanting)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`: a module's tests in one process, and so all that `_SHOWN` names."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _SHOWN if nodeid.endswith(f"@{_SHOWN}") else super()._split_scope(nodeid)
+
+    return ByModule(config, log)
+
+
+_SHOWN = "one-prefect-server"
 _LEFT_OUT = pytest.StashKey[int]()
 
 

@@ -10,13 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from flows.serving.local_server import answers, free_port
 
 START_LIMIT_S = 240.0
 """A machine that does much else at the same time takes its time."""
+ANSWER_LIMIT_S = 300.0
+"""For all tries of one question to a server."""
 QUICK = {
     "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
     "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1",
@@ -137,6 +141,25 @@ def running_prefect(folder: Path, tables: Path, **settings: str) -> Iterator[Run
         yield server
     finally:
         server.stop()
+
+
+def asked(api: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """What a server answers to a question that changes nothing, a POST where it has a body: asked again while it is too busy."""
+    give_up_s = time.monotonic() + ANSWER_LIMIT_S
+    while True:
+        try:
+            return (
+                httpx.request("GET" if body is None else "POST", f"{api}/{path}", json=body, timeout=60).raise_for_status().json()
+            )
+        except (httpx.TransportError, httpx.HTTPStatusError):
+            if time.monotonic() > give_up_s:
+                raise
+            time.sleep(1)
+
+
+def told(api: str, path: str, body: dict[str, Any]) -> Any:
+    """What a server answers to what changes something: said once, and waited for long."""
+    return httpx.post(f"{api}/{path}", json=body, timeout=ANSWER_LIMIT_S).raise_for_status().json()
 
 
 def _environment(home: Path) -> dict[str, str]:

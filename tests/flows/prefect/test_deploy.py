@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -27,6 +26,7 @@ from flows.serving import local_postgres
 from flows.serving.deploying import DeployOptions, deploy
 from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
+from tests.support.prefect_server import asked, told
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -130,7 +130,7 @@ def test_a_night_with_finish_by_that_crashed_is_started_again_and_no_other_run(t
     for kind in ("backfill", "nightly"):
         for state in (Running(), Crashed()):
             client.set_flow_run_state(crashed[kind], state, force=True)
-    give_up_s = time.monotonic() + 120
+    give_up_s = time.monotonic() + 600
     while not (again := _after_crash(client, there)):
         assert time.monotonic() < give_up_s, "nothing was started again"
         time.sleep(0.5)
@@ -245,16 +245,15 @@ def test_a_served_salon_runs_the_demo_through_its_deployment_and_leaves_nothing_
     try:
         api = _until_it_says(folder / "said.txt", serving, "The UI: ") + "/api"
         assert (folder / "postgres" / "data").is_dir() == (local_postgres.missing(folder) is None)
-        deployments = httpx.post(f"{api}/deployments/filter", json={}).json()
-        nightly = next(found for found in deployments if found["name"] == "demo-nightly")
-        answer = httpx.post(f"{api}/deployments/{nightly['id']}/create_flow_run", json={"state": {"type": "SCHEDULED"}})
-        state = _until_it_ends(api, answer.raise_for_status().json()["id"])
+        nightly = next(found for found in asked(api, "deployments/filter", {}) if found["name"] == "demo-nightly")
+        run = told(api, f"deployments/{nightly['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}})
+        state = _until_it_ends(api, run["id"])
         assert state["type"] == "COMPLETED", state["message"] + (folder / "logs" / "worker.log").read_text()[-2000:]
         assert current(folder / "lake", "demo").folder.is_dir()
         started = _all_under(serving.pid)
         assert len(started) >= 3, "the server, the judge, the worker"
         serving.send_signal(signal.SIGINT)
-        assert serving.wait(60) == 0
+        assert serving.wait(180) == 0
         assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
     finally:
         serving.kill()
@@ -263,7 +262,7 @@ def test_a_served_salon_runs_the_demo_through_its_deployment_and_leaves_nothing_
 
 
 def _until_it_says(file: Path, process: subprocess.Popen[bytes], start: str) -> str:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while process.poll() is None and time.monotonic() < deadline:
         for line in file.read_text().splitlines():
             if line.startswith(start):
@@ -273,9 +272,9 @@ def _until_it_says(file: Path, process: subprocess.Popen[bytes], start: str) -> 
 
 
 def _until_it_ends(api: str, run_id: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 900
     while True:
-        state: dict[str, Any] = httpx.get(f"{api}/flow_runs/{run_id}").json()["state"]
+        state: dict[str, Any] = asked(api, f"flow_runs/{run_id}")["state"]
         if state["type"] in {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"} or time.monotonic() > deadline:
             return state
         time.sleep(0.5)
