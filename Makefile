@@ -20,7 +20,7 @@ demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no se
 	@$(BIN)/salon demo
 
 test: $(VENV)/.dev  ## run the tests, in three processes (on two cores ten to twenty-five minutes, as busy as they are)
-	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 	$(BIN)/ruff check .

@@ -1,6 +1,8 @@
 """Fixtures every room shares: those of tests/support. A room's own stand in its folder."""
 
 import os
+import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "salon_data: reads real data from the folder named by SALON_DATA")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Modules with long tests first, or one process would end long after the others; real data left out where there is none.
 
@@ -30,9 +31,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     modules = {item.path for item in items if item.get_closest_marker("slow")}
     shown = {item.path for item in items if "prefect_server" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: (item.path not in shown, item.path not in modules))
-    for item in items:
-        if item.path in shown:
-            item.add_marker(pytest.mark.xdist_group(_SHOWN))
     if os.environ.get("SALON_DATA"):
         return
     wanting = [item for item in items if "needs_salon_data" in getattr(item, "fixturenames", ())]
@@ -44,19 +42,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `--dist loadgroup`: a module's tests in one process, and so all that `_SHOWN` names."""
-    if config.getoption("dist") != "loadgroup":
+    """For `--dist loadscope`: a module's tests in one process, and in one process all modules that name the server's fixtures."""
+    if config.getoption("dist") != "loadscope":
         return None
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByModule(LoadScopeScheduling):
+    @cache
+    def is_shown(module: str) -> bool:
+        return re.search(r"\bprefect_(api\b|server: )", (config.rootpath / module).read_text(encoding="utf-8")) is not None
+
+    class OneServer(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _SHOWN if nodeid.endswith(f"@{_SHOWN}") else super()._split_scope(nodeid)
+            return "one Prefect server" if is_shown(nodeid.partition("::")[0]) else super()._split_scope(nodeid)
 
-    return ByModule(config, log)
+    return OneServer(config, log)
 
 
-_SHOWN = "one-prefect-server"
 _LEFT_OUT = pytest.StashKey[int]()
 
 
