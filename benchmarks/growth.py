@@ -8,17 +8,14 @@ process of its own, once with all of it to do and once under the next date. CPU 
 
 import argparse
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from benchmarks.growth_parts.lake import IDS, opened, planned_parts, write_lake
-from benchmarks.growth_parts.usage import Usage
+from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
 
 DATES = {"first": date(2026, 1, 1), "next day": date(2026, 1, 2)}
 
@@ -33,26 +30,15 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.run:
         return measure(arguments)
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
+    with folder_or_temporary(arguments.folder) as folder:
         for n_judgements in arguments.judgements:
             lake = folder / f"lake-{n_judgements}-{arguments.rubric}"
             if not lake.is_dir():
                 write_lake(lake, n_judgements, arguments.rubric, arguments.shard_size)
-            for name in DATES:
-                if _in_its_own_process(lake, n_judgements, name, arguments):
-                    return 1
-        return 0
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
-
-
-def _in_its_own_process(lake: Path, n_judgements: int, name: str, arguments: argparse.Namespace) -> int:
-    options = {"--judgements": n_judgements, "--rubric": arguments.rubric, "--shard-size": arguments.shard_size}
-    words = [str(word) for option in options.items() for word in option]
-    command = [sys.executable, "-m", "benchmarks.growth", *words, "--folder", str(lake), "--run", name]
-    return subprocess.run(command, check=False).returncode
+            sizes = {"judgements": n_judgements, "rubric": arguments.rubric, "shard_size": arguments.shard_size}
+            if not all(measured_apart("benchmarks.growth", **sizes, folder=lake, run=name) for name in DATES):
+                return 1
+    return 0
 
 
 def measure(arguments: argparse.Namespace) -> int:

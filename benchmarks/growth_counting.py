@@ -8,10 +8,7 @@ seconds and the peak of a process of its own. Every stage at smaller sizes: grow
 
 import argparse
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +16,7 @@ import polars as pl
 
 from benchmarks.growth_parts.lake import CATEGORIES, IDS, N_CHECKPOINTS, N_IMAGES
 from benchmarks.growth_parts.true_lake import JUDGE, opened
-from benchmarks.growth_parts.usage import Usage
+from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, SCORES
 from tasks.lake.reading import Lake
@@ -38,19 +35,14 @@ def main() -> int:
     if arguments.one:
         measure(arguments.folder, *arguments.judgements)
         return 0
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
+    with folder_or_temporary(arguments.folder) as folder:
         for n_judgements in arguments.judgements:
             lake = folder / f"counting-{n_judgements}"
             if not lake.is_dir():
                 write_lake(Lake(lake), n_judgements)
-            words = ["--judgements", str(n_judgements), "--folder", str(lake), "--one"]
-            if subprocess.run([sys.executable, "-m", "benchmarks.growth_counting", *words], check=False).returncode:
+            if not measured_apart("benchmarks.growth_counting", judgements=n_judgements, folder=lake, one=True):
                 return 1
-        return 0
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
+    return 0
 
 
 def measure(folder: Path, n_judgements: int) -> None:

@@ -8,16 +8,13 @@ process of its own, so that its peak is its own. A larger number than a ledger i
 
 import argparse
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.growth_parts.true_lake import RESTORED, opened, write_replies, write_samples
-from benchmarks.growth_parts.usage import Usage
+from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
 from schemas.records import Plan
 from schemas.tables import REPLIES
 from tasks.context import StageContext
@@ -36,23 +33,17 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.one:
         return measure(arguments)
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
+    with folder_or_temporary(arguments.folder) as folder:
         for n_judgements in arguments.judgements:
-            for stage in arguments.stages:
-                if _in_its_own_process(folder / f"stages-{n_judgements}-{arguments.rubric}", n_judgements, stage, arguments):
-                    return 1
-        return 0
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
+            lake = folder / f"stages-{n_judgements}-{arguments.rubric}"
+            if not all(_measured_apart(lake, n_judgements, stage, arguments) for stage in arguments.stages):
+                return 1
+    return 0
 
 
-def _in_its_own_process(lake: Path, n_judgements: int, stage: str, arguments: argparse.Namespace) -> int:
-    options = {"--judgements": n_judgements, "--rubric": arguments.rubric, "--shard-size": arguments.shard_size}
-    words = [str(word) for option in options.items() for word in option]
-    command = [sys.executable, "-m", "benchmarks.growth_stages", *words, "--folder", str(lake), "--one", stage]
-    return subprocess.run(command, check=False).returncode
+def _measured_apart(lake: Path, n_judgements: int, stage: str, arguments: argparse.Namespace) -> bool:
+    sizes = {"judgements": n_judgements, "rubric": arguments.rubric, "shard_size": arguments.shard_size}
+    return measured_apart("benchmarks.growth_stages", **sizes, folder=lake, one=stage)
 
 
 def measure(arguments: argparse.Namespace) -> int:
@@ -83,7 +74,7 @@ def measure(arguments: argparse.Namespace) -> int:
 
 def measure_again(arguments: argparse.Namespace) -> int:
     """In a new process: what making up samples or replies takes is no stage's."""
-    return _in_its_own_process(arguments.folder, arguments.judgements[0], arguments.one, arguments)
+    return int(not _measured_apart(arguments.folder, arguments.judgements[0], arguments.one, arguments))
 
 
 def _plan(run: StageContext, _: Usage) -> Ids:

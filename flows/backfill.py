@@ -14,7 +14,7 @@ from pydantic import Field
 
 from flows.executors.base import ShardCall, stage_task
 from flows.executors.choose import opened_executor
-from flows.executors.local import LocalExecutor, PlainThreads, n_asking
+from flows.executors.local import asking_executor
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current
@@ -168,8 +168,8 @@ def check_failures(summary: BackfillSummary) -> None:
 @stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0)
 def ask_checkpoint(context: StageContext, shard: PlannedCheckpoint) -> Backfilled:
     """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
-    with PlainThreads(n_asking(context.benchmark.limits), is_retrying=False) as threads:
-        return _ask_checkpoint(RunContext.of(context, LocalExecutor(threads, threads)), shard)
+    with asking_executor(context.benchmark.limits) as executor:
+        return _ask_checkpoint(RunContext.of(context, executor), shard)
 
 
 def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint) -> Backfilled:

@@ -1,6 +1,9 @@
-"""CPU seconds and peak memory of this process and its children, stage by stage. What is measured is growth.py's business."""
+"""CPU seconds and peak memory, stage by stage, in a process of its own. What is measured is said in benchmarks/growth*.py."""
 
 import resource
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +11,22 @@ from pathlib import Path
 from typing import Any
 
 _EVERY_S = 0.2
+
+
+def measured_apart(module: str, **options: object) -> bool:
+    """Run a benchmark's module with these options in a process of its own; whether it ended well. A True is a bare flag."""
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word is not True]
+    return subprocess.run([sys.executable, "-m", module, *map(str, words)], check=False).returncode == 0
+
+
+@contextmanager
+def folder_or_temporary(folder: Path | None) -> Iterator[Path]:
+    """The folder, which stays; or where there is none a temporary one, gone when the block ends."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
 
 
 class Usage:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Final, Self
@@ -53,6 +54,13 @@ def tried(task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
 def n_asking(limits: Limits) -> int:
     """Shards that ask at the same time: two whose last replies are to come, and as many as fill all places meanwhile."""
     return min(MOST_ASKING, 3 + -(-5 * limits.concurrency // (4 * limits.shard_size)))
+
+
+@contextmanager
+def asking_executor(limits: Limits) -> "Iterator[LocalExecutor]":
+    """Shards that ask, in threads of a worker's own process: they overlap, and who called the worker tries it again."""
+    with PlainThreads(n_asking(limits), is_retrying=False) as threads:
+        yield LocalExecutor(threads, threads)
 
 
 class LocalExecutor(Executor):

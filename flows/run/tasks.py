@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from flows.executors.base import ShardCall, stage_task
-from flows.executors.local import LocalExecutor, PlainThreads, n_asking
+from flows.executors.local import asking_executor
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
 from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
@@ -57,8 +57,8 @@ class JudgeShards:
 def ask_judge_together(context: StageContext, shard: JudgeShards) -> Outcome:
     """Ask what the ledger lacks of several shards' requests; the next shard begins while the last replies of one are to come."""
     calls = (ShardCall(ask_judge, context, JudgeShard(part, shard.limits), spends_money=True) for part in shard.parts)
-    with PlainThreads(n_asking(shard.limits), is_retrying=False) as threads:
-        return sum(LocalExecutor(threads, threads).run(calls), Outcome())
+    with asking_executor(shard.limits) as executor:
+        return sum(executor.run(calls), Outcome())
 
 
 @stage_task("ask judge by batch", "ask {shard.judge_model} by batch")
