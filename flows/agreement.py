@@ -20,7 +20,7 @@ from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import read_ratings
-from tasks.ledger.import_replies.importing import ImportResult
+from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
@@ -52,6 +52,8 @@ def hold_against_people(
 
 
 def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> AgreementSummary:
+    if replies:
+        check_importable(run.benchmark, replies)
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
     rated = run.executor.once(take_ratings, run.stage, ratings)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
+from flows.commands.tables import print_imported
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run
@@ -56,8 +57,7 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
     for example in examples(summary.ratings):
         console.print(f"            left out: {escape(one_line(example))}")
     if summary.imported is not None:
-        found = summary.imported
-        console.print(f"imported    {found.n_rows:,} rows: {found.n_stored:,} stored, {found.n_already_there:,} there already")
+        print_imported(console, summary.imported)
     published = summary.published
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     console.print(f"publication {published.publication_id[:16]} ({word})")

@@ -52,7 +52,7 @@ def run(
 
 def import_(
     file: BenchmarkFile,
-    replies: Annotated[Path, typer.Option(help="Replies recorded elsewhere (JSONL, CSV or Parquet), or a lake's replies.")],
+    replies: Annotated[Path, typer.Option(help="Replies recorded elsewhere (JSONL, JSON, CSV or Parquet), or a lake's replies.")],
     run_date: RunDate = None,
 ) -> int:
     """Take in replies recorded elsewhere as those of a named judge, and publish; nobody is asked."""

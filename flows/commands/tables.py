@@ -33,6 +33,7 @@ from tasks.publish.standings import made_by, placed, weights
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
+    from tasks.ledger.import_replies.importing import ImportResult
 
 WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
 _N_DRAWN = 22  # characters of a drawn interval
@@ -202,6 +203,18 @@ def print_expected(console: Console, folder: Path) -> None:
     console.print()
 
 
+def print_imported(console: Console, found: "ImportResult") -> None:
+    """What became of recorded replies; every kind that was not taken is told with its first rows."""
+    contradicting = f", {found.n_contradicting:,} contradicting" if found.n_contradicting else ""
+    console.print(
+        f"imported    {found.n_rows:,} rows: {found.n_stored:,} stored, {found.n_already_there:,} there already, "
+        f"{found.n_unmatched:,} left out{contradicting}"
+    )
+    for told, examples in (("left out", found.unmatched_examples), ("contradicting", found.contradicting_examples)):
+        for example in examples:
+            console.print(f"            {told}: {escape(one_line(example))}")
+
+
 def print_summary(console: Console, summary: "RunSummary") -> None:
     """What the run read, asked and published, and where to look next."""
     data, asked, published = summary.dataset, summary.asked, summary.published
@@ -213,13 +226,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         + (f", not usable {json.dumps(broken)}" if broken else "")
     )
     if summary.imported is not None:
-        found = summary.imported
-        console.print(
-            f"imported    {found.n_rows:,} rows: {found.n_stored:,} stored, {found.n_already_there:,} there already, "
-            f"{found.n_unmatched:,} left out"
-        )
-        for example in found.unmatched_examples:
-            console.print(f"            left out: {escape(one_line(example))}")
+        print_imported(console, summary.imported)
     else:
         reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
         console.print(f"requests    {summary.n_requests:,}: {asked.n_cached:,} stored already, {asked.n_asked:,} sent{reasked}")

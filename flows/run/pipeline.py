@@ -21,6 +21,7 @@ from tasks.ingest.samples import IngestResult
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
+from tasks.ledger.import_replies.importing import check_importable
 from tasks.ledger.ledger import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
@@ -50,6 +51,8 @@ def run_pipeline(
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
+    if replies is not None:
+        check_importable(run.benchmark, replies)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))

@@ -110,6 +110,10 @@ class Ledger:
         writer.commit_now(Write(self._insert, rows))
         return self._read(queries.n_stored, keys) - n_before
 
+    def digests(self, keys: Iterable[str]) -> dict[tuple[str, int], str | None]:
+        """reply_sha256 of what is stored for these keys, by (request_key, ask_index)."""
+        return self._read(queries.digests, set(keys))
+
     async def forget_rejected(self, keys: Iterable[str]) -> int:
         """Take back the rejections of these requests, so that they are asked again; how many. Their attempts stay recorded."""
         return await self.alone(partial(queries.forget_rejected, keys=list(keys)))

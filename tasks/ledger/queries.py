@@ -118,6 +118,7 @@ _R, _A = REPLIES.c, ATTEMPTS.c
 
 _KNOWN = select(_R.request_key).where(_R.request_key.in_(_KEYS)).distinct()
 _N_STORED = select(func.count()).where(_R.request_key.in_(_KEYS))
+_DIGESTS = select(_R.request_key, _R.ask_index, _R.reply_sha256).where(_R.request_key.in_(_KEYS))
 _REPLIES = select(*REPLIES.columns).where(_R.request_key.in_(_KEYS))
 _FORGET = delete(REPLIES).where(_R.request_key.in_(_KEYS), _R.status == ReplyStatus.REJECTED.value)
 _SAID = (
@@ -155,6 +156,11 @@ def known(connection: Connection, keys: Sequence[str]) -> list[str]:
 def n_stored(connection: Connection, keys: Sequence[str]) -> int:
     """How many replies, re-asks included, are stored for these keys."""
     return sum(row[0] for row in _rows(connection, _N_STORED, keys))
+
+
+def digests(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int], str | None]:
+    """What was said, as a digest, by (request_key, ask_index); None in rows from before there were digests."""
+    return {(key, ask_index): digest for key, ask_index, digest in _rows(connection, _DIGESTS, keys)}
 
 
 def forget_rejected(connection: Connection, keys: Sequence[str]) -> int:

@@ -23,7 +23,7 @@ from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
-from tasks.ledger.import_replies.importing import ImportResult, import_replies
+from tasks.ledger.import_replies.importing import ImportResult, check_importable, import_replies
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest
 from tests.support.ledgers import snapshot_part
@@ -51,6 +51,7 @@ class Import:
     def of(self, file: Path, **recorded: Any) -> ImportResult:
         ids = RunIds(dataset_id=self.dataset_id, plan_id="2" * 64)
         benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
+        check_importable(benchmark, file)
         return import_replies(StageContext(benchmark, {}, self.lake, "sqlite://", date(2026, 11, 3), ids), self.ledger, file)
 
     def texts(self) -> dict[int, str | None]:
@@ -148,9 +149,47 @@ def test_where_nothing_can_be_placed_the_import_stops(recorded: Import) -> None:
 
 def test_importing_again_stores_nothing_and_the_first_reply_stays(recorded: Import) -> None:
     recorded([{"item_id": "b", "reply": "first"}])
-    again = recorded([{"item_id": "b", "reply": "second"}, {"item_id": "c", "reply": "new"}])
-    assert (again.n_stored, again.n_already_there) == (1, 1)
+    again = recorded([{"item_id": "b", "reply": "first"}, {"item_id": "c", "reply": "new"}])
+    assert (again.n_stored, again.n_already_there, again.n_contradicting) == (1, 1, 0)
     assert recorded.texts() == {2: "first", 3: "new"}
+
+
+def test_a_row_that_contradicts_the_ledger_is_told_and_what_is_there_stays(recorded: Import) -> None:
+    recorded([{"item_id": "b", "reply": "first"}])
+    again = recorded([{"item_id": "b", "reply": "second"}, {"item_id": "c", "reply": "new"}])
+    assert (again.n_rows, again.n_stored, again.n_already_there, again.n_contradicting) == (2, 1, 0, 1)
+    assert again.contradicting_examples[0].startswith("replies.jsonl, row 1: the ledger has another reply to request ")
+    assert recorded.texts() == {2: "first", 3: "new"}
+
+
+def test_of_rows_that_contradict_one_another_none_is_taken_and_all_are_told(recorded: Import) -> None:
+    rows = [("b", "one"), ("c", "same"), ("b", "two"), ("c", "same"), ("b", "one")]
+    result = recorded([{"item_id": item, "reply": text} for item, text in rows])
+    assert (result.n_rows, result.n_stored, result.n_already_there, result.n_contradicting) == (5, 1, 1, 3)
+    (told,) = result.contradicting_examples
+    assert told.startswith("replies.jsonl, row 1; replies.jsonl, row 3; replies.jsonl, row 5: different replies to request ")
+    assert "give the judge as many repeats" in told
+    assert recorded.texts() == {3: "same"}
+
+
+def test_a_scores_file_whose_rows_say_why_they_stopped_differently_contradicts_too(recorded: Import) -> None:
+    """The same text, once whole and once cut short by its length, is not the same reply."""
+    rows = [{"item_id": "b", "reply": "4", "finish_reason": reason} for reason in ("stop", "length")]
+    assert recorded([*rows, ROW | {"item_id": "c"}]).n_contradicting == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ('[{"item_id": "b", "reply": "x"},\n {"item_id": "c", "reply": "y"}]', {2: "x", 3: "y"}),
+        ('\ufeff  [\n{"item_id": "b", "reply": "x"}\n]\n', {2: "x"}),
+        ('{"item_id": "b", "reply": "x"}\n{"item_id": "c", "reply": "y"}\n', {2: "x", 3: "y"}),
+    ],
+    ids=["a list", "a list behind a mark and spaces", "lines under the name of .json"],
+)
+def test_json_files_are_lists_or_lines(recorded: Import, text: str, texts: dict[int, str]) -> None:
+    recorded(text, name="r.json")
+    assert recorded.texts() == texts
 
 
 def test_columns_paths_and_where(recorded: Import) -> None:
@@ -239,6 +278,10 @@ def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
     [
         ("r.jsonl", '{"item_id": "b", "reply": "x"}\nnot json\n', "r.jsonl, line 2: not a JSON object"),
         ("r.jsonl", "[1]\n", "line 1: a JSON object is expected"),
+        ("r.json", '[{"item_id": "b"}, 1]', "row 2 of its list is a int, not an object"),
+        ("r.json", '[{"item_id": "b"},', "not a JSON list"),
+        ("r.json", "[" * 200 + "]" * 200, "row 1 of its list is a list, not an object"),
+        ("r.json", '[{"a": ' + "[" * 200 + "]" * 200 + "}]", "row 1 of its list is nested in more than 100 levels"),
         ("r.txt", "x", "recorded replies are read from"),
         ("r.parquet", "x", "cannot be read as Parquet"),
     ],
@@ -272,7 +315,9 @@ def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make
         staging.commit(key)
     recorded.judgements, recorded.requests = judgements, requests
     result = recorded([{"item_id": "a", "reply": text} for text in ("one", "two", "three")])
-    assert (result.n_stored, result.n_already_there) == (2, 1)
+    assert (result.n_stored, result.n_contradicting) == (1, 2)  # a third answer to two questions: which is the second?
+    result = recorded([{"item_id": "a", "reply": text} for text in ("one", "two")])
+    assert (result.n_stored, result.n_already_there) == (1, 1)
     assert recorded.texts() == {0: "one", 1: "two"}
 
 

@@ -12,13 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, SourceError
-from schemas.input_budget import CSV_COLUMNS, CSV_FIELD_CHARACTERS, JSON_LEVELS, ROW_BYTES, is_too_deep
+from schemas.input_budget import (
+    CSV_COLUMNS,
+    CSV_FIELD_CHARACTERS,
+    JSON_FILE_BYTES,
+    JSON_LEVELS,
+    ROW_BYTES,
+    is_too_deep,
+)
 from schemas.pointers import MISSING, look_up
 from tasks.lake.row_groups import rows_at_once
 
 _ROWS_PER_BATCH = 5_000
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
-_SUFFIXES = {".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSONL", ".csv": "CSV", ".parquet": "Parquet"}
+_SUFFIXES = {".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSON", ".csv": "CSV", ".parquet": "Parquet"}
 
 
 class CannotRebuildError(Exception):
@@ -31,7 +38,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         kind = _SUFFIXES.get(file.suffix.lower())
         if kind is None:
             raise SourceError(f"{file}: recorded replies are read from {', '.join(sorted(_SUFFIXES))}; convert the file")
-        reader = {"JSONL": _jsonl, "CSV": _csv, "Parquet": _parquet}[kind]
+        reader = {"JSONL": _jsonl, "JSON": _json, "CSV": _csv, "Parquet": _parquet}[kind]
         try:
             for number, row in reader(file):
                 yield f"{file.name}, row {number}", row
@@ -116,6 +123,26 @@ def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             if not isinstance(row, dict):
                 raise SourceError(f"{file}, line {number}: a JSON object is expected, this is a {type(row).__name__}")
             yield number, row
+
+
+def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """A list of objects, which is read whole; or objects line by line, whatever the file is called."""
+    with file.open("rb") as opened:
+        is_list = opened.read(ROW_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    if not is_list:
+        yield from _jsonl(file)
+        return
+    if file.stat().st_size > JSON_FILE_BYTES:
+        raise SourceError(f"{file}: a JSON list of over {JSON_FILE_BYTES:,} bytes; write it as JSON Lines, an object a line")
+    try:
+        rows = orjson.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise SourceError(f"{file}: not a JSON list: {error}") from error
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or is_too_deep(row):
+            what = f"nested in more than {JSON_LEVELS} levels" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+            raise SourceError(f"{file}: row {number} of its list is {what}")
+        yield number, row
 
 
 def _csv(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

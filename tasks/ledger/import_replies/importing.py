@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, parquet_columns, read_rows, rebuild
-from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, plan_index
+from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, name_of, plan_index
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
@@ -31,13 +33,19 @@ _ROWS_PER_COMMIT = 2_000
 
 @dataclass(slots=True)
 class ImportResult:
-    """What became of the rows; n_rows counts those `where` lets through, and is the sum of the other three."""
+    """What became of the rows; n_rows counts those `where` lets through, and is the sum of the other four.
+
+    Contradicting are rows whose request has another reply, in another row or in the ledger: none is chosen among rows, and
+    what the ledger has stays.
+    """
 
     n_rows: int = 0
     n_stored: int = 0
     n_already_there: int = 0
     n_unmatched: int = 0
+    n_contradicting: int = 0
     unmatched_examples: list[str] = field(default_factory=list)
+    contradicting_examples: list[str] = field(default_factory=list)
 
     def leave_out(self, place: str, why: object) -> None:
         """Count a row that cannot be taken, and keep the first few for people."""
@@ -45,29 +53,64 @@ class ImportResult:
         if len(self.unmatched_examples) < N_EXAMPLES:
             self.unmatched_examples.append(f"{place}: {why}")
 
+    def contradict(self, why: str, n_rows: int = 1) -> None:
+        """Count rows that say something else than others do."""
+        self.n_contradicting += n_rows
+        if len(self.contradicting_examples) < N_EXAMPLES:
+            self.contradicting_examples.append(why)
+
+
+_Rows = Iterator[tuple[str, dict[str, Any]]]
+"""(where it stands, the row of the ledger's `replies`)."""
+
+
+def check_importable(benchmark: Benchmark, path: Path) -> None:
+    """Raise what can be said of recorded replies before anything is ingested or planned: the file is read once, whole.
+
+    Raises InputError for settings under [recorded], SourceError for a file that cannot be read or in which nothing can be used.
+    """
+    if _is_of_a_lake(path):
+        return
+    _check(benchmark.recorded)
+    result, n_usable = ImportResult(), 0
+    for place, row, raw in _wanted(benchmark, path, result):
+        try:
+            name_of(row)
+            _reply_text(row, raw, benchmark.recorded)
+            n_usable += 1
+        except (NoMatchError, CannotRebuildError) as error:
+            result.leave_out(place, error)
+    _refuse_nothing(path, result, n_usable)
+
 
 def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportResult:
     """Store every recorded reply that answers a planned request. A reply the ledger has already stays and is counted.
 
-    A Parquet file of the lake's own `replies` is taken over as it is. Raises InputError where no row can be taken.
+    Where two rows give one request different replies, neither is taken. A Parquet file of the lake's own `replies` is taken
+    over as it is. Raises SourceError where no row can be taken. The file is read twice.
     """
     result = ImportResult()
-    if {"request_key", "ask_index", "status", "reply_text", "n_attempts"} <= set(parquet_columns(path)):
-        _store(ledger, result, _taken_over(path, result))
-    else:
-        defaults = _defaults(context.benchmark)
-        _check(context.benchmark.recorded)
-        planned = plan_index(context)
-        _store(ledger, result, _recorded(context.benchmark.recorded, defaults, planned, path, result))
+    rows: Callable[[ImportResult], _Rows] = partial(_taken_over, path)
+    if not _is_of_a_lake(path):
+        rows = partial(_recorded, context.benchmark, plan_index(context), path)
+    _store(ledger, result, rows(result), _contradicted(rows(ImportResult())))
+    _refuse_nothing(path, result, result.n_rows - result.n_unmatched)
+    return result
+
+
+def _is_of_a_lake(path: Path) -> bool:
+    return {"request_key", "ask_index", "status", "reply_text", "n_attempts"} <= set(parquet_columns(path))
+
+
+def _refuse_nothing(path: Path, result: ImportResult, n_usable: int) -> None:
     if result.n_rows == 0:
         raise SourceError(f"{path}: no recorded reply in it; check the file, and `where` under [recorded]")
-    if result.n_unmatched == result.n_rows:
+    if n_usable == 0:
         examples = "; ".join(result.unmatched_examples[:3])
         raise SourceError(
             f"{path}: none of its {result.n_rows} rows answers a planned request ({examples}); under [recorded] columns, map "
             f"the column that names the sample to one of {', '.join(IDENTIFIERS)}"
         )
-    return result
 
 
 def _check(recorded: Recorded) -> None:
@@ -92,27 +135,68 @@ def _defaults(benchmark: Benchmark) -> dict[str, str]:
     return defaults
 
 
-def _store(ledger: Ledger, result: ImportResult, rows: Iterator[dict[str, Any]]) -> None:
+def _contradicted(rows: _Rows) -> dict[tuple[str, int], list[str]]:
+    """The asks to which two rows give different replies; each with an empty list, for the places of its rows."""
+    said: dict[tuple[str, int], bytes] = {}
+    found: dict[tuple[str, int], list[str]] = {}
+    for _, row in rows:
+        digest = _said(row)
+        if said.setdefault(_ask(row), digest) != digest:
+            found[_ask(row)] = []
+    return found
+
+
+def _ask(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["request_key"], row["ask_index"]
+
+
+def _said(row: Mapping[str, Any]) -> bytes:
+    """A short digest of what was said; of a lake from before replies had digests, of the text alone."""
+    return str(row["reply_sha256"] or sha256(row["reply_text"] or b"").hexdigest()).encode()[:32]
+
+
+def _store(ledger: Ledger, result: ImportResult, rows: _Rows, contradicted: Mapping[tuple[str, int], list[str]]) -> None:
     while some := list(islice(rows, _ROWS_PER_COMMIT)):
-        n_new = ledger.store_rows(some)
+        held = ledger.digests(row["request_key"] for _, row in some)
+        new = []
+        for place, row in some:
+            if (places := contradicted.get(_ask(row))) is not None:
+                places.append(place)
+            elif (digest := held.get(_ask(row))) is not None and row["reply_sha256"] not in {None, digest}:
+                result.contradict(f"{place}: the ledger has another reply to request {row['request_key'][:12]}, which stays")
+            else:
+                new.append(row)
+        n_new = ledger.store_rows(new)
         result.n_stored += n_new
-        result.n_already_there += len(some) - n_new
+        result.n_already_there += len(new) - n_new
+    for (key, _), places in contradicted.items():
+        more = f" and {len(places) - N_EXAMPLES} more" if len(places) > N_EXAMPLES else ""
+        result.contradict(
+            f"{'; '.join(places[:N_EXAMPLES])}{more}: different replies to request {key[:12]}, none of which was taken; if they "
+            "are repeats of one question, give the judge as many repeats, else keep the row that counts",
+            len(places),
+        )
 
 
-def _recorded(
-    recorded: Recorded, defaults: Mapping[str, str], planned: PlanIndex, path: Path, result: ImportResult
-) -> Iterator[dict[str, Any]]:
+def _wanted(benchmark: Benchmark, path: Path, result: ImportResult) -> Iterator[tuple[str, dict[str, Any], Mapping[str, Any]]]:
+    """(where it stands, what it says by Salon's names, the row itself) of the rows that `where` lets through."""
+    recorded, defaults = benchmark.recorded, _defaults(benchmark)
     for place, raw in read_rows(path):
         if any(look_up(raw, name) != value for name, value in recorded.where.items()):
             continue
         result.n_rows += 1
+        yield place, defaults | {name: value for name in NAMES if (value := _value(raw, recorded, name)) is not None}, raw
+
+
+def _recorded(benchmark: Benchmark, planned: PlanIndex, path: Path, result: ImportResult) -> _Rows:
+    planned.start_over()
+    for place, row, raw in _wanted(benchmark, path, result):
         try:
-            row = dict(defaults) | {name: value for name in NAMES if (value := _value(raw, recorded, name)) is not None}
-            reply = _reply(row, raw, recorded, planned)
+            reply = _reply(row, raw, benchmark.recorded, planned)
         except (NoMatchError, CannotRebuildError) as error:
             result.leave_out(place, error)
         else:
-            yield row_of(reply)  # nobody said when it was received; null keeps the snapshot the same on every machine
+            yield place, row_of(reply)  # nobody said when it was received; null keeps the snapshot the same on every machine
 
 
 def _value(raw: Mapping[str, Any], recorded: Recorded, name: str) -> Any:
@@ -154,7 +238,7 @@ def _reply_text(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Record
     return None, ReplyOrigin.RECORDED
 
 
-def _taken_over(path: Path, result: ImportResult) -> Iterator[dict[str, Any]]:
+def _taken_over(path: Path, result: ImportResult) -> _Rows:
     """Rows of the lake's `replies`, whatever benchmark they are of; requests that were never answered have nothing to keep."""
     final = {status.value for status in FINAL_REPLY_STATUSES}
     for place, raw in read_rows(path):
@@ -164,7 +248,7 @@ def _taken_over(path: Path, result: ImportResult) -> Iterator[dict[str, Any]]:
         if len(str(raw["request_key"])) != DIGEST_LENGTH:
             result.leave_out(place, "request_key is not a sha256")
             continue
-        yield stored_row(raw)
+        yield place, stored_row(raw)
 
 
 def _word(value: object) -> str | None:

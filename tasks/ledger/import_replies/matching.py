@@ -33,9 +33,7 @@ class PlanIndex:
 
     def match(self, row: Mapping[str, object]) -> str:
         """The request key the row answers; the nth row for a sample answers its nth repeat. Raises NoMatchError."""
-        identifier = next((name for name in IDENTIFIERS if row.get(name) is not None), None)
-        if identifier is None:
-            raise NoMatchError(f"names no sample: it has none of {', '.join(IDENTIFIERS)}")
+        identifier = name_of(row)
         found = self._look_up(identifier, _text(row[identifier]))
         if not found:
             raise NoMatchError(f"{identifier} {_text(row[identifier])[:80]!r} is not in the plan{self._such_as(identifier)}")
@@ -46,6 +44,10 @@ class PlanIndex:
                 if not found:
                     raise NoMatchError(f"no planned sample with this {identifier} has {name} {_text(value)[:80]!r}")
         return self._choose(found)
+
+    def start_over(self) -> None:
+        """The rows are given from the first one on again."""
+        self._n_matched.clear()
 
     def _choose(self, found: list[int]) -> str:
         by_question: dict[tuple[str, str], dict[int, str]] = {}
@@ -90,6 +92,14 @@ class PlanIndex:
             return f", whose samples have such as {_text(known)[:80]!r}"
         others = [name for name in IDENTIFIERS if any(value is not None for value in self.columns[name])]
         return f": its samples have none; name them by {', '.join(others)}"
+
+
+def name_of(row: Mapping[str, object]) -> str:
+    """Which of IDENTIFIERS names the row's sample. Raises NoMatchError where none does."""
+    identifier = next((name for name in IDENTIFIERS if row.get(name) is not None), None)
+    if identifier is None:
+        raise NoMatchError(f"names no sample: it has none of {', '.join(IDENTIFIERS)}")
+    return identifier
 
 
 def plan_index(context: StageContext) -> PlanIndex:

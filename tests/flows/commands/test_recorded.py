@@ -90,3 +90,38 @@ def test_references_without_outputs_or_pictures_stop_before_asking(
     assert samples["reference"].null_count() == 0
     assert set(samples["caption_type"]) == {"brief", "detail", "narrative", "poem", "theme"}
     assert load_rubric(SHIPPED / "caption").value_maps["caption_type"] == {"theme": "style"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "rows", "why"),
+    [
+        ('columns = { answer = "reply" }', '{"item_id": "a", "reply": "4"}', "answer is not a name Salon knows"),
+        ("", '{"item_id": "a", "reply": "4"}\n{"item_id": "b"', "replies.jsonl, line 2: not a JSON object"),
+        ("", '{"picture": "a", "reply": "4"}', "names no sample"),
+        ("", '{"item_id": "a", "verdict": "4"}', "holds no reply text"),
+    ],
+    ids=["an unknown name", "a line cut short", "no sample is named", "no reply in any row"],
+)
+def test_what_is_wrong_with_replies_is_said_before_anything_is_ingested(
+    salon: Callable[..., Said], tmp_path: Path, recorded: str, rows: str, why: str
+) -> None:
+    (tmp_path / "m.jsonl").write_text('{"item_id": "a", "prompt": "p", "image": "there is none.png"}\n')
+    (tmp_path / "replies.jsonl").write_text(rows + "\n")
+    (tmp_path / "b.toml").write_text(f"""\
+name = "b"
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+model = "m"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "somebody"
+recorded = true
+[recorded]
+{recorded}
+""")
+    said = salon("import", "b.toml", "--replies", "replies.jsonl")
+    assert said.code == 2
+    assert why in said.err
+    assert not (tmp_path / "lake" / "samples").exists()
