@@ -36,6 +36,7 @@ from tasks.verify.partitions import adopt, check_identity, check_replies, check_
 from tasks.verify.publication import (
     check_manifest,
     check_pointer,
+    compare_duckdb,
     compare_folders,
     compare_pointers,
     compare_trees,
@@ -137,6 +138,8 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
             verdict.differences += compare_trees(verdict.folder, lake.root, run.lake.root)
             verdict.notes += notes
             verdict.steps.append(("tables", f"{sum(1 for _ in again.iterdir())} files made again, values and bytes compared"))
+    with _step(verdict, reporter, "duckdb"):
+        verdict.add("duckdb", *compare_duckdb(verdict.folder, lake.root))
 
 
 def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NAME = "salon.duckdb"
-_LARGE = {table.name for table, _ in LARGE}
+LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
+"""The tables it does not hold: single samples and scores."""
 _ALWAYS = (STANDINGS, RUNS, DRIFT)  # the views need them
 _VIEWS = """\
 CREATE VIEW current_publication AS SELECT * FROM publications WHERE is_current;
@@ -90,7 +91,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
-    small = [table for table in TABLES.values() if table.name not in _LARGE and _glob(lake_root, table, benchmark)]
+    small = [table for table in TABLES.values() if table.name not in LARGE_NAMES and _glob(lake_root, table, benchmark)]
     if BENCHMARK_LONG not in small:
         return None
     import duckdb
@@ -118,7 +119,7 @@ def _pull_small(lake_root: Path, benchmark: str) -> None:
     bucket = bucket_behind(lake_root)
     there = bucket.folders(tables_folder(lake_root).relative_to(lake_root).as_posix())[0] if bucket else []
     for table in TABLES.values():
-        if table.name in there and table.name not in _LARGE:
+        if table.name in there and table.name not in LARGE_NAMES:
             pull(lake_root, partition_folder(lake_root, table, benchmark).relative_to(lake_root).as_posix())
 
 

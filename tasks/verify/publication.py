@@ -16,6 +16,8 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
+from tasks.publish.duckdb_file import LARGE_NAMES
+from tasks.publish.duckdb_file import NAME as DUCKDB
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
@@ -139,6 +141,34 @@ def compare_trees(published: Path, lake_root: Path, derived_root: Path) -> Itera
             continue
         found = list(islice(_compare(mine, again, Path(place).parts[1]), MAX_LISTED)) if again.is_file() else []
         yield from found or [Difference(place, "", "", f"sha256 {sha256_of_file(mine)}", f"the sha256 in {LISTING}")]
+
+
+def compare_duckdb(published: Path, lake_root: Path) -> tuple[list[Difference], str]:
+    """(differences, what was done) of the publication's rows in its benchmark's salon.duckdb, against its tables for machines."""
+    import duckdb
+
+    of = published.parents[1] if is_agreement(published) else published.parent
+    files = (read_json(published / LISTING) or {}).get("files", [])
+    paths = {
+        TABLES[file["table"]]: tables_folder(lake_root).parent / file["path"]
+        for file in files
+        if file["table"] not in LARGE_NAMES
+    }
+    pull(lake_root, of.relative_to(lake_root).as_posix())
+    if not (of / DUCKDB).is_file():
+        return [], f"there is no {DUCKDB}"
+    found: list[Difference] = []
+    try:
+        with duckdb.connect(str(of / DUCKDB), read_only=True) as database:
+            for table, path in paths.items():
+                query = f'SELECT * FROM "{table.name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
+                held = pl.DataFrame(database.sql(query, params=[published.name]).to_arrow_table())
+                made = pl.read_parquet(path, hive_partitioning=False)
+                shared = [name for name in made.columns if name in held.columns]
+                found += compare_rows(f"{DUCKDB}: {table.name}", held.select(shared).cast(made.schema), made, table.key)
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
+        found.append(Difference(DUCKDB, "", "", f"cannot be read: {str(error).splitlines()[0]}", "the publication's rows"))
+    return found, f"{len(paths)} tables of {DUCKDB}, their rows of this publication"
 
 
 def compare_pointers(published: Path, derived: Path) -> Iterator[Difference]:

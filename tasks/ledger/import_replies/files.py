@@ -140,7 +140,9 @@ def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or is_too_deep(row):
-            what = f"nested in more than {JSON_LEVELS} levels" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+            what = (
+                f"nested in more than {JSON_LEVELS} levels" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+            )
             raise SourceError(f"{file}: row {number} of its list is {what}")
         yield number, row
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,8 +81,31 @@ def test_an_untouched_publication_is_verified_and_nothing_in_its_lake_is_written
     assert verdict.differences == []
     assert verdict.notes == []
     assert verdict.is_verified
-    assert [name for name, _ in verdict.steps] == ["manifest", "lake", "samples", "plan", "replies", "scores", "tables"]
+    assert [name for name, _ in verdict.steps] == ["manifest", "lake", "samples", "plan", "replies", "scores", "tables", "duckdb"]
+    assert verdict.steps[-1][1].startswith("9 tables of salon.duckdb")
     assert _tree(copied / "lake") == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "place", "row"),
+    [
+        ("UPDATE standings SET estimate = estimate + 0.01 WHERE estimate IS NOT NULL", "standings", "alignment"),
+        ("DELETE FROM distributions", "distributions", ""),
+        ("INSERT INTO checks SELECT * REPLACE ('mine' AS \"check\") FROM checks LIMIT 1", "checks", "mine"),
+        ("ALTER TABLE benchmark_long DROP COLUMN publication_id", "", ""),
+    ],
+    ids=["a figure", "rows gone", "a row more", "no publication named"],
+)
+def test_a_changed_duckdb_file_is_found(copied: Path, statement: str, place: str, row: str) -> None:
+    with duckdb.connect(str(copied / "lake" / "publish" / "v1" / "audited" / "salon.duckdb")) as database:
+        for name, kind in database.execute("SELECT view_name, 'v' FROM duckdb_views() WHERE NOT internal").fetchall():
+            assert kind == "v"
+            database.execute(f'DROP VIEW IF EXISTS "{name}"')
+        database.execute(statement)
+    found = _verdict(copied).differences
+    assert found
+    assert all(one.place.startswith("salon.duckdb") and place in one.place for one in found)
+    assert any(row in one.row for one in found)
 
 
 def _parts(home: Path, table: Table) -> list[Path]:
