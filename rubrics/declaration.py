@@ -2,14 +2,29 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]{1,500}$")]
 FixedText = Annotated[str, StringConstraints(max_length=10_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-SampleText = Literal["prompt", "category", "question", "text", "reference", "caption_type", "output"]
-Column = Literal[SampleText, "image"]
+
+
+def _is_column(name: str) -> str:
+    if name in WHO_MADE_IT:
+        raise ValueError(f"{name!r} says who made a sample or which it is, and a judge is not told; name another column")
+    return name
+
+
+def _is_text(name: str) -> str:
+    if name == "image":
+        raise ValueError("'image' is the picture, and a text is meant; name a column of text")
+    return _is_column(name)
+
+
+WHO_MADE_IT = ("model", "checkpoint", "seed", "item_id", "sample_id", "source", "source_key")
+Column = Annotated[Id, AfterValidator(_is_column)]
+SampleText = Annotated[Id, AfterValidator(_is_text)]
 
 
 class Section(BaseModel):
@@ -144,6 +159,7 @@ class Declaration(Section):
     dispatch: SampleText | None = None
     scale: Scale | None = None
     value_maps: dict[SampleText, dict[str, Line]] = Field(default_factory=dict)
+    words: dict[SampleText, Annotated[list[Line], Field(min_length=1, max_length=1000)]] = Field(default_factory=dict)
     dimensions: list[DimensionSection] = Field(default_factory=list, max_length=100)
     variants: list[VariantSection] = Field(default_factory=list, max_length=100)
     messages: list[MessageSection] = Field(default_factory=list, max_length=100)

@@ -1,5 +1,6 @@
 """Whether a rubric makes sense, proved before a cent is spent. Whether it can be loaded at all is loading.py."""
 
+import difflib
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -9,6 +10,8 @@ from rubrics.rendering import PLACEHOLDER
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
 from schemas.records import SAMPLE_TEXTS
+
+_LOOKS_LIKE = 0.8  # of difflib's ratio: "promt" is 0.91 from "prompt", "texts" 0.89 from "text", "questions" 0.94
 
 
 def rule_problems(rubric: Rubric) -> Iterator[str]:
@@ -38,19 +41,19 @@ def _bound_problems(rule: Rule, dimension: Dimension) -> Iterator[str]:
 
 
 def _condition_problems(rubric: Rubric, rule: Rule, condition: Condition | WordsOutside) -> Iterator[str]:
-    is_count = isinstance(condition, WordsOutside)
     columns = (condition.of, condition.reference) if isinstance(condition, WordsOutside) else (condition.column,)
     for column in columns:
-        if column not in (SAMPLE_TEXTS if is_count else (*SAMPLE_TEXTS, "image")):
-            yield f"rule {rule.name!r} asks about {column!r}; the columns are {', '.join(SAMPLE_TEXTS)}, image"
-        elif rubric.messages and column not in rubric.needs:
+        if rubric.messages and column not in rubric.needs:
             yield f"rule {rule.name!r} asks about {column!r}, which is not in needs; add it there"
     if isinstance(condition, WordsOutside):
         return
     if condition.is_null and condition.column in rubric.needs and condition.column not in rubric.may_be_null:
         yield f"rule {rule.name!r} asks whether {condition.column!r} is null, which it may not be; add it to may_be_null"
     words = rubric.value_maps.get(condition.column, {})
+    allowed = rubric.words.get(condition.column)
     for word in condition.one_of or ():
+        if allowed is not None and word not in {*allowed, *words}:
+            yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which words.{condition.column} does not hold; add it"
         if word in words:
             yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which is mapped to {words[word]!r}; name that"
 
@@ -77,9 +80,6 @@ def _exclude_one_another(first: Rule, second: Rule) -> bool:
     return False
 
 
-COLUMNS = (*SAMPLE_TEXTS, "image")
-
-
 def lint(rubric: Rubric) -> list[str]:
     """Every problem of a loaded rubric, one sentence each; empty where it can be asked with."""
     problems = [*_vocabulary(rubric)]
@@ -92,11 +92,11 @@ def lint(rubric: Rubric) -> list[str]:
 
 def _vocabulary(rubric: Rubric) -> Iterator[str]:
     """The columns named, and named where they are needed: a sample without its dispatch column has no prompt."""
-    named = {*rubric.needs, *rubric.unit, *rubric.value_maps, rubric.report_by} | (
-        {rubric.dispatch} if rubric.dispatch else set()
-    )
-    for column in sorted(named - set(COLUMNS)):
-        yield f"{column!r} is no column of a sample; the columns are {', '.join(COLUMNS)}"
+    for column in rubric.columns:
+        close = difflib.get_close_matches(column, SAMPLE_TEXTS, n=1, cutoff=_LOOKS_LIKE)
+        if column not in SAMPLE_TEXTS and close:
+            yield f"{column!r} looks like {close[0]!r} misspelt; spell it so, or call a column of your own something else"
+    yield from _closed_lists(rubric)
     if not rubric.messages:
         return
     named_by = [("unit", column) for column in rubric.unit] + [("dispatch", rubric.dispatch)]
@@ -107,6 +107,17 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
             yield f"{key} names {name!r}, which is not in needs; add it there"
     if rubric.dispatch in rubric.may_be_null:
         yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; take it out of may_be_null"
+
+
+def _closed_lists(rubric: Rubric) -> Iterator[str]:
+    """Every word that the rubric itself names is one its closed lists hold."""
+    for column, words in rubric.words.items():
+        for word in rubric.value_maps.get(column, {}).values():
+            if word not in words:
+                yield f"value_maps.{column} maps to {word!r}, which words.{column} does not hold; add it there"
+    for category in rubric.variants if rubric.dispatch in rubric.words else ():
+        if category not in rubric.words[str(rubric.dispatch)]:
+            yield f"there is a variant for {rubric.dispatch} {category!r}, which words.{rubric.dispatch} does not hold; add it"
 
 
 def _prompts(rubric: Rubric) -> Iterator[str]:
@@ -128,7 +139,7 @@ def _placeholders(rubric: Rubric) -> Iterator[str]:
                 if kind == "template" and (name not in rubric.needs or name == "image"):
                     filled_by = ", ".join(rubric.needs) or "nothing"
                     yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
-                if kind == "prompt" and name in SAMPLE_TEXTS:
+                if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
                     yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
 
 

@@ -148,6 +148,7 @@ def _assemble(folder: Path, declared: Declaration, prompts: Mapping[str, bytes],
         report_by=declared.report_by,
         dispatch=declared.dispatch,
         value_maps=value_maps,
+        words={column: tuple(words) for column, words in declared.words.items()},
         messages=tuple(
             Message(m.role, tuple(Part(p.kind, p.value or "", p.null_as) for p in m.parts)) for m in declared.messages
         ),
@@ -174,6 +175,8 @@ def _check_names(folder: Path, declared: Declaration) -> None:
     for column in declared.may_be_null:
         if column not in declared.needs:
             raise _refusal(folder, f"may_be_null names {column!r}, which is not in needs {declared.needs}")
+    for column, allowed in declared.words.items():
+        _refuse_repeats(folder, f"words.{column}", allowed)
     for column, words in declared.value_maps.items():
         # Words are mapped wherever they are met, also twice; so a mapped word must stay as it is.
         chained = sorted(set(words) & set(words.values()))

@@ -1,7 +1,7 @@
 """What a rubric is: Rubric, Variant, Dimension, Rule, Message. Reading one is loading; using one: rendering, replies, rules."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -112,10 +112,23 @@ class Rubric:
     variants: Mapping[str | None, Variant]
     rules: tuple[Rule, ...]
     n_output_tokens_expected: int
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # column -> the only words it may hold, the prompt's
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
         return self.variants.get(category if self.dispatch else None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every text column of a sample that it looks at, in no order that matters."""
+        of_rules = [
+            name
+            for rule in self.rules
+            for when in rule.when
+            for name in ((when.of, when.reference) if isinstance(when, WordsOutside) else (when.column,))
+        ]
+        named = (*self.needs, *self.unit, self.report_by, *([self.dispatch] if self.dispatch else ()), *self.words, *of_rules)
+        return tuple(sorted({*named} - {"image"}))
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:

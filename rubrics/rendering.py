@@ -34,6 +34,18 @@ class NoPrompt(InputError):  # noqa: N818
         self.category = category
 
 
+class UnknownValue(InputError):  # noqa: N818
+    """A column of the sample holds a word the rubric does not know; `column` names it."""
+
+    def __init__(self, rubric: Rubric, column: str, value: str) -> None:
+        known = ", ".join(map(repr, rubric.words[column]))
+        super().__init__(
+            f"rubric {rubric.id} does not know the {column} {value[:100]!r}; it knows {known}: map the word under "
+            f"[value_maps.{column}] of a rubric of your own, or mend the source"
+        )
+        self.column = column
+
+
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """What one sample is asked under a rubric; no messages where the rubric is for recorded replies only."""
@@ -63,7 +75,8 @@ class _Plan:
 def render(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> Rendered:
     """The messages for one sample: {"role", "content"}, content a string or a list of text and image parts.
 
-    Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null.
+    Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null,
+    UnknownValue where a column holds a word that its closed list does not.
     """
     variant = variant_of(rubric, values)
     plan = _plan(rubric)
@@ -84,9 +97,10 @@ def prompt_id(rubric: Rubric, values: Mapping[str, str | None], image_sha256: st
 
 
 def report_category(rubric: Rubric, values: Mapping[str, str | None]) -> str | None:
-    """The category a sample is reported under, in the prompt's word; None where the rubric reports none or it is null."""
+    """The category a sample is reported under, in the prompt's word; None where it is null, or no word the rubric knows."""
     value = values.get(rubric.report_by)
-    return None if value is None or is_null(value) else mapped(rubric, rubric.report_by, value)
+    word = None if value is None or is_null(value) else mapped(rubric, rubric.report_by, value)
+    return word if word in rubric.words.get(rubric.report_by, (word,)) else None
 
 
 def _named(columns: tuple[str, ...], values: Mapping[str, str | None], image_sha256: str | None) -> list[list[str | None]]:
@@ -95,7 +109,11 @@ def _named(columns: tuple[str, ...], values: Mapping[str, str | None], image_sha
 
 
 def variant_of(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
-    """The variant a sample is asked under. Raises NoPrompt where the rubric has none for its category."""
+    """The variant a sample is asked under. Raises NoPrompt where the rubric has none for its category, UnknownValue."""
+    for column, words in rubric.words.items():
+        value = values.get(column)
+        if value is not None and not is_null(value) and mapped(rubric, column, value) not in words:
+            raise UnknownValue(rubric, column, value)
     category = values.get(rubric.dispatch) if rubric.dispatch else None
     if rubric.dispatch and category is not None:
         category = mapped(rubric, rubric.dispatch, category)

@@ -96,6 +96,9 @@ IMAGE_TREATMENT = text("image_treatment", "What was done to the picture: 'none',
 WIDTH_PX = Field("width_px", pa.int32(), "Width of the picture shown.", is_nullable=True, unit="px", minimum=1)
 HEIGHT_PX = Field("height_px", pa.int32(), "Height of the picture shown.", is_nullable=True, unit="px", minimum=1)
 N_BYTES = count("n_bytes", "Size of the file as it was found.", null=True, unit="B")
+TEXTS_JSON = text(
+    "texts_json", "Texts in columns that only its rubrics know, JSON object by column; null where there are none.", null=True
+)
 TEXT_FLAGS = text(
     "text_flags", "What of its texts may be meant for the judge: column:flag, joined by commas; null where nothing.", null=True
 )

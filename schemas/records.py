@@ -6,6 +6,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, get_type_hints
 
+import orjson
+
 from schemas import fields as f
 from schemas.fields import Field
 from schemas.identities import canonical_json
@@ -14,7 +16,20 @@ from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 UNNAMED = "unnamed"
 """The checkpoint of a source that does not say; the model of a broken row that cannot say."""
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
-"""The text columns of a sample that a source can fill and a rubric can ask for."""
+"""The text columns of a sample that `samples` has by name; those of a rubric's own stand in its `texts_json`."""
+
+
+def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
+    """Every text of a row of `samples` by its column, those in `texts_json` among them."""
+    texts: dict[str, str | None] = {name: values[name] for name in SAMPLE_TEXTS}
+    own = values.get("texts_json")
+    return texts | orjson.loads(own) if own else texts
+
+
+def texts_json_of(texts: Mapping[str, str | None]) -> str | None:
+    """The texts that have no column of their own, as canonical JSON; None where there are none."""
+    own = {name: text for name, text in texts.items() if name not in SAMPLE_TEXTS and text is not None}
+    return canonical_json(own).decode() if own else None
 
 
 @dataclass(frozen=True, slots=True)

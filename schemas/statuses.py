@@ -39,6 +39,7 @@ class JudgementStatus(StrEnum):
     UNUSABLE_SAMPLE = "unusable_sample"  # ingest found that the sample cannot be used
     MISSING_COLUMN = "missing_column"  # the rubric needs a value this sample does not have
     NO_PROMPT = "no_prompt"  # the rubric has no prompt for the sample's category
+    UNKNOWN_VALUE = "unknown_value"  # a column holds a word that is not among those the rubric says it may hold
 
 
 class ReplyStatus(StrEnum):

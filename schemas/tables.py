@@ -58,10 +58,10 @@ SAMPLES = Table(
         f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
         f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
         f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DUPLICATE_OF,
-        f.DETAIL,
+        f.DETAIL, f.TEXTS_JSON,
     ),
     key=("sample_id",),
-    later=("duplicate_of_sample_id",),
+    later=("duplicate_of_sample_id", "texts_json"),
 )  # fmt: skip
 
 JUDGEMENTS = Table(

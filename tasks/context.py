@@ -8,6 +8,7 @@ from typing import Self
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark, Judge, source_name
 from schemas.identities import RunIds
+from schemas.records import SAMPLE_TEXTS
 from tasks.lake.reading import Lake
 
 
@@ -25,6 +26,11 @@ class StageContext:
     def judge(self, judge_model: str) -> Judge:
         """The benchmark's judge that tables call so."""
         return next(judge for judge in self.benchmark.judges if judge.id == judge_model)
+
+    @property
+    def own_texts(self) -> tuple[str, ...]:
+        """The text columns that only the benchmark's rubrics know."""
+        return tuple(sorted({name for rubric in self.rubrics.values() for name in rubric.columns} - {*SAMPLE_TEXTS}))
 
     def sources_for(self, rubric_id: str) -> list[str]:
         """The names of the sources a rubric is for."""

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError, InputError
-from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.records import Sample, texts_of
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tasks.context import StageContext
@@ -132,7 +132,7 @@ def _rows(run: StageContext, dataset: str, chosen: Sequence[str]) -> list[dict[s
             role = as_role(row)
             sample = Sample(
                 role["source"], role["source_key"], role["model"], role["checkpoint"],
-                {name: role[name] for name in SAMPLE_TEXTS}, item_id=role["item_id"], seed=role["seed"],
+                texts_of(role), item_id=role["item_id"], seed=role["seed"],
             )  # fmt: skip
             role["sample_id"] = sample_id(sample, role["image_sha256"], SampleStatus(role["status"]))
             found[role["sample_id"]] = role

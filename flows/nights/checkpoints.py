@@ -97,7 +97,7 @@ def _names(checkpoints: Sequence[Checkpoint]) -> str:
 def _in_sources(run: StageContext) -> dict[tuple[str, str], date | None]:
     found: dict[tuple[str, str], date | None] = {}
     zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
-    for source in expand(run.benchmark):
+    for source in expand(run.benchmark, own_texts=run.own_texts):
         for key, made_on in _of_source(source, zone, known_sources):
             known = [day for day in (found.get(key), made_on) if day is not None]
             found[key] = max(known, default=None)

@@ -26,11 +26,11 @@ def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_s
     known = KnownSources.of(run)
     results: list[ShardResult] = []
     try:
-        there = find_dataset(run.benchmark, known, checkpoints, anchor_set)
+        there = find_dataset(run.benchmark, known, checkpoints, anchor_set, run.own_texts)
         if there is not None:
             run.reporter.advance("ingest", there.n_samples)
             return there
-        shards = find_shards(run.benchmark, staging, checkpoints, known)
+        shards = find_shards(run.benchmark, staging, checkpoints, known, run.own_texts)
         calls = (ShardCall(open_samples, run.stage, one, carries_pictures=one.samples.has_pictures) for one in shards)
         for written in run.executor.run(calls):
             run.reporter.advance("ingest", written.n_rows)

@@ -24,6 +24,7 @@ PROMPT = [*CELL, "category", "prompt_id"]
 """A prompt's judgements within a cell and category: what the statistics take as independent units."""
 
 _CHUNK_ROWS = 1_000_000  # rows turned into numbers together
+_NOT_KNOWN = [JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value]
 
 Array = npt.NDArray[Any]
 
@@ -96,7 +97,8 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     is_counted = pl.col("status") != JudgementStatus.DUPLICATE.value
     mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", is_counted)
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
-        mine = mine.filter(pl.col("category").is_not_null() | _is_planned())
+        is_unknown = pl.col("status") == JudgementStatus.UNKNOWN_VALUE.value
+        mine = mine.filter(pl.col("category").is_not_null() | is_unknown | _is_planned())
     few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]
     has_repeats = (mine.select(pl.col("repeat").max()).collect().item() or 0) > 0
     sample = {"sample": pl.col("sample_id").hash(1)} if has_repeats else {}
@@ -192,7 +194,7 @@ def known_prompts(judged: Judged, rubric: Rubric) -> Array:
     in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]])[judged.stratum]
     status = judged.frame["status"]
     is_planned = (status == JudgementStatus.PLANNED.value).to_numpy()
-    is_known = is_planned | (in_known[judged.prompt] & (status != JudgementStatus.NO_PROMPT.value).to_numpy())
+    is_known = is_planned | (in_known[judged.prompt] & ~status.is_in(_NOT_KNOWN).to_numpy())
     return np.bincount(judged.prompt, is_known, judged.n_prompts) > 0
 
 

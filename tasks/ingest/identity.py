@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.records import Sample, texts_of
 from schemas.statuses import SampleStatus
 
 ID_BYTES = 32
@@ -38,8 +38,8 @@ def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) ->
 
 def id_of_row(row: Mapping[str, Any], status: SampleStatus) -> str:
     """The sample_id of a row of the samples table, were this its status."""
-    texts = {name: row[name] for name in SAMPLE_TEXTS}
-    sample = Sample(row["source"], row["source_key"], row["model"], row["checkpoint"], texts, row["item_id"], row["seed"])
+    who = row["source"], row["source_key"], row["model"], row["checkpoint"]
+    sample = Sample(*who, texts_of(row), row["item_id"], row["seed"])
     return sample_id(sample, row["image_sha256"], status)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
+from schemas.records import texts_of
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
@@ -50,7 +51,7 @@ def _with_picture(row: Mapping[str, Any], text: str) -> dict[str, Any] | None:
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"sample_id": id_of_row(row, SampleStatus.OK), "text_flags": text_flags(row)}
+    return row | {"sample_id": id_of_row(row, SampleStatus.OK), "text_flags": text_flags(texts_of(row))}
 
 
 def with_text(content: bytes, text: str) -> bytes:

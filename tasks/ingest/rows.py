@@ -47,7 +47,8 @@ class _MissingValueError(ValueError):
 
 def pointers(source: ResolvedSource, defaults: Mapping[str, str]) -> dict[str, str]:
     """Where each of Salon's columns stands in the source; what is mapped to "" is left out."""
-    return {name: at for name in COLUMN_NAMES if (at := source.columns.get(name, defaults.get(name, name)))}
+    names = (*COLUMN_NAMES, *source.own_texts)
+    return {name: at for name in names if (at := source.columns.get(name, defaults.get(name, name)))}
 
 
 def columns_read(source: ResolvedSource) -> set[str]:
@@ -84,7 +85,8 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
         source_key=source.key(row.key),
         model=model or UNNAMED,
         checkpoint=_who(taken.get("checkpoint")) or source.checkpoint or UNNAMED,
-        texts={name: taken.get(name) for name in SAMPLE_TEXTS},
+        texts={name: taken.get(name) for name in SAMPLE_TEXTS}
+        | {name: text for name in source.own_texts if (text := taken.get(name)) is not None},
         item_id=taken.get("item_id"),
         seed=taken.get("seed"),
         image_path=_below(row.folder, image.path) if image.content is None and image.path is not None else image.path,

@@ -60,7 +60,11 @@ class IngestResult:
 
 
 def find_shards(
-    benchmark: Benchmark, staging: Staging, checkpoints: Collection[str] | None = None, known: KnownSources | None = None
+    benchmark: Benchmark,
+    staging: Staging,
+    checkpoints: Collection[str] | None = None,
+    known: KnownSources | None = None,
+    own_texts: Sequence[str] = (),
 ) -> Iterator[OpenShard]:
     """The benchmark's samples in shards of `limits.shard_size`, lazily, sources in order; a shard has one folder.
 
@@ -70,7 +74,7 @@ def find_shards(
     known = known or KnownSources(staging.lake, "", 0)
     index = itertools.count()
     n_rows: Counter[str] = Counter()
-    for source in expand(benchmark, checkpoints):
+    for source in expand(benchmark, checkpoints, own_texts):
         n_rows[source.name] += 0
         known.begin(source)
         for samples in shards(read(source), benchmark.limits.shard_size):
@@ -109,10 +113,14 @@ def finish(staging: Staging, results: Sequence[ShardResult], known: KnownSources
 
 
 def find_dataset(
-    benchmark: Benchmark, known: KnownSources, checkpoints: Collection[str] | None = None, anchor_set: str | None = None
+    benchmark: Benchmark,
+    known: KnownSources,
+    checkpoints: Collection[str] | None = None,
+    anchor_set: str | None = None,
+    own_texts: Sequence[str] = (),
 ) -> IngestResult | None:
     """The dataset of these sources and anchors, where it stands in the lake and none of their files has changed since."""
-    origins: list[Origin] = [*expand(benchmark, checkpoints), *([anchor_set] if anchor_set else [])]
+    origins: list[Origin] = [*expand(benchmark, checkpoints, own_texts), *([anchor_set] if anchor_set else [])]
     found = known.dataset_of(origins)
     return None if found is None else _result(*found)
 

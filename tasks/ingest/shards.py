@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.input_budget import SHARD_PICTURE_BYTES
-from schemas.records import SAMPLE_TEXTS, Sample
+from schemas.records import SAMPLE_TEXTS, Sample, texts_json_of
 from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.fetching import fetch, shown_url
@@ -181,6 +181,7 @@ def _row(
         "status": status.value,
         "duplicate_of_sample_id": None,
         "detail": detail,
+        "texts_json": texts_json_of(sample.texts),
     }
 
 

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from schemas.benchmark import Benchmark, Source, source_name
@@ -13,7 +13,7 @@ from schemas.records import SAMPLE_TEXTS
 from tasks.ingest.paths import encodable, quote
 
 COLUMN_NAMES = ("image", "item_id", "model", "checkpoint", "seed", *SAMPLE_TEXTS)
-"""What `columns` of a benchmark file may map."""
+"""What `columns` of a benchmark file may map, beside what its rubrics need."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -22,6 +22,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 class ResolvedSource:
     """One folder or file to read: a source with every placeholder filled.
 
+    `own_texts`: columns that rubrics need beside SAMPLE_TEXTS.
     `model` and `checkpoint` hold where the source's rows do not say. `prefix` is where `root` stands below the part of
     the path that holds no placeholder; it begins every source_key. `checkpoints`, where given, are the only ones wanted.
     """
@@ -33,6 +34,7 @@ class ResolvedSource:
     model: str | None = None
     checkpoint: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    own_texts: tuple[str, ...] = ()
     where: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     checkpoints: frozenset[str] | None = None
     has_checkpoint_in_path: bool = False
@@ -57,9 +59,12 @@ class ResolvedSource:
         return f"{model}/{checkpoint}" in self.checkpoints
 
 
-def expand(benchmark: Benchmark, checkpoints: Collection[str] | None = None) -> list[ResolvedSource]:
+def expand(
+    benchmark: Benchmark, checkpoints: Collection[str] | None = None, own_texts: Sequence[str] = ()
+) -> list[ResolvedSource]:
     """Every source of the benchmark file once for each folder its path stands for, in order.
 
+    `own_texts` are read where a row has them.
     `checkpoints` keeps those alone, each named as it is or as model/checkpoint. Raises SourceError where a path matches
     nothing, and where none of the checkpoints asked for can be there.
     """
@@ -67,7 +72,7 @@ def expand(benchmark: Benchmark, checkpoints: Collection[str] | None = None) -> 
     found = [
         resolved
         for index, source in enumerate(benchmark.sources)
-        for resolved in _expand_one(source_name(source, index), source, benchmark.path(source.path), wanted)
+        for resolved in _expand_one(source_name(source, index), source, benchmark.path(source.path), wanted, tuple(own_texts))
     ]
     # Where the path does not name the checkpoint a column may: the reader looks at each row.
     kept = [one for one in found if not one.has_checkpoint_in_path or one.is_wanted(one.model, one.checkpoint or "")]
@@ -77,12 +82,15 @@ def expand(benchmark: Benchmark, checkpoints: Collection[str] | None = None) -> 
     return kept
 
 
-def _expand_one(name: str, source: Source, pattern: Path, wanted: frozenset[str] | None) -> list[ResolvedSource]:
-    _check(name, source)
+def _expand_one(
+    name: str, source: Source, pattern: Path, wanted: frozenset[str] | None, own_texts: tuple[str, ...]
+) -> list[ResolvedSource]:
+    _check(name, source, own_texts)
     places = [name_ for part in pattern.parts for name_ in _PLACEHOLDER.findall(part)]
     base = Path(*_leading_parts_without_placeholder(pattern))
     matches = _match(name, source.path, pattern) if places else [(pattern, {})]
-    return [_resolve(name, source, path, base=base, filled=filled, wanted=wanted) for path, filled in matches]
+    found = (_resolve(name, source, path, base=base, filled=filled, wanted=wanted) for path, filled in matches)
+    return [replace(one, own_texts=own_texts) for one in found]
 
 
 def _resolve(
@@ -108,16 +116,18 @@ def _resolve(
     )
 
 
-def _check(name: str, source: Source) -> None:
+def _check(name: str, source: Source, own_texts: Sequence[str]) -> None:
     """What the benchmark file can be told about a source before its folder is looked at."""
     if "://" in source.path:
         raise SourceError(
             f"source {name!r}: {quote(source.path)} is a URL; Salon reads local folders: copy it and name the folder"
         )
     for column, pointer in source.columns.items():
-        if column not in COLUMN_NAMES:
-            known = ", ".join(COLUMN_NAMES)
-            raise SourceError(f"source {name!r}: columns maps {column!r}, which Salon does not know; known: {known}")
+        if column not in {*COLUMN_NAMES, *own_texts}:
+            known = ", ".join((*COLUMN_NAMES, *own_texts))
+            raise SourceError(
+                f"source {name!r}: columns maps {column!r}, which neither Salon nor a rubric of this file knows; known: {known}"
+            )
         try:
             steps(pointer or "unread")
         except InputError as error:

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from schemas.records import SAMPLE_TEXTS
 from schemas.statuses import TextFlag
 
 _WHO = r"(?:judge|grader|evaluator|rater|scorer|assessor|language model|ai model|vlm|llm)s?"
@@ -61,7 +60,7 @@ HIDDEN = re.compile(
 
 def text_flags(texts: Mapping[str, str | None]) -> str | None:
     """`column:flag` for every text that holds something of the list, joined by commas; None where none does."""
-    found = [f"{name}:{flag.value}" for name in SAMPLE_TEXTS if (text := texts.get(name)) for flag in flags_of(text)]
+    found = [f"{name}:{flag.value}" for name, text in texts.items() if text for flag in flags_of(text)]
     return ",".join(found) or None
 
 

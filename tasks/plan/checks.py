@@ -132,8 +132,9 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
     first_judge = rows.filter(pl.col("judge_model") == rows["judge_model"][0])
     n_by_status = dict(first_judge.group_by("status").agg(pl.col("n").sum()).iter_rows())
     n_samples = sum(n_by_status.values())
-    reasons = [reason for reason in first_judge["reason"] if reason and reason.startswith("missing:")]
-    missing = sorted({column for reason in reasons for column in reason.removeprefix("missing:").split(",")})
+    reasons = first_judge["reason"].drop_nulls().to_list()
+    lacking = [reason for reason in reasons if reason.startswith("missing:")]
+    missing = sorted({column for reason in lacking for column in reason.removeprefix("missing:").split(",")})
     clauses: list[str] = []
     if missing:
         columns = ", ".join(f'{name} = "…"' for name in missing)
@@ -148,6 +149,13 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
         clauses.append(
             f"has no prompt for the {rubric.dispatch} of {_share(n, n_samples)}: seen {words}, while it has prompts for {known}; "
             f"map the words under [value_maps.{rubric.dispatch}] of a rubric of your own, or map the column {rubric.dispatch}"
+        )
+    if n := n_by_status.get(JudgementStatus.UNKNOWN_VALUE):
+        unknown = sorted({str(reason).partition(":")[2] for reason in reasons if str(reason).startswith("unknown_value:")})
+        known = "; ".join(f"{name}: {', '.join(map(repr, rubric.words[name]))}" for name in unknown)
+        clauses.append(
+            f"does not know the word in {' and '.join(unknown)} of {_share(n, n_samples)} (it knows {known}); map the words "
+            f"under [value_maps.{unknown[0]}] of a rubric of your own, or mend the source"
         )
     if n := n_by_status.get(JudgementStatus.UNUSABLE_SAMPLE):
         words = ", ".join(sorted(first_judge.filter(pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE)["reason"].unique()))

@@ -138,7 +138,7 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
     for start in range(0, len(paths), n_together):
         numbers = {str(path): number for number, path in enumerate(paths[start : start + n_together], start)}
         samples = (
-            pl.scan_parquet(list(numbers), include_file_paths="path")
+            with_later_columns(pl.scan_parquet(list(numbers), include_file_paths="path"), SAMPLES)
             .filter(pl.col("source").is_in(list(sources)))
             .select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
             .collect()

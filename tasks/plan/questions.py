@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.rendering import MissingColumns, NoPrompt, prompt_id, render, report_category, variant_of
+from rubrics.rendering import MissingColumns, NoPrompt, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
 from schemas.benchmark import Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import SAMPLE_TEXTS, texts_of
 from schemas.statuses import JudgementStatus, SampleStatus
 from tasks.plan.request_key import KeyTemplate, canonical_messages, key_template
 
@@ -28,7 +28,9 @@ _NAME_LENGTH = 64  # what OpenAI allows of a schema's name, of letters, digits, 
 N_REMEMBERED = 10_000
 """Questions held at once, some kilobytes each: prompts come again with each checkpoint, and memory must not grow with them."""
 
+TEXT_COLUMNS = (*SAMPLE_TEXTS, "texts_json")
 Texts = tuple[str | None, ...]
+"""The values of TEXT_COLUMNS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Questions:
         return bool(self.rubric.messages) and not self.judge.recorded
 
     def of(self, status: str, texts: Texts, *, has_image: bool) -> Question:
-        """What is asked about a sample of this status with these texts (in the order of SAMPLE_TEXTS)."""
+        """What is asked about a sample of this status with these texts."""
         if status == SampleStatus.DUPLICATE:
             return Question(JudgementStatus.DUPLICATE, "same_sample")
         if status != SampleStatus.OK:
@@ -96,7 +98,7 @@ class Questions:
         """The unit of all samples with these texts; None where it depends on the picture too."""
         found = self._units.get(texts)
         if found is None and "image" not in self.rubric.unit:
-            values = dict(zip(SAMPLE_TEXTS, texts, strict=True))
+            values = _values(texts)
             if all(is_null(values.get(name)) for name in self.rubric.unit):
                 return None
             _make_room(self._units)
@@ -105,14 +107,14 @@ class Questions:
 
     def unit(self, texts: Texts, image_sha256: str | None) -> Unit:
         """The unit of one sample."""
-        values = dict(zip(SAMPLE_TEXTS, texts, strict=True))
+        values = _values(texts)
         return Unit(prompt_id(self.rubric, values, image_sha256), report_category(self.rubric, values))
 
     def _question(self, texts: Texts, *, has_image: bool) -> Question:
         found = self._asked.get((texts, has_image))
         if found is None:
             _make_room(self._asked)
-            found = self._asked[texts, has_image] = self._ask(dict(zip(SAMPLE_TEXTS, texts, strict=True)), has_image)
+            found = self._asked[texts, has_image] = self._ask(_values(texts), has_image)
         return found
 
     def _ask(self, values: dict[str, str | None], has_image: bool) -> Question:
@@ -126,6 +128,8 @@ class Questions:
             return Question(JudgementStatus.MISSING_COLUMN, "missing:" + ",".join(error.columns))
         except NoPrompt:
             return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
+        except UnknownValue as error:
+            return Question(JudgementStatus.UNKNOWN_VALUE, f"unknown_value:{error.column}")
         looked_at = canonical_json(facts(self.rubric, values, has_image))
         messages, n_images = canonical_messages(rendered.messages, self.judge.shown) if rendered and self.is_asked else (None, 0)
         parameters = self._parameters[variant.category]
@@ -161,6 +165,10 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
             f"judge {judge.id} has structured_output = true and a response_format among its parameters; remove one of them"
         )
     return canonical_json({**judge.parameters, "response_format": orjson.Fragment(orjson.dumps(structure))})
+
+
+def _values(texts: Texts) -> dict[str, str | None]:
+    return texts_of(dict(zip(TEXT_COLUMNS, texts, strict=True)))
 
 
 def _make_room(remembered: dict[Any, Any]) -> None:

@@ -17,12 +17,11 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
-from schemas.records import SAMPLE_TEXTS
 from schemas.tables import JUDGEMENTS, REQUESTS
-from tasks.plan.questions import Question, Questions
+from tasks.plan.questions import TEXT_COLUMNS, Question, Questions
 from tasks.plan.request_key import filled
 
-PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", *SAMPLE_TEXTS]
+PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", *TEXT_COLUMNS]
 """The columns of `samples` a plan reads; pictures are not among them."""
 
 _HAS_IMAGE = "has_image"
@@ -92,7 +91,7 @@ class Planner:
         share, known = self.judge.share, self._questions
         if share is None or self.occasion:
             return samples
-        each = zip(samples.select(SAMPLE_TEXTS).iter_rows(), samples["image_sha256"], strict=True)
+        each = zip(samples.select(TEXT_COLUMNS).iter_rows(), samples["image_sha256"], strict=True)
         units = (known.shared_unit(texts) or known.unit(texts, digest) for texts, digest in each)
         return samples.filter(pl.Series([is_drawn(unit.prompt_id, share) for unit in units], dtype=pl.Boolean))
 
@@ -148,7 +147,7 @@ def _groups(samples: pl.DataFrame) -> Any:
     named = samples.select(PLAN_COLUMNS).with_columns(pl.col("image_sha256").is_not_null().alias(_HAS_IMAGE))
     return (
         named.with_row_index("row")
-        .group_by(*SAMPLE_TEXTS, "status", _HAS_IMAGE, maintain_order=True)
+        .group_by(*TEXT_COLUMNS, "status", _HAS_IMAGE, maintain_order=True)
         .agg("row", "sample_id", "image_sha256")
         .iter_rows()
     )

@@ -3,6 +3,7 @@
 Its mean is taken again from the scores, by other code than published it.
 """
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,9 @@ from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.reading import Publication, load_cells
 
-_SAMPLE = ["source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "image_sha256"]
+_SAMPLE = [
+    "source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "texts_json", "image_sha256",
+]  # fmt: skip
 _OWN = [
     "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
 ]  # fmt: skip
@@ -136,7 +139,7 @@ def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Ite
     keys, sample_ids = members["request_key"].drop_nulls().to_list(), members["sample_id"].to_list()
     is_wanted, columns = pl.col("sample_id").is_in(sample_ids), ["sample_id", *_SAMPLE]
     samples = lake.collect(SAMPLES, ids["dataset_id"], lambda rows: rows.filter(is_wanted).select(columns))
-    texts = {row.pop("sample_id"): row for row in samples.to_dicts()}
+    texts = {row.pop("sample_id"): row | json.loads(row.pop("texts_json") or "{}") for row in samples.to_dicts()}
     asked = lake.scan(REQUESTS, ids["plan_id"]).filter(pl.col("request_key").is_in(keys))
     asked = asked.select("request_key", "messages_json", "rubric_digest", "parameters_json")
     requests = {row.pop("request_key"): row for row in asked.unique("request_key").collect().to_dicts()}

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import SAMPLE_TEXTS, texts_of
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
@@ -104,7 +104,7 @@ def _named(row: dict[str, Any]) -> str:
 
 _PLAIN = [
     "sample_id", "source", "source_key", "model", "checkpoint", *SAMPLE_TEXTS, "item_id", "seed", "status", "image_sha256",
-    "text_flags",
+    "text_flags", "texts_json",
 ]  # fmt: skip
 _STATUSES = frozenset(status.value for status in SampleStatus)
 
@@ -119,7 +119,7 @@ def changed_samples(samples: pl.DataFrame) -> Iterator[tuple[str, str, str | Non
                 yield row["sample_id"], "image", row["image_sha256"], digest
         elif row["status"] == SampleStatus.OK and row["image_sha256"] is not None:
             yield row["sample_id"], "image", row["image_sha256"], None
-        flags = text_flags(row)
+        flags = text_flags(texts_of(row))
         if flags != row["text_flags"]:
             yield row["sample_id"], "text_flags", row["text_flags"], flags
         if row["status"] not in _STATUSES:

@@ -82,6 +82,20 @@ def test_a_category_without_a_prompt_is_a_failure_seen_and_no_part_of_the_macro_
     assert table.filter(pl.col("category") == "typo")["dimension"].to_list() == ["q"]
 
 
+@pytest.mark.parametrize("is_dispatching", [False, True])
+def test_a_word_the_rubric_does_not_know_is_a_failure_seen_and_no_part_of_the_macro_mean(
+    make_rubric, aggregate, one, is_dispatching
+):
+    rows = [{"prompt": c + p, "sample": c + p, "category": c, "scores": {"q": s}} for c, s in (("x", 2), ("y", 4)) for p in "12"]
+    rows.append({"prompt": "t", "sample": "t", "status": "unknown_value", "reason": "unknown_value:kind"})
+    table = aggregate(rows, make_rubric({"x": ("q",), "y": ("q",)} if is_dispatching else {None: ("q",)}))
+    macro, micro, unnamed = (one(table, dimension="q", category=c) for c in (*TOTALS, "__unnamed__"))
+    assert macro["estimate"] == 3.0
+    assert macro["n_failed"] == micro["n_failed"] == unnamed["n_failed"] == 1
+    assert unnamed["reason"] == "unknown_value:kind"
+    assert set(table["category"]) == {*TOTALS, "x", "y", "__unnamed__"}
+
+
 def test_a_broken_sample_counts_in_every_dimension_of_its_category(make_rubric, aggregate):
     rows = [
         {"prompt": "p", "sample": "a", "category": "x", "scores": {"q": 3, "x": 3}},

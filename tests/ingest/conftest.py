@@ -58,10 +58,10 @@ def benchmark_of(tmp_path: Path) -> Callable[..., Benchmark]:
 def read_all(benchmark_of: Callable[..., Benchmark]) -> Callable[..., list[Sample]]:
     """read_all(reader=…, path=…, …): every sample of one source below tmp_path; its model is `m` unless given."""
 
-    def run(**source: object) -> list[Sample]:
+    def run(own_texts: tuple[str, ...] = (), **source: object) -> list[Sample]:
         given = source if "model" in source else {"model": "m", **source}
         given = {key: value for key, value in given.items() if value is not None}
-        return [sample for one in expand(benchmark_of(given)) for sample in read(one)]
+        return [sample for one in expand(benchmark_of(given), own_texts=own_texts) for sample in read(one)]
 
     return run
 

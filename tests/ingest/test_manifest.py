@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.errors import SourceError
+from schemas.records import SAMPLE_TEXTS
 
 
 @pytest.fixture
@@ -180,6 +181,26 @@ def test_the_model_stands_in_its_column_or_in_the_benchmark_file(write, read_all
 def test_without_any_model_it_stops_and_says_what_to_add(write, read_all):
     with pytest.raises(SourceError, match=r"m\.jsonl, row 1 does not say which model.*columns = .*model = \"<name>\".*\{model\}"):
         read_all(reader="manifest", path=write("m.jsonl", lines({"image": None})), model=None)
+
+
+def test_columns_of_rubrics_own_are_read_where_a_rubric_needs_them(write, read_all):
+    path = write(
+        "m.jsonl", lines({"prompt": "p", "Explanation": "why", "mood": "sad", "n": 3}, {"Explanation": None, "mood": "\u00fc"})
+    )
+    source = {"reader": "manifest", "path": path}
+    plain = read_all(**source)
+    assert {name for one in plain for name in one.texts} == {*SAMPLE_TEXTS}
+    assert [one.texts.get("mood") for one in read_all(**source, own_texts=("mood",))] == ["sad", "\u00fc"]
+    mapped = read_all(**source, own_texts=("explanation", "n"), columns={"explanation": "Explanation"})
+    assert [(one.texts.get("explanation"), one.texts.get("n"), one.status) for one in mapped] == [
+        ("why", "3", "ok"), (None, None, "ok"),
+    ]  # fmt: skip
+
+
+def test_a_column_that_no_rubric_needs_cannot_be_mapped(write, read_all):
+    path = write("m.jsonl", lines({"prompt": "p", "mood": "sad"}))
+    with pytest.raises(SourceError, match=r"maps 'feeling', which neither Salon nor a rubric of this file knows; .*, mood"):
+        read_all(reader="manifest", path=path, columns={"feeling": "mood"}, own_texts=("mood",))
 
 
 def test_where_keeps_equal_rows_and_types_matter(write, read_all, tmp_path):

@@ -46,7 +46,7 @@ CHANGES = {
     "checkpoint": replace(SAMPLE, checkpoint="next"),
     "item": replace(SAMPLE, item_id="1"),
     "seed": replace(SAMPLE, seed=0),
-    **{name: replace(SAMPLE, texts={**SAMPLE.texts, name: "other"}) for name in SAMPLE_TEXTS},
+    **{name: replace(SAMPLE, texts={**SAMPLE.texts, name: "other"}) for name in (*SAMPLE_TEXTS, "a column of a rubric's own")},
     "a blank for a null": replace(SAMPLE, texts={**SAMPLE.texts, "text": ""}),
 }
 

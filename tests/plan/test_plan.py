@@ -1,5 +1,6 @@
 """What is planned for which sample, and what a request key depends on."""
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubrics.model import Message, Part, ReplyFormat, Rubric, Rule, Variant
+from rubrics.model import Condition, Message, Part, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark import Judge
 from schemas.errors import InputError, NothingToJudgeError
 from schemas.identities import RunIds
@@ -23,7 +24,7 @@ from tasks.lake.writing import stage
 from tasks.plan import dataset, questions
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
-from tasks.plan.questions import IMAGE_STATUSES
+from tasks.plan.questions import IMAGE_STATUSES, TEXT_COLUMNS
 from tasks.plan.request_key import DIGEST_SLOT
 from tasks.plan.rows import Planner
 from tests.support.asking import context_of
@@ -140,7 +141,7 @@ def test_repeats_are_requests_of_their_own(make_samples: Samples, rubric: Rubric
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), min_size=2, max_size=2, unique=True))
 def test_different_prompts_have_different_keys_and_texts_are_kept(texts: list[str]) -> None:
     rubric = _text_rubric()
-    row = {name: [None, None] for name in ("category", "question", "text", "reference", "caption_type", "output")}
+    row = {name: [None, None] for name in TEXT_COLUMNS if name != "prompt"}
     samples = pl.DataFrame(
         {
             "sample_id": ["1" * 64, "2" * 64],
@@ -208,8 +209,6 @@ def test_where_nothing_is_sent_the_sample_stands_for_the_messages(make_samples: 
 
 
 def test_a_recorded_answer_with_a_lost_picture_is_no_answer_without_one(make_samples: Samples, rubric: Rubric) -> None:
-    from rubrics.model import Condition
-
     rule = Rule("no_image", (Condition("image", is_null=True),), ("score",), 0, 0)
     recorded = replace(rubric, messages=(), rules=(rule,))
     samples = make_samples(2, status=["missing_file", "ok"], image_sha256=[None, None])
@@ -227,6 +226,57 @@ def test_a_category_without_a_prompt_is_said_and_dispatch_chooses(make_samples: 
         judgements, requests = plan_part(samples, dispatching, judge)
         assert _statuses(judgements)[2] == ("no_prompt", "no_prompt")
         assert requests["variant"].to_list() == ["colors", "colors"]
+
+
+def _own(**texts: str) -> str:
+    return json.dumps(texts, sort_keys=True, separators=(",", ":"))
+
+
+def test_columns_of_a_rubrics_own_are_asked_counted_and_told_where_missing(make_samples: Samples) -> None:
+    """What they say is in the key and in the unit; what the rubric does not need is in neither."""
+    messages = (Message("user", (Part("prompt"), Part("column", "prompt"), Part("column", "instruction"))),)
+    rubric = _text_rubric(needs=("prompt", "instruction"), unit=("instruction",), messages=messages)
+    samples = make_samples(
+        4, prompt=["p"] * 4,
+        texts_json=[_own(instruction="add a hat"), _own(instruction="a cat"), _own(instruction="add a hat", mood="sad"), None],
+    )  # fmt: skip
+    judgements, requests = plan_part(samples, rubric, JUDGE)
+    assert _statuses(judgements) == [("planned", None)] * 3 + [("missing_column", "missing:instruction")]
+    assert judgements["request_key"][0] == judgements["request_key"][2] != judgements["request_key"][1]
+    assert judgements["prompt_id"][0] == judgements["prompt_id"][2] != judgements["prompt_id"][1]
+    assert ["add a hat" in text for text in requests["messages_json"]] == [True, False]
+    assert not any("sad" in text for text in requests["messages_json"])
+
+
+def test_samples_of_a_release_without_own_columns_have_the_keys_they_had(make_samples: Samples, rubric: Rubric) -> None:
+    before = plan_part(make_samples(2), rubric, JUDGE)[1]["request_key"]
+    assert plan_part(make_samples(2, texts_json=[_own(mood="sad")] * 2), rubric, JUDGE)[1]["request_key"].equals(before)
+
+
+def test_a_word_the_rubric_does_not_know_is_a_row_and_no_category(make_samples: Samples, rubric: Rubric) -> None:
+    rule = Rule("length", (Condition("caption_type", one_of=("brief",)),), ("score",), None, 1)
+    closed = replace(
+        rubric, report_by="caption_type", rules=(rule,), words={"caption_type": ("brief", "style")},
+        value_maps={"caption_type": {"theme": "style"}},
+    )  # fmt: skip
+    samples = make_samples(4, caption_type=["brief", "Brief", "theme", None])
+    for judge in (JUDGE, JUDGE.model_copy(update={"recorded": True})):
+        judgements, requests = plan_part(samples, closed, judge)
+        assert _statuses(judgements) == [
+            ("planned", None), ("unknown_value", "unknown_value:caption_type"), ("planned", None), ("planned", None),
+        ]  # fmt: skip
+        assert judgements["category"].to_list() == ["brief", None, "style", None]
+        assert requests["facts_json"].to_list() == ['{"caption_type":"brief"}', '{"caption_type":"style"}', "{}"]
+
+
+def test_where_no_word_is_known_the_plan_stops_and_says_which_are(make_samples: Samples, rubric: Rubric) -> None:
+    closed = replace(rubric, words={"caption_type": ("brief", "style")})
+    samples = make_samples(2, caption_type=["Brief", "Brief"])
+    summary = summarise(plan_part(samples, closed, JUDGE)[0].lazy())
+    with pytest.raises(
+        NothingToJudgeError, match=r"does not know the word in caption_type of all 2 .*'brief', 'style'.*value_maps"
+    ):
+        check_something_to_ask(summary, {closed.id: closed}, ["s"])
 
 
 def _plan(samples: pl.DataFrame, rubric: Rubric) -> pl.LazyFrame:

@@ -125,11 +125,39 @@ def test_rules_that_leave_one_score_are_fine(tmp_path: Path) -> None:
     assert lint(replace(SHIPPED_RUBRICS["interleaved"], rules=rules, folder=tmp_path)) == []
 
 
-def test_columns_no_sample_has_are_found() -> None:
-    rubric = replace(SHIPPED_RUBRICS["alignment"], unit=("promt",))
-    assert "'promt' is no column of a sample" in lint(rubric)[0]
+@pytest.mark.parametrize("name", ["promt", "prompts", "texts", "questions", "refrence", "catgory"])
+def test_a_column_that_looks_misspelt_is_found(name: str) -> None:
+    assert f"{name!r} looks like " in lint(replace(SHIPPED_RUBRICS["alignment"], unit=(name,)))[0]
+
+
+@pytest.mark.parametrize("name", ["explanation", "instruction", "task", "instruction_text", "style", "caption"])
+def test_a_column_of_ones_own_is_none_misspelt(write_rubric: Write, name: str) -> None:
+    needed = ('["prompt", "text", "image"]', f'["prompt", "text", "image", "{name}"]')
+    changes = [needed, (PROMPT_PART, PROMPT_PART + f'    {{ kind = "column", value = "{name}" }},\n')]
+    assert lint(load_rubric(write_rubric(*changes))) == []
+
+
+def test_a_rule_about_a_column_that_is_not_needed_is_found() -> None:
     rule = Rule("r", (Condition("colour", one_of=("red",)),), ("score",), None, 3)
-    assert "rule 'r' asks about 'colour'; the columns are" in lint(replace(SHIPPED_RUBRICS["alignment"], rules=(rule,)))[0]
+    problems = lint(replace(SHIPPED_RUBRICS["alignment"], rules=(rule,)))
+    assert problems == ["rule 'r' asks about 'colour', which is not in needs; add it there"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"words": {"caption_type": ("brief", "detail", "poem")}}, "value_maps.caption_type maps to 'style', which words."),
+        (
+            {"words": {"caption_type": ("brief", "style")}},
+            "rule 'length' asks for caption_type 'detail', which words.caption_type",
+        ),
+    ],
+)
+def test_words_that_a_closed_list_does_not_hold_are_found(changes: dict[str, object], sentence: str) -> None:
+    problems = lint(replace(SHIPPED_RUBRICS["caption"], **changes))
+    assert [problem for problem in problems if problem.startswith(sentence)] == problems[:1]
+    composition = replace(SHIPPED_RUBRICS["composition"], words={"category": ("colors",)})
+    assert "there is a variant for category 'single_object', which words.category does not hold; add it" in lint(composition)
 
 
 @pytest.mark.parametrize(
