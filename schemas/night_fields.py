@@ -15,10 +15,17 @@ ANCHOR_BRIDGE_SE = number("anchor_bridge_se", "What the bridge adds to anchor_se
 SCALE_WIDTH = number("scale_width", "Highest less lowest possible score.", null=False, low=0)
 
 # --- drift ------------------------------------------------------------------------------------------------------
-N_BASELINE = count("n_baseline", "Nights of the baseline seen so far; the limits begin when it is whole.")
-BASELINE_MEAN = number("baseline_mean", "Mean of the baseline's nights.")
+N_BASELINE = count(
+    "n_baseline", "Nights of the baseline; the limits begin when the first are whole, and it grows with quiet nights."
+)
+BASELINE_MEAN = number("baseline_mean", "Mean of the baseline's nights, outliers bounded.")
 BASELINE_SD = number(
-    "baseline_sd", "Standard deviation between the baseline's nights (at least the floor of docs/nights.md).", low=0
+    "baseline_sd",
+    "Standard deviation between the baseline's nights, outliers bounded (at least the floor of docs/nights.md).",
+    low=0,
+)
+BASELINE_AUTOCORRELATION = number(
+    "baseline_autocorrelation", "How far a night of the baseline goes with the one before it; never below 0.", low=0, high=1
 )
 EWMA = number("ewma", "Exponentially weighted mean of the nights since the baseline.")
 LIMIT_LOW = number("limit_low", "Lower control limit of the night: an ewma below it is an alarm.")
@@ -27,6 +34,7 @@ ANCHOR_EWMA = number("anchor_ewma", "The same average over the anchors.")
 ANCHOR_LIMIT_LOW = number("anchor_limit_low", "Lower control limit of the anchors.")
 ANCHOR_LIMIT_HIGH = number("anchor_limit_high", "Upper control limit of the anchors.")
 ALPHA = number("alpha", "Probability of a false alarm of this series on this night.", low=0, high=1)
+ALPHA_SPENT = number("alpha_spent", "Sum of alpha since the limits began: false alarms to be expected by now.", low=0)
 N_FAMILY = count("n_family", "Series under watch this night, anchors included: they share the false alarms allowed.")
 ANCHOR_P = number("anchor_p", "p of no change on the anchors, for the verdict; not corrected.", low=0, high=1)
 DIFFERENCE_P = number("difference_p", "p of no change in model less anchors, for the verdict; not corrected.", low=0, high=1)

@@ -243,8 +243,10 @@ DRIFT = Table(
         f.N_JUDGEMENTS, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.N_BASELINE, n.BASELINE_MEAN, n.BASELINE_SD, n.EWMA, n.LIMIT_LOW,
         n.LIMIT_HIGH, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE, n.ANCHOR_EWMA, n.ANCHOR_LIMIT_LOW, n.ANCHOR_LIMIT_HIGH,
         n.ALPHA, n.N_FAMILY, n.ANCHOR_P, n.DIFFERENCE_P, n.IS_ALARM, n.VERDICT, f.REASON, n.CHANGED_ON, n.SHIFT, n.SHIFT_SE,
+        n.BASELINE_AUTOCORRELATION, n.ALPHA_SPENT,
     ),
     key=NIGHTS.key,
+    later=("baseline_autocorrelation", "alpha_spent"),
 )  # fmt: skip
 
 BRIDGES = Table(

@@ -11,7 +11,7 @@ import polars as pl
 
 from schemas.statuses import CellStatus, ReliabilityReason
 from schemas.tables import BRIDGES, NIGHTS, conform
-from tasks.aggregate.drift.charts import Floats
+from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
 
 MIN_PROMPTS = 10  # in all: with fewer a jackknife says little about its own error

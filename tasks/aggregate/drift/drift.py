@@ -13,7 +13,8 @@ import polars as pl
 from schemas.errors import InputError
 from schemas.statuses import DriftReason, DriftVerdict
 from schemas.tables import DRIFT, NIGHTS, conform
-from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, Floats, p_value, quantile, with_alpha, with_charts
+from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, with_alpha, with_charts
+from tasks.aggregate.drift.ewma import Floats, degrees_of_freedom, p_values, quantiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Colle
         raise InputError(f"a baseline of {n_baseline} nights cannot carry limits; give {LEAST_BASELINE} or more")
     rows = _sorted(nights)
     found = with_charts(rows, n_baseline)
-    limited = _with_limits(with_alpha(found, headline, n_baseline), n_baseline - 1)
+    limited = _with_limits(with_alpha(found, headline))
     judged = verdicts(limited.with_columns(unseen=_unseen()))
     dated = _with_dates(judged, n_baseline)
     return pl.DataFrame(conform(dated.sort(DRIFT.key), DRIFT))
@@ -79,12 +80,9 @@ def _is_seen() -> pl.Expr:
     return pl.col("estimate").is_not_null() & ~same
 
 
-def _with_limits(rows: pl.DataFrame, df: int) -> pl.DataFrame:
-    """Limits, p values and who is beyond them. Quantiles are few: one for each size a family has had."""
-    alphas = pl.concat([rows["alpha"], rows["alpha_other"]]).drop_nulls().unique().to_list()
-    wide = {alpha: quantile(alpha, df) for alpha in alphas}
-    own = pl.col("alpha").replace_strict(wide, default=None, return_dtype=pl.Float64) * pl.col("deviation_se")
-    theirs = pl.col("alpha_other").replace_strict(wide, default=None, return_dtype=pl.Float64) * pl.col("anchor_deviation_se")
+def _with_limits(rows: pl.DataFrame) -> pl.DataFrame:
+    """Limits, p values, who is beyond them, and what was spent on false alarms since the limits began."""
+    own, theirs = _half_widths(rows, "alpha", ""), _half_widths(rows, "alpha_other", "anchor_")
     return rows.with_columns(
         ewma=pl.col("mean") + pl.col("deviation"),
         limit_low=pl.col("mean") - own,
@@ -94,13 +92,29 @@ def _with_limits(rows: pl.DataFrame, df: int) -> pl.DataFrame:
         anchor_limit_high=pl.col("anchor_mean") + theirs,
         is_out=pl.col("deviation").abs() > own,
         is_anchor_out=pl.col("anchor_deviation").abs() > theirs,
-        anchor_p=p_value(rows["anchor_deviation"], rows["anchor_deviation_se"], df),
-        difference_p=p_value(rows["apart_deviation"], rows["apart_deviation_se"], df),
+        anchor_p=_p_value(rows, "anchor_"),
+        difference_p=_p_value(rows, "apart_"),
         n_baseline="n_seen",
         baseline_mean="mean",
         baseline_sd="sd",
+        baseline_autocorrelation="autocorrelation",
         alpha=pl.when(pl.col("deviation").is_not_null()).then("alpha"),
-    )
+    ).with_columns(alpha_spent=pl.col("alpha").cum_sum().over(SERIES, order_by="run_date"))
+
+
+def _half_widths(rows: pl.DataFrame, alpha: str, prefix: str) -> pl.Series:
+    """How far from the baseline's mean the limits are; null where there are none."""
+    wide = quantiles(rows[alpha].cast(pl.Float64).to_numpy(), _df(rows, prefix))
+    return (pl.Series(wide) * rows[f"{prefix}deviation_se"]).fill_nan(None)
+
+
+def _p_value(rows: pl.DataFrame, prefix: str) -> pl.Series:
+    ratio = rows[f"{prefix}deviation"] / rows[f"{prefix}deviation_se"]
+    return pl.Series(p_values(ratio.to_numpy(), _df(rows, prefix))).fill_nan(None)
+
+
+def _df(rows: pl.DataFrame, prefix: str) -> Floats:
+    return degrees_of_freedom(rows[f"{prefix}n_seen"].cast(pl.Float64).to_numpy())
 
 
 def _unseen() -> pl.Expr:

@@ -16,6 +16,7 @@ from schemas.statuses import Against, AgreementMetric, Assessor, Total
 from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, FAILURES, RUNS, STANDINGS, Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
+from tasks.lake.reading import with_later_columns
 from tasks.publish.agreement import ALL
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.folders import INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
@@ -38,12 +39,13 @@ N_ALARMS_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """A benchmark's nights: drawings, the last night of each series, and the alarms, newest first."""
+    """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected."""
 
     figures: list[Figure]
     last: list[Row]
     alarms: list[Row]
     n_alarms: int
+    n_false_expected: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     path = living_table(home.parents[2], DRIFT, home.name)
     if path is None:
         return None
-    rows = pl.read_parquet(path, columns=DRIFT.columns).sort(*_SERIES, "run_date").to_dicts()
+    rows = with_later_columns(pl.scan_parquet(path), DRIFT).select(DRIFT.columns).collect().sort(*_SERIES, "run_date").to_dicts()
     series = [list(mine) for _, mine in groupby(rows, key=lambda row: tuple(row[name] for name in _SERIES))]
     has_headline = {row["rubric_id"] for row in rows if row["dimension"] == HEADLINE}
     telling = [mine for mine in series if mine[0]["dimension"] == HEADLINE or mine[0]["rubric_id"] not in has_headline]
@@ -175,7 +177,8 @@ def nights(home: Path, n_charted: int) -> Nights | None:
         (row for row in rows if row["is_alarm"]), key=lambda row: (row["run_date"], id(row) in is_telling), reverse=True
     )
     drawn = [figure for mine in alarmed_first[:n_charted] for figure in [_figure(mine)] if figure is not None]
-    return Nights(drawn, [mine[-1] for mine in series], alarms[:N_ALARMS_SHOWN], len(alarms))
+    spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
+    return Nights(drawn, [mine[-1] for mine in series], alarms[:N_ALARMS_SHOWN], len(alarms), spent)
 
 
 def _figure(series: list[Row]) -> Figure | None:

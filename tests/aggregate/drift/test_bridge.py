@@ -9,6 +9,7 @@ import pytest
 
 from schemas.tables import NIGHTS, conform
 from tasks.aggregate.drift.bridge import bridges, joined
+from tasks.aggregate.drift.charts import quantile
 from tasks.aggregate.drift.drift import drift
 
 FIRST = date(2026, 1, 1)
@@ -134,8 +135,7 @@ def test_the_bridges_error_widens_the_limits_of_the_new_judges_nights(bridge):
     plain = drift(nights.with_columns(bridge_se=0.0, anchor_bridge_se=0.0), n_baseline=8).row(-1, named=True)
     weight = 1 - 0.7**6
     half, narrow = (row["limit_high"] - row["baseline_mean"] for row in (wide, plain))
-    quantile = narrow / math.sqrt(plain["baseline_sd"] ** 2 * (0.3 / 1.7 * (1 - 0.7**12) + weight**2 / 8))
-    assert half == pytest.approx(math.hypot(narrow, quantile * weight * bridge["offset_se"][0]), rel=1e-9)
+    assert half == pytest.approx(math.hypot(narrow, quantile(wide["alpha"], 7) * weight * bridge["offset_se"][0]), rel=1e-9)
     assert wide["difference_p"] == pytest.approx(plain["difference_p"], abs=1e-9)  # one bridge under both: it falls out
 
 

@@ -107,7 +107,7 @@ def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:
     share, _ = simulation.told_in_quiet(1000, seed=11)
     assert share <= 0.01
     found, error = simulation.told_of_drops(0.07, 5, n_families=60, seed=12)
-    assert found >= 0.95 - 2 * error
+    assert found >= 0.90 - 2 * error
 
 
 def test_what_the_chart_finds_is_told() -> None:

@@ -119,7 +119,15 @@ def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, sma
 
 def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
-    late = {"is_alarm": True, "verdict": "judge", "changed_on": DAY, "shift": -0.25, "ewma": 6.7, "estimate": 6.6}
+    late = {
+        "is_alarm": True,
+        "verdict": "judge",
+        "changed_on": DAY,
+        "shift": -0.25,
+        "ewma": 6.7,
+        "estimate": 6.6,
+        "alpha_spent": 0.12,
+    }
     rows = [
         *(drift_row(index) for index in range(40)),
         drift_row(40, **late),
@@ -128,7 +136,7 @@ def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publis
     schema = empty(DRIFT).schema
     write_living_table(tmp_path, DRIFT, "nightly", pl.DataFrame(rows, schema=schema))
     page = write_index(tmp_path).read_text()
-    for text in (">1 alarm<", ">judge<", ">−0.25<", "2026-02-10", "<svg"):
+    for text in (">1 alarm<", "the limits allow 0.12 false alarms", ">judge<", ">−0.25<", "2026-02-10", "<svg"):
         assert text in page, text
 
 
