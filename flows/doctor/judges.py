@@ -80,7 +80,7 @@ def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[Planne
     rubrics = {choice.id: run.rubrics[choice.id] for choice in choices}
     planned = replace(run, benchmark=small, rubrics=rubrics, lake=Lake(folder), ids=RunIds(code_version=run.ids.code_version))
     staging = stage(planned.lake, SAMPLES)
-    shard = next(iter(find_shards(small, staging)))
+    shard = next(iter(find_shards(small, staging, own_texts=planned.own_texts)))
     planned = planned.having(dataset_id=finish(staging, [open_and_write_shard(shard)]).dataset_id)
     judgements, requests = new_stagings(planned.lake)
     parts = [part for one in plan_shards(planned, judgements, requests) for part in plan_shard(planned, one)]
