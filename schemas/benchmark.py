@@ -1,17 +1,17 @@
 """The benchmark file: what one TOML file may say, with every default. What is done with it lives in flows and tasks."""
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from schemas.benchmark_lines import Section, explain, line_of
 from schemas.benchmark_ratings import Ratings, Recorded
 from schemas.errors import BenchmarkFileError
+from schemas.judge_parameters import checked
 from schemas.nightly import Nightly
 from schemas.statuses import Correction
 
@@ -27,10 +27,6 @@ Host = Annotated[
 
 DETAIL_LOW_PX = 512
 """OpenAI shows a model a picture of this size at detail "low"."""
-
-_SECRET = re.compile(
-    r"(x[-_])?(api[-_]?key|authorization|(access|auth|bearer|api)[-_]?token|(client[-_]?)?secret|passw(or)?d)", re.IGNORECASE
-)
 
 
 class Source(Section):
@@ -73,7 +69,18 @@ class Judge(Section):
     provider: str = Field(default="openai", description="Whose API it speaks: those there are, tasks/judge/provider knows.")
     base_url: str | None = None
     api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The variable's name.")
-    parameters: dict[str, str | int | float | bool | list[str] | dict[str, str]] = Field(default_factory=dict)
+    parameters: Annotated[dict[str, Any], AfterValidator(checked)] = Field(
+        default_factory=dict, description="Sent with each request as they are: any JSON; part of the request key."
+    )
+    deployment: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="What is served there under the model's name, where the name does not tell; part of the request key.",
+    )
+    accept_models: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+        default_factory=list, description="Names under which it may answer in turn, as behind a gateway; all are this one judge."
+    )
     repeats: int = Field(default=1, ge=1, le=100)
     recorded: bool = False
     mode: Literal["online", "batch", "auto"] = Field(
@@ -129,18 +136,6 @@ class Judge(Section):
         if not is_usable:
             raise ValueError("it is not an address; write https://host/v1 (or http://localhost:8000/v1)")
         return address
-
-    @field_validator("parameters")
-    @classmethod
-    def _holds_no_key(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        inner = [name for value in parameters.values() if isinstance(value, dict) for name in value]
-        for name in (*parameters, *inner):
-            if _SECRET.fullmatch(name):
-                raise ValueError(
-                    f"{name} is no parameter: it would stand in the ledger, in tables and on pages; put the key into an "
-                    "environment variable and name that one with api_key_env"
-                )
-        return parameters
 
 
 class Limits(Section):
@@ -285,12 +280,13 @@ def _refuse_same_questions(judges: list[Judge]) -> None:
     """Judges whose requests would have the same keys: one reply would be counted as two judges'."""
     asked: dict[str, Judge] = {}
     for judge in judges:
-        said = judge.model_dump(mode="json", include={"model", "parameters", "structured_output", "recorded"})
+        said = judge.model_dump(mode="json", include={"model", "parameters", "structured_output", "recorded", "deployment"})
         other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
         if other is not judge:
             raise ValueError(
                 f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in parameters, "
-                "structured_output, detail or max_side_px (and to ask again, use repeats)"
+                "structured_output, detail or max_side_px, or in deployment, which says what is served there, such as another "
+                "quantisation (and to ask again, use repeats)"
             )
 
 

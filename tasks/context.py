@@ -23,6 +23,11 @@ class StageContext:
     run_date: date
     ids: RunIds = field(default_factory=RunIds)
 
+    @property
+    def same_models(self) -> dict[str, list[str]]:
+        """The names that are one model, by the judge that may answer under each of them; no judge that has but one."""
+        return {judge.id: judge.accept_models for judge in self.benchmark.judges if judge.accept_models}
+
     def judge(self, judge_model: str) -> Judge:
         """The benchmark's judge that tables call so."""
         return next(judge for judge in self.benchmark.judges if judge.id == judge_model)

@@ -103,7 +103,8 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[
         yield ok(JUDGE, f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s: {shortened(answer.text or '')}")
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
-        yield wrong(JUDGE, said, "mend what the provider names, or wait until it answers; then ask again")
+        known = provider_of(judge).remedy(answer.detail or "")
+        yield wrong(JUDGE, said, f"{known or 'mend what the provider names, or wait until it answers'}; then ask again")
 
 
 async def _answer(

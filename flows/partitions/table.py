@@ -163,7 +163,8 @@ def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
 def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
-    later = judge.shown | ({} if judge.share is None else {"share": judge.share})  # unset, they leave every digest as it was
+    later = {name: value for name in ("share", "deployment") if (value := getattr(judge, name)) is not None}
+    later |= judge.shown  # unset, they leave every digest as it was
     return sha256(canonical_json(said | later)).hexdigest()
 
 

@@ -4,7 +4,7 @@ What a run itself paid and found stored is no property of the snapshot: it stand
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -36,12 +36,18 @@ def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFr
             yield address | {"measure": measure.value, "word": word, "value": value, "n_known": n_known}
 
 
-def models_that_answered(health: Iterable[Row]) -> dict[tuple[str, ...], frozenset[str]]:
-    """By cell, of one rubric's rows, the models that said they answered; nothing of a cell for which nobody said."""
+def models_that_answered(
+    health: Iterable[Row], same_models: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, ...], frozenset[str]]:
+    """By cell, of one rubric's rows, the models that said they answered; nothing of a cell for which nobody said.
+
+    `same_models`: by judge, the names of models that are one: the first stands for all.
+    """
     found: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in health:
         if row["measure"] == HealthMeasure.N_ANSWERED_BY:
-            found[tuple(str(row[name]) for name in CELL)].add(str(row["word"]))
+            same = same_models.get(str(row["judge_model"]), ())
+            found[tuple(str(row[name]) for name in CELL)].add(same[0] if row["word"] in same else str(row["word"]))
     return {cell: frozenset(models) for cell, models in found.items()}
 
 

@@ -78,6 +78,7 @@ class Settings:
     min_coverage: float
     statistics: Statistics = field(default_factory=Statistics)
     baseline: str | None = None
+    same_models: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by judge, names of models that are one
 
     @classmethod
     def of(cls, context: StageContext) -> Self:
@@ -85,7 +86,7 @@ class Settings:
         own, ids = context.benchmark, context.ids
         return cls(
             own.name, ids.dataset_id, ids.publication_id, context.run_date, own.gate.min_coverage, own.statistics,
-            own.nightly.baseline,
+            own.nightly.baseline, context.same_models,
         )  # fmt: skip
 
     @property
@@ -120,7 +121,7 @@ def aggregated(
         read = scores_of(judged, judgements, scores, rubric)
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         health = list(health_rows(judged, read, replies))
-        answered_by = models_that_answered(health)
+        answered_by = models_that_answered(health, run.same_models)
         for dimension in _dimensions(judged, read, rubric, run):
             rows[BENCHMARK_LONG] += dimension.rows
             rows[DISTRIBUTIONS] += [

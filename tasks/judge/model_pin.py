@@ -41,7 +41,12 @@ class ModelPin:
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def check(self, answered_model: str | None) -> JudgeChangedError | None:
-        """The error to stop with where another model answered than before; None where it is the same, or nobody said."""
+        """The error to stop with where another model answered than before; None where it is the same, or nobody said.
+
+        The judge's `accept_models` are one: the first of them stands for all.
+        """
+        if answered_model in self.judge.accept_models:
+            answered_model = self.judge.accept_models[0]
         if answered_model is None or answered_model == self._first:
             return None
         async with self._asking:  # the first replies come together, and one of them is enough
@@ -54,7 +59,8 @@ class ModelPin:
         return JudgeChangedError(
             f"judge {self.judge.id} answered as {self._first} {since}, and answers as {answered_model} now; "
             "nothing more is asked, since scores of two judges are never mixed. What was answered is kept. "
-            "Name a dated snapshot as the judge's model: its questions are asked anew, and all by one judge"
+            "Name a dated snapshot as the judge's model: its questions are asked anew, and all by one judge. Where both are the "
+            "same judge under two names, as a gateway may say it, list them: accept_models = […]"
             + ('. Or go on with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
         )
 

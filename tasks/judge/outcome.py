@@ -7,6 +7,7 @@ from schemas.benchmark import Judge
 from schemas.errors import AccountError, ProviderDownError, ProviderError, RejectedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
+from tasks.judge.provider.base import provider_of
 
 
 @dataclass(slots=True)
@@ -72,15 +73,17 @@ def outage(
     where that is too long.
     """
     who, said = f"judge {judge.id} at {endpoint}", f" (it said: {detail})" if detail else ""
+    known = provider_of(judge).remedy(detail or "")
+    advice = f"{known[0].upper()}{known[1:]}. " if known else ""
     if status == ReplyStatus.REJECTED:
         return RejectedError(
             f"{who} rejects what it is sent, each time in the same words{said}; nothing more is asked. Mend what it names: the "
-            f"judge's parameters, its model or base_url, or a limit of a proxy before it. {_KEPT}"
+            f"judge's parameters, its model or base_url, or a limit of a proxy before it. {advice}{_KEPT}"
         )
     if status == ReplyStatus.UNAUTHORIZED:
         return AccountError(
             f"{who} does not accept the request{said}; check the key in the environment variable {judge.api_key_env}, the "
-            f"model's name and base_url. {_KEPT}"
+            f"model's name and base_url. {advice}{_KEPT}"
         )
     if status == ReplyStatus.NO_CREDIT:
         return AccountError(

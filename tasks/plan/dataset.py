@@ -29,7 +29,7 @@ from tasks.stopping import check_not_stopped
 ROWS_AT_ONCE = 50_000
 """Samples planned together, whole parts at a time: some 200 MB."""
 
-_NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change"}  # of a judge: what no question depends on
+_NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change", "accept_models"}  # of a judge: what no question depends on
 
 ANCHORS = "__anchors__"
 """No model, checkpoint or source of a benchmark file has a name that begins so."""

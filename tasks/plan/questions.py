@@ -136,6 +136,7 @@ class Questions:
         shared = {
             "model": self.judge.model, "parameters": orjson.Fragment(parameters), "rubric_id": self.rubric.id,
             "rubric_version": self.rubric.version, **({"shown": self.judge.shown} if self.judge.shown else {}),
+            **({"deployment": self.judge.deployment} if self.judge.deployment else {}),
         }  # fmt: skip
         templates = tuple(
             key_template(messages=messages, judge=shared, repeat=repeat, occasion=self.occasion, facts=looked_at)

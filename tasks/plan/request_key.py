@@ -67,9 +67,9 @@ def key_template(*, messages: bytes | None, judge: Mapping[str, object], repeat:
     """What the keys of one question have in common.
 
     `messages` is canonical JSON with a slot for each picture, None where nothing is sent: the slot is then the sample's id.
-    `judge` holds what all requests of a rubric's variant and judge share: model, parameters, rubric_id, rubric_version, and
-    `shown` where pictures are not shown as they are (a question without a picture is then another one, too: its reply is this
-    judge's own).
+    `judge` holds what all requests of a rubric's variant and judge share: model, parameters, rubric_id, rubric_version,
+    `deployment` where one is named, and `shown` where pictures are not shown as they are (a question without a picture is then
+    another one, too: its reply is this judge's own).
     """
     asked = {"sample_id": DIGEST_SLOT} if messages is None else {"messages": orjson.Fragment(messages)}
     content = {**judge, **asked, "facts": orjson.Fragment(facts), "occasion": occasion, "repeat": repeat}

@@ -4,8 +4,9 @@ A column made here is null where it does not apply: an earlier check speaks for 
 score is off the scale, the other table has no rows). So one fault fails one check. What must hold is in expectations.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import polars as pl
 
@@ -25,13 +26,18 @@ class Batch:
     frame: pl.DataFrame
 
 
-def batches(stored: Buckets, rubrics: Mapping[str, Rubric]) -> Iterator[Batch]:
-    """Every row of the five tables once, a bucket in memory at a time. A table without rows is one empty batch."""
+def batches(
+    stored: Buckets, rubrics: Mapping[str, Rubric], same_models: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Iterator[Batch]:
+    """Every row of the five tables once, a bucket in memory at a time. A table without rows is one empty batch.
+
+    `same_models`: by judge, the names of models that are one.
+    """
     answers: list[pl.DataFrame] = []
     for number in range(stored.n):
         requests, replies, scores = (stored.rows(table, number) for table in (REQUESTS, REPLIES, SCORES))
         links = stored.links(number)
-        answers.append(_answers(links, requests, replies))
+        answers.append(_answers(links, requests, replies, same_models))
         scores = score_frame(scores, requests, replies, rubrics, stored)
         asked = _requests(requests, replies, scores, links, rubrics, stored)
         found = _among("request_key", requests, REQUESTS, stored)
@@ -59,13 +65,18 @@ def _among(column: str, other: pl.DataFrame, table: Table, stored: Buckets) -> p
     return pl.col(column).is_in(other[column].drop_nulls().unique().implode())
 
 
-def _answers(links: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame) -> pl.DataFrame:
+def _answers(
+    links: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, same_models: Mapping[str, Sequence[str]]
+) -> pl.DataFrame:
     """For each judgement (ROW): its cell, whether its request is there, and the model that answered. Names as categories."""
     answered = replies.filter(pl.col("ask_index") == 0).select("request_key", "answered_model")
     answered = answered.unique("request_key", keep="first", maintain_order=True)
     found = links.with_columns(
         has_request=pl.col("request_key").is_in(requests["request_key"].drop_nulls().unique().implode())
     ).join(answered, on="request_key", how="left", maintain_order="left")
+    for judge, names in same_models.items():
+        is_one = (pl.col("judge_model") == judge) & pl.col("answered_model").is_in(names)
+        found = found.with_columns(answered_model=pl.when(is_one).then(pl.lit(names[0])).otherwise("answered_model"))
     return found.select(ROW, "has_request", pl.col(*CELL, "answered_model").cast(pl.Categorical))
 
 

@@ -27,7 +27,7 @@ _MADE_ANEW = {
 _ADVICE = {
     "judgements.judge_model.is_one_model_in_a_cell": (
         "The provider changed what answers under the judge's name. Name a dated snapshot as the judge's model and run again: "
-        "its questions are asked anew, all by one model."
+        "its questions are asked anew, all by one model. Where both are the same judge, list their names: accept_models = […]."
     )
 }
 
@@ -88,7 +88,7 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     """
     ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
     with dealt(context.lake, ids, rows_at_once) as stored:
-        outcomes = evaluate(batches(stored, context.rubrics), all_checks(context.rubrics), docs_folder)
+        outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
     named = {"publication_id": context.ids.publication_id}

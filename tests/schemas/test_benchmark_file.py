@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.benchmark import load_benchmark
+from schemas.benchmark import Judge, load_benchmark
 from schemas.errors import BenchmarkFileError
 
 GOOD = """\
@@ -122,6 +122,22 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             id="a key in a header",
         ),
         pytest.param(
+            "temperature = 0",
+            'extra_body = { chat_template_kwargs = { a = [{ "api-key" = 1 }] } }',
+            r"line 12: .*parameters: chat_template_kwargs\.a\[0\]\.api-key is no parameter",
+            id="a key deep inside",
+        ),
+        pytest.param("temperature = 0", "top_p = nan", r"line 12: .*top_p = nan cannot be said in JSON", id="no number"),
+        pytest.param("temperature = 0", "x = [{ y = 2026-01-01 }]", r"x\[0\]\.y = 2026-01-01 cannot be said", id="a date"),
+        pytest.param("temperature = 0", "seed = 9223372036854775808", r"seed = 9223372036854775808 cannot", id="a long number"),
+        pytest.param("temperature = 0", "extra_body = 3", r"line 12: .*extra_body is a table", id="an extra body that is none"),
+        pytest.param(
+            "temperature = 0",
+            "temperature = 0, extra_body = { temperature = 1 }",
+            r"line 12: .*temperature stands in extra_body and beside it",
+            id="a parameter twice",
+        ),
+        pytest.param(
             "repeats = 1",
             "price = { input = 1.0 }",
             r"line 13: judges\[0\]\.price\.input is not a key here; allowed: .*input_usd_per_million",
@@ -141,3 +157,14 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_benchmark(tmp_path / "none.toml")
     with pytest.raises(BenchmarkFileError, match="cannot be read as a benchmark file"):
         load_benchmark(tmp_path)
+
+
+def test_parameters_are_any_json_and_those_of_extra_body_stand_beside_the_others() -> None:
+    given = {
+        "temperature": 0, "logit_bias": {"50256": -100}, "chat_template_kwargs": {"enable_thinking": False}, "stop": None,
+        "extra_body": {"mm_processor_kwargs": {"max_pixels": 1280 * 28 * 28}, "provider": {"order": ["a", "b"], "x": [[1.5]]}},
+    }  # fmt: skip
+    judge = Judge(model="m", parameters=given)
+    extra = given.pop("extra_body")
+    assert judge.parameters == given | extra
+    assert Judge(model="m", parameters=given | extra) == judge

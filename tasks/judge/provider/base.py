@@ -219,6 +219,10 @@ class Provider(Protocol):
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
 
     @staticmethod
+    def remedy(detail: str) -> str | None:
+        """What to change about an error with these words of the provider's; None where nothing is known of it."""
+
+    @staticmethod
     def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
         """The rule that price data state in the provider's terms; None: that of a model whose rule is not known."""
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.openai.responses import read_answer, retry_after_s
+from tasks.judge.provider.openai.failures import remedy, retry_after_s
+from tasks.judge.provider.openai.responses import read_answer
 
 
 def _error(message: str = "no", **fields: object) -> bytes:
@@ -60,8 +61,16 @@ BAD_200 = {
     "no-choices": b'{"choices": null}',
     "empty-choices": b'{"choices": []}',
     "choice-null": b'{"choices": [null]}',
-    "no-message": b'{"choices": [{"text": "4"}]}',
-    "content-list": b'{"choices": [{"message": {"content": [{"type": "text", "text": "4"}]}}]}',
+    "no-message": b'{"choices": [{"finish_reason": "stop"}]}',
+    "a message and another text": b'{"choices": [{"text": "5", "message": {"content": "4"}}]}',
+    "content-parts of a picture": b'{"choices": [{"message": {"content": [{"type": "image_url"}]}}]}',
+    "content-parts without a text": b'{"choices": [{"message": {"content": [{"type": "text", "text": 4}]}}]}',
+    "content-parts of numbers": b'{"choices": [{"message": {"content": [4]}}]}',
+    "a stream that stops": b'data: {"choices": [{"delta": {"content": "Score: 4"}}]}\n\n',
+    "a stream cut in an event": b'data: {"choices": [{"delta": {"content": "Score: 4"}}]}\n\ndata: {"choi',
+    "a stream that ends in an error": b'data: {"choices": [{"delta": {"content": "4"}}]}\n\ndata: {"error": "oom"}\n\n',
+    "a stream of nothing": b": keep-alive\n\n",
+    "two marks of byte order": b"\xef\xbb\xbf\xef\xbb\xbf{}",
     "content-number": b'{"choices": [{"message": {"content": 4}}]}',
     "refusal-object": b'{"choices": [{"message": {"content": "4", "refusal": {}}}]}',
     "nan": b'{"choices": [{"message": {"content": "4"}}], "usage": NaN}',
@@ -94,6 +103,101 @@ def test_a_body_that_names_a_key_twice_is_no_reply(body: bytes) -> None:
     answer = read_answer(200, {}, body)
     assert (answer.status, answer.text) == (S.BAD_RESPONSE, None)
     assert "twice" in (answer.detail or "")
+
+
+def _events(*events: object, end: str = "\n", done: bool = True) -> bytes:
+    said = [orjson.dumps(event).decode() for event in events] + (["[DONE]"] if done else [])
+    return "".join(f"data: {one}{end}{end}" for one in said).encode()
+
+
+def _piece(text: str | None = None, **choice: object) -> dict[str, object]:
+    return {"model": "m", "choices": [{"index": 0, "delta": {} if text is None else {"content": text}} | choice]}
+
+
+PIECES = _piece("Sco", delta={"role": "assistant", "content": "Sco"}), _piece("re: 4"), _piece(finish_reason="stop")
+USAGE = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+WAYS_OF_SAYING_4 = {
+    "a mark of byte order": b'\xef\xbb\xbf{"choices": [{"message": {"content": "Score: 4"}}]}',
+    "spaces around": b' \r\n{"choices": [{"message": {"content": "Score: 4"}}]}\n\n',
+    "content in parts": orjson.dumps({"choices": [{"message": {"content": [
+        {"type": "text", "text": "Score: "}, {"type": "text", "text": "4"}]}}]}),
+    "a thought, then a text": orjson.dumps({"choices": [{"message": {"content": [
+        {"type": "thinking", "thinking": "Score: 2?"}, {"type": "text", "text": "Score: 4"}]}}]}),
+    "parts that are texts": b'{"choices": [{"message": {"content": ["Score: ", "4"]}}]}',
+    "output_text": b'{"choices": [{"message": {"content": [{"type": "output_text", "text": "Score: 4", "annotations": []}]}}]}',
+    "text in place of a message": b'{"choices": [{"text": "Score: 4", "finish_reason": "stop"}]}',
+    "text beside a message that is null": b'{"choices": [{"message": null, "text": "Score: 4"}]}',
+    "text beside a message without content": b'{"choices": [{"message": {"content": null}, "text": "Score: 4"}]}',
+    "the same text beside a message": b'{"choices": [{"message": {"content": "Score: 4"}, "text": "Score: 4"}]}',
+    "a stream": _events(*PIECES),
+    "a stream without its last mark": _events(*PIECES, done=False),
+    "a stream of CRLF lines": _events(*PIECES, end="\r\n"),
+    "a stream with comments and names": b": hello\n\nevent: message\nid: 1\n" + _events(*PIECES),
+    "a stream with its usage last": _events(*PIECES, USAGE),
+    "a stream of one whole completion": _events({"choices": [{"message": {"content": "Score: 4"}, "finish_reason": "stop"}]}),
+    "a stream with another choice": _events(_piece("Score: 9", index=1), *PIECES),
+    "a stream that thinks first": _events(_piece(delta={"reasoning_content": "Score: 9"}), *PIECES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", WAYS_OF_SAYING_4.values(), ids=WAYS_OF_SAYING_4.keys())
+def test_each_way_in_which_servers_write_a_completion_down(body: bytes) -> None:
+    answer = read_answer(200, {}, body)
+    assert (answer.status, answer.text, answer.detail) == (S.ANSWERED, "Score: 4", None)
+
+
+def test_a_stream_says_all_that_a_completion_does() -> None:
+    tokens = [{"token": "Score", "logprob": -0.1}, {"token": ":", "logprob": -0.2}]
+    logprobs = [_piece("Score", logprobs={"content": tokens[:1]}), _piece(":", logprobs={"content": tokens[1:]})]
+    answer = read_answer(200, {}, _events(*logprobs, _piece(finish_reason="length"), USAGE))
+    assert (answer.text, answer.finish_reason, answer.answered_model) == ("Score:", "length", "m")
+    assert (answer.n_input_tokens, answer.n_output_tokens) == (7, 3)
+    assert orjson.loads(answer.logprobs_json or "") == {"content": tokens}
+    refused = read_answer(
+        200, {}, _events(_piece(delta={"refusal": "I will "}), _piece(delta={"refusal": "not"}, finish_reason="stop"))
+    )
+    assert (refused.text, refused.refusal_text) == (None, "I will not")
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=6))
+def test_a_streams_pieces_are_one_text_whatever_they_hold(pieces: list[str]) -> None:
+    answer = read_answer(200, {}, _events(*map(_piece, pieces), _piece(finish_reason="stop")))
+    assert answer.text == "".join(pieces)
+
+
+REMEDIES = {
+    "openai, reasoning": (
+        400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "write max_completion_tokens in place of max_tokens",
+    ),
+    "an older server": (400, "Unrecognized request argument supplied: max_completion_tokens", "write max_tokens in place of"),
+    "a strict server": (422, "body -> max_completion_tokens: Extra inputs are not permitted", "write max_tokens in place of"),
+    "no schema": (400, "This model does not support response_format of type json_schema", "set structured_output = false"),
+    "temperature": (
+        400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+        "take temperature out",
+    ),
+    "vllm, no pictures": (400, "Qwen/Qwen3-8B is not a multimodal model", "name a model that sees pictures"),
+    "pictures refused": (400, "image_url content is not supported by this endpoint", "name a model that sees pictures"),
+    "vllm, two pictures": (400, "At most 1 image(s) may be provided in one prompt.", "--limit-mm-per-prompt"),
+    "context": (400, "This model's maximum context length is 4096 tokens. However, you requested 9000", "smaller pictures"),
+    "vllm, model": (404, "The model `qwen` does not exist.", "as the server lists it at /models"),
+    "ollama, model": (404, 'model "qwen" not found, try pulling it first', "as the server lists it at /models"),
+    "fastapi, path": (404, "Not Found", "see that base_url ends where the API begins"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status_code", "said", "advice"), REMEDIES.values(), ids=REMEDIES.keys())
+def test_what_a_server_says_is_told_with_the_setting_to_change(status_code: int, said: str, advice: str) -> None:
+    for body in (_error(said), orjson.dumps({"detail": said}), orjson.dumps({"object": "error", "message": said, "code": 400})):
+        detail = read_answer(status_code, {}, body).detail
+        assert said[:40] in (detail or "")
+        assert advice in (remedy(detail or "") or "")
+
+
+@pytest.mark.parametrize("said", ["HTTP 400: bad request", "HTTP 500: oops", "HTTP 400: max_tokens must be at least 1", ""])
+def test_of_other_words_nothing_is_said(said: str) -> None:
+    assert remedy(said) is None
 
 
 def test_a_completion_is_kept_word_for_word() -> None:

@@ -18,7 +18,8 @@ from schemas.input_budget import BATCH_RESULTS_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
-from tasks.judge.provider.openai.responses import one_line, read_answer
+from tasks.judge.provider.openai.failures import one_line
+from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.sdk_wire import ReplyCap
 from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, Secrets, no_response
 from tasks.lake.atomic_files import store_error

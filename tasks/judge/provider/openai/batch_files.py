@@ -9,7 +9,9 @@ import orjson
 from schemas.input_budget import JSON_LEVELS, REPLY_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Ended, NotSent, Payload, ProviderBatch
-from tasks.judge.provider.openai.responses import AmbiguousError, one_line, read_answer, refuse_repeated_keys
+from tasks.judge.provider.openai.completions import AmbiguousError, refuse_repeated_keys
+from tasks.judge.provider.openai.failures import one_line
+from tasks.judge.provider.openai.responses import read_answer
 
 ASKED_PATH = "/v1/chat/completions"
 TOKEN_NAME = "salon_batch"  # noqa: S105 - the name of a piece of metadata, no secret

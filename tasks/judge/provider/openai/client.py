@@ -17,6 +17,7 @@ import orjson
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Payload, RequestPicture
+from tasks.judge.provider.openai.failures import remedy
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.picture_tokens import picture_rule
 from tasks.judge.provider.openai.responses import read_answer
@@ -103,6 +104,7 @@ class OpenAIProvider:
         return PROMPT_CACHE_TOKENS if judge.base_url in (None, DEFAULT_BASE_URL) else None
 
     check_parameters = staticmethod(check_parameters)
+    remedy = staticmethod(remedy)
     picture_rule = staticmethod(picture_rule)
 
     @property

@@ -17,7 +17,7 @@ from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import Answer, is_loopback
-from tasks.judge.provider.openai.responses import one_line
+from tasks.judge.provider.openai.failures import one_line
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_S = 15.0

@@ -1,0 +1,64 @@
+"""What a judge's `parameters` may hold: any JSON, and no key. Which of them a provider takes itself is tasks/judge/provider."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from schemas.input_budget import JSON_LEVELS, is_too_deep
+
+EXTRA_BODY = "extra_body"
+"""What the OpenAI client calls the parameters it does not know itself; they stand beside the others in what is sent."""
+
+_SECRET = re.compile(
+    r"(x[-_])?(api[-_]?key|authorization|(access|auth|bearer|api)[-_]?token|(client[-_]?)?secret|passw(or)?d)", re.IGNORECASE
+)
+
+
+def checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as they are sent, those of `extra_body` among them. Raises ValueError naming the key and what is allowed."""
+    if is_too_deep(parameters):
+        raise ValueError(f"nested in more than {JSON_LEVELS} levels")
+    extra = parameters.get(EXTRA_BODY, {})
+    if not isinstance(extra, dict):
+        raise ValueError(  # noqa: TRY004 - pydantic tells ValueErrors
+            f"{EXTRA_BODY} is a table of further parameters; write {EXTRA_BODY} = {{ top_k = 1 }}"
+        )
+    twice = sorted(extra.keys() & parameters.keys())
+    if twice:
+        raise ValueError(f"{twice[0]} stands in {EXTRA_BODY} and beside it; keep one of them")
+    sent = {name: value for name, value in parameters.items() if name != EXTRA_BODY} | extra
+    for path, name, value in _inside(sent, ""):
+        if name and _SECRET.fullmatch(name):
+            raise ValueError(
+                f"{path} is no parameter: it would stand in the ledger, in tables and on pages; put the key into an "
+                "environment variable and name that one with api_key_env"
+            )
+        if not _is_json(value):
+            raise ValueError(
+                f"{path} = {str(value)[:60]} cannot be said in JSON; allowed are texts, finite numbers of 64 bits, true, false, "
+                "lists and tables of them"
+            )
+    return sent
+
+
+def _inside(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
+    """(path, name where it has one, value) of every value in a table or list, itself left out."""
+    named = value.items() if isinstance(value, dict) else ((f"[{index}]", one) for index, one in enumerate(value))
+    for name, inner in named:
+        at = f"{path}{name}" if name.startswith("[") or not path else f"{path}.{name}"
+        yield at, name if isinstance(value, dict) else "", inner
+        if isinstance(inner, dict | list):
+            yield from _inside(inner, at)
+
+
+def _is_json(value: object) -> bool:
+    match value:
+        case bool() | str() | dict() | list() | None:
+            return True
+        case int():
+            return -(2**63) <= value < 2**63
+        case float():
+            return math.isfinite(value)
+        case _:
+            return False

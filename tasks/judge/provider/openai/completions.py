@@ -1,0 +1,191 @@
+"""What a 200 of a chat completion says: the judge's text and who gave it, in each way that servers write it down.
+
+Nothing is mended: a body that is cut, says two things or holds no text is a failed attempt. Errors are failures.py.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from schemas.input_budget import JSON_LEVELS, REPLY_TEXT_BYTES, is_too_deep
+from schemas.statuses import ReplyStatus
+from tasks.judge.provider.base import Answer
+from tasks.judge.provider.openai.failures import bad, message_of
+
+_BOM = b"\xef\xbb\xbf"
+_TEXTS, _THOUGHTS = {"text", "output_text"}, {"thinking", "reasoning", "redacted_thinking"}
+_EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+class _UnusableError(Exception):
+    """A body that cannot be taken; the text says why."""
+
+
+def read_completion(body: bytes) -> Answer:
+    """The typed meaning of a 200's body. Never raises."""
+    try:
+        body = body.removeprefix(_BOM)
+        return _answer(_streamed(body) if body.startswith(_EVENTS) else _object_of(body))
+    except _UnusableError as error:
+        return bad(str(error))
+
+
+def _answer(content: dict[str, Any]) -> Answer:
+    choices = content.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        said = message_of(content) if "error" in content else f"keys {sorted(content)[:8]}"
+        raise _UnusableError(f"a 200 without choices: {said}")
+    text, refusal = _said(choices[0])
+    finish_reason = _word(choices[0].get("finish_reason"))
+    usage = content.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
+    return Answer(
+        ReplyStatus.FILTERED if finish_reason == "content_filter" else ReplyStatus.ANSWERED,
+        None,
+        None if text is None else text[: REPLY_TEXT_BYTES + 1],  # a longer one is `malformed` unread, and this says it is longer
+        finish_reason,
+        refusal,
+        _word(content.get("model")),
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+        n_cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        logprobs_json=_json(choices[0].get("logprobs")),
+    )
+
+
+def _said(choice: dict[str, Any]) -> tuple[str | None, str | None]:
+    """(text, refusal) of a choice: its message's content, a text or a list of parts; or, of older servers, its `text`."""
+    message, beside = choice.get("message"), choice.get("text")
+    if not isinstance(message, dict):
+        if not isinstance(beside, str):
+            raise _UnusableError("a 200 whose first choice has no message")
+        message = {}
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, list):
+        content, refused = _of_parts(content)
+        refusal = refused if refusal is None else refusal
+    if isinstance(beside, str):
+        if content not in (None, "", beside):
+            raise _UnusableError("a 200 whose first choice says two things: a message, and another text beside it")
+        content = content or beside
+    if not isinstance(content, str | None) or not isinstance(refusal, str | None):
+        raise _UnusableError(
+            f"a 200 whose content is {type(content).__name__} and refusal {type(refusal).__name__}, where text is expected"
+        )
+    return content, refusal
+
+
+def _of_parts(parts: list[Any]) -> tuple[str, str | None]:
+    """The texts of a list of parts as one, and its refusal; what the judge thought before is no part of what it says."""
+    texts: list[str] = []
+    refusal: str | None = None
+    for part in parts:
+        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+        if isinstance(part, str):
+            texts.append(part)
+        elif kind in _TEXTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif kind == "refusal" and isinstance(part.get("refusal"), str):
+            refusal = part["refusal"]
+        elif kind not in _THOUGHTS:
+            raise _UnusableError(f"a 200 whose content has a part of type {str(kind)[:60]!r}, where text is expected")
+    return "".join(texts), refusal
+
+
+def _streamed(body: bytes) -> dict[str, Any]:
+    """The completion that server-sent events spell, sent though nobody asked for a stream: their pieces in order, to the end."""
+    texts: dict[str, list[str]] = {"content": [], "refusal": []}
+    whole: dict[str, Any] = {}
+    finish_reason, probabilities, is_ended = None, list[Any](), False
+    for event in _events(body):
+        if event == b"[DONE]":
+            is_ended = True
+            break
+        chunk = _object_of(event)
+        if "error" in chunk:
+            raise _UnusableError(f"a 200 whose stream ended in an error: {message_of(chunk)}")
+        whole |= {name: value for name, value in chunk.items() if name in {"model", "usage"} and value is not None}
+        for choice in chunk.get("choices") or []:
+            if not isinstance(choice, dict) or choice.get("index", 0) != 0:
+                continue
+            if "message" in choice:
+                return chunk
+            delta = choice.get("delta")
+            for name, pieces in texts.items():
+                if isinstance(delta, dict) and isinstance(delta.get(name), str):
+                    pieces.append(delta[name])
+            finish_reason = choice.get("finish_reason") or finish_reason
+            logprobs = choice.get("logprobs")
+            probabilities += (logprobs.get("content") or []) if isinstance(logprobs, dict) else []
+    if not is_ended and finish_reason is None:
+        raise _UnusableError("a 200 whose stream stops before its end")
+    message = {name: "".join(pieces) if pieces else None for name, pieces in texts.items()}
+    choice = {
+        "message": message,
+        "finish_reason": finish_reason,
+        "logprobs": {"content": probabilities} if probabilities else None,
+    }
+    return {**whole, "choices": [choice]}
+
+
+def _events(body: bytes) -> Iterator[bytes]:
+    """The data of each event, its lines joined (HTML standard, server-sent events)."""
+    data: list[bytes] = []
+    for line in [*body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
+        if line.startswith(b"data:"):
+            data.append(line.removeprefix(b"data:").removeprefix(b" "))
+        elif not line and data:
+            yield b"\n".join(data)
+            data.clear()
+
+
+def _object_of(body: bytes) -> dict[str, Any]:
+    """The JSON object of a 200. Raises _UnusableError where there is none, or more than one reading of it."""
+    try:
+        content = orjson.loads(body)  # strict: no NaN, bounded depth
+        if is_too_deep(content):
+            raise _UnusableError(f"a 200 whose body is nested in more than {JSON_LEVELS} levels")
+        if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
+            refuse_repeated_keys(body)
+    except AmbiguousError as error:
+        raise _UnusableError(f"a 200 whose body says two things: {error}") from error
+    except orjson.JSONDecodeError as error:
+        start = body[:80].decode("utf-8", "replace")
+        said = f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body"
+        raise _UnusableError(said) from error
+    if not isinstance(content, dict):
+        raise _UnusableError(f"a 200 whose body is JSON {type(content).__name__}, not an object")
+    return content
+
+
+class AmbiguousError(Exception):
+    """A JSON object that names a key twice: two readers would read two things."""
+
+
+def refuse_repeated_keys(body: bytes) -> None:
+    """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
+    json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} stands there twice")
+    return found
+
+
+def _word(value: object) -> str | None:
+    return value[:200] if isinstance(value, str) else None
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()
+
+
+def _count(value: object) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if is_count and isinstance(value, int) else None

@@ -1,0 +1,151 @@
+"""What an HTTP error means: the one place where a provider's statuses, codes and words become a ReplyStatus, and a remedy."""
+
+import email.utils
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from schemas.input_budget import is_too_deep
+from schemas.statuses import ReplyStatus
+from tasks.judge.provider.base import Answer
+
+MAX_DETAIL_CHARACTERS = 400
+FILTER_CODES = frozenset({
+    "content_filter", "content_policy_violation", "moderation_blocked", "responsibleaipolicyviolation",
+    "image_content_policy_violation",
+})  # fmt: skip
+NO_CREDIT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"})
+KEY_CODES = frozenset({"invalid_api_key", "account_deactivated", "model_not_found"})
+# Words of providers that say it in prose alone.
+_FILTER_WORDS = re.compile(r"content[ _-]?(management )?(policy|filter)|safety system|usage polic", re.IGNORECASE)
+_KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
+_SECRET = re.compile(r"\bsk-[\w-]{6,}|\b(bearer|basic)\s+[\w.+/=~-]{6,}", re.IGNORECASE)
+
+_REFUSED = re.compile(
+    r"not (be )?(supported|available|permitted|allowed)|unsupported|(un|not )(recognized|known|expected)|extra input"
+    r"|does not support|only the default",
+    re.IGNORECASE,
+)
+_REFUSED_PARAMETERS = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
+    (r"\bmax_tokens\b.*\bmax_completion_tokens\b", "write max_completion_tokens in place of max_tokens in its parameters"),
+    (r"\bmax_completion_tokens\b", "write max_tokens in place of max_completion_tokens in its parameters"),
+    (r"response_format|json_schema|guided|structured.output",
+     "set structured_output = false for the judge, and take a response_format out of its parameters"),
+    (r"\btemperature\b", "take temperature out of its parameters"),
+    (r"\btop_p\b", "take top_p out of its parameters"),
+    (r"image|vision|multi-?modal", "name a model that sees pictures"),
+))  # fmt: skip
+_REMEDIES = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
+    (r"at most \d+ image|limit[-_]mm[-_]per[-_]prompt",
+     "start the server so that it takes more pictures a request (of vLLM: --limit-mm-per-prompt)"),
+    (r"is not a multimodal model", "name a model that sees pictures"),
+    (r"maximum context|context.length|max_model_len|too many tokens|prompt is too long",
+     'show smaller pictures (max_side_px, or detail = "low"), ask for fewer max_tokens, or give the server a longer context'),
+    (r"model.{0,200}(does not|doesn't|not) (exist|found)|model.{0,200}not found|no such model|unknown model|invalid model",
+     "name the model as the server lists it at /models"),
+    (r"^HTTP 40[45]\b", "see that base_url ends where the API begins: most end in /v1"),
+))  # fmt: skip
+"""What to do about a server's words, those of OpenAI, Azure, vLLM and llama.cpp among them; the first that fits."""
+
+
+def remedy(detail: str) -> str | None:
+    """What to change in the benchmark file, or at the server, about an error with these words; None where nothing fits."""
+    known = (*_REFUSED_PARAMETERS, *_REMEDIES) if _REFUSED.search(detail) else _REMEDIES
+    return next((advice for words, advice in known if words.search(detail)), None)
+
+
+def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    """The typed meaning of a response that is no 2xx. Never raises."""
+    try:
+        content: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        content = None
+    if content is None or is_too_deep(content):
+        content = body[:MAX_DETAIL_CHARACTERS].decode("utf-8", "replace")
+    said = message_of(content)
+    if status_code < 400:
+        target = urlsplit(headers.get("location", ""))
+        where = f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
+        return bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
+    status = _failure_status(status_code, _codes(content), said)
+    return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
+
+
+def _failure_status(status_code: int, codes: set[str], said: str) -> ReplyStatus:
+    if codes & NO_CREDIT_CODES or status_code == 402:
+        return ReplyStatus.NO_CREDIT
+    if status_code == 429:
+        return ReplyStatus.RATE_LIMITED
+    if status_code >= 500 or status_code in (408, 409, 425):  # the server's side of things: it may do better next time
+        return ReplyStatus.SERVER_ERROR
+    if codes & FILTER_CODES or (status_code in (400, 403) and _FILTER_WORDS.search(said)):
+        return ReplyStatus.FILTERED
+    # 404 and 405: an address or a model that is not there is mended in the benchmark file or the account, and then
+    # asked again; as `rejected` it would be kept for ever.
+    if status_code in (401, 403, 404, 405, 407) or codes & KEY_CODES or _KEY_WORDS.search(said):
+        return ReplyStatus.UNAUTHORIZED
+    return ReplyStatus.REJECTED
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds to wait by `retry-after-ms`, else by `retry-after` (seconds or an HTTP date); None where neither can be read."""
+    milliseconds = _seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _seconds(value)
+    if seconds is not None or not value:
+        return seconds
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def one_line(text: str) -> str:
+    """A short single line without anything that looks like a key."""
+    return _SECRET.sub("[removed]", " ".join(text.split()))[:MAX_DETAIL_CHARACTERS]
+
+
+def bad(detail: str) -> Answer:
+    """A response that cannot be taken, and why."""
+    return Answer(ReplyStatus.BAD_RESPONSE, one_line(detail))
+
+
+def _seconds(value: str | None) -> float | None:
+    try:
+        number = float(value) if value is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _codes(content: object) -> set[str]:
+    """Every code and type an error object gives, in lower case; providers nest them differently."""
+    error = content.get("error") if isinstance(content, dict) else None
+    inner = error.get("innererror") if isinstance(error, dict) else None
+    found = [part.get(name) for part in (content, error, inner) if isinstance(part, dict) for name in ("code", "type")]
+    return {word.lower() for word in found if isinstance(word, str)}
+
+
+def message_of(content: object) -> str:
+    """What an error object says, in a line: its code, and its words."""
+    if isinstance(content, dict):
+        error = content.get("error", content)
+        if isinstance(error, dict):
+            code, message = error.get("code") or error.get("type"), error.get("message") or error.get("detail")
+            return ": ".join(_said(part) for part in (code, message) if part) or (_said(error) if error else "no message")
+        return _said(error)
+    return _said(content) or "no message"
+
+
+def _said(part: object) -> str:
+    """Words as they are, anything else in the JSON it came in."""
+    return (part if isinstance(part, str) else orjson.dumps(part).decode())[:MAX_DETAIL_CHARACTERS]
