@@ -34,6 +34,7 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulate_demo
 	$(BIN)/python -m benchmarks.simulate_nights --families 1500
 	$(BIN)/python -m benchmarks.simulate_agreement
+	$(BIN)/python -m benchmarks.simulate_corrected
 
 serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and backfill deployed; Ctrl-C ends it
 	@$(BIN)/salon serve

@@ -15,23 +15,37 @@ from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
-from schemas.tables import AGREEMENT, CORRECTED, RATINGS, Table
+from schemas.errors import InputError
+from schemas.tables import (
+    AGREEMENT,
+    CORRECTED,
+    CORRECTED_COMPARISONS,
+    CORRECTED_STANDINGS,
+    JUDGEMENTS,
+    RATINGS,
+    SAMPLES,
+    SCORES,
+    Table,
+)
 from tasks.aggregate.agreement.corrected import agreement_tables
+from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
-from tasks.ingest.ratings import read_ratings
+from tasks.ingest.ratings import SHEET, read_ratings
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
+from tasks.publish.exports import to_csv
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
+
+COMPARED = (AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS)
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementSummary:
     """What was compared and published."""
 
-    agreement: pl.DataFrame
-    corrected: pl.DataFrame
+    tables: Mapping[Table, pl.DataFrame]
     ratings: pl.DataFrame
     published: Published
     imported: ImportResult | None = None
@@ -51,6 +65,46 @@ def hold_against_people(
             return _run(RunContext.of(run, executor, current()), ratings, replies)
 
 
+def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: Path, run_date: date | None = None) -> LabelPlan:
+    """Write the samples people should rate next to `target`, a table of ratings to fill in. Nothing is asked or published.
+
+    file: the benchmark file. ratings: what is rated already. Raises InputError where `target` is there: it may hold ratings.
+    """
+    with heeding_sigterm(), redacted_errors():
+        run = open_run(file, run_date)
+        with opened_executor(run, "local") as executor:
+            context = RunContext.of(run, executor, current())
+            context = context.having(dataset_id=stages.ingest(context).dataset_id)
+            rated = executor.once(take_ratings, context.stage, ratings) if ratings else RATINGS.empty()
+            planned = stages.plan(context)
+            context = context.having(plan_id=planned.plan_id)
+            context = context.having(snapshot_id=stages.take_snapshot(context, planned))
+            context = context.having(reading_id=stages.read(context, planned))
+            return executor.once(choose, context.stage, rated, wanted, target)
+
+
+@stage_task("choose labels")
+def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: Path) -> LabelPlan:
+    """The list of samples to rate, written to `target`."""
+    lake, ids = context.lake, context.ids
+    both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
+    chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
+    columns = ["sample_id", "source_key", "prompt"]
+    parts = [pl.read_parquet(path, columns=columns) for path in lake.parts_without_pictures(SAMPLES, ids.dataset_id)]
+    order = pl.DataFrame({"sample_id": chosen.sample_ids})
+    sheet = order.join(pl.concat(parts).unique("sample_id", keep="first"), on="sample_id", how="left", maintain_order="left")
+    filled_in = {"image": pl.col("source_key"), "dimension": pl.lit(chosen.dimension)}
+    sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
+    try:
+        with target.open("xb") as file:
+            file.write(to_csv(sheet))
+    except FileExistsError:
+        raise InputError(f"{target} is there and may hold ratings; name a new file after --label-next") from None
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror}); name another file after --label-next") from error
+    return chosen
+
+
 def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> AgreementSummary:
     if replies:
         check_importable(run.benchmark, replies)
@@ -66,12 +120,12 @@ def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> Agre
     context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:
-        tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in (AGREEMENT, CORRECTED)}
+        tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in COMPARED}
     else:
         tables = run.executor.once(compare, context, rated)
     tables_and_ratings = tables | {RATINGS: rated.select(RATINGS.columns)}
     published = run.executor.once(publish, context, tables_and_ratings, found is not None)
-    return AgreementSummary(tables[AGREEMENT], tables[CORRECTED], rated, published, imported)
+    return AgreementSummary(tables, rated, published, imported)
 
 
 @stage_task("take ratings")
@@ -83,7 +137,7 @@ def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
 
 @stage_task("compare with people")
 def compare(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
-    """The tables `agreement` and `corrected`."""
+    """The tables COMPARED."""
     return agreement_tables(context, rated)
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from schemas.fields import Field, count, number, text
-from schemas.statuses import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, StandingState
+from schemas.statuses import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, LabelCheck, StandingState
 
 
 def _flag(name: str, about: str, *, null: bool = False) -> Field:
@@ -62,6 +62,19 @@ HAS_UNEQUAL_FAILURES = _flag(
     "has_unequal_failures", "One fails more often than the other: p_failures, corrected for the family, is under 0.05.", null=True
 )
 FAILS_MORE = _flag("has_unequal_failures", "It fails more often than another of its ranking.", null=True)
+
+# --- corrected by people -----------------------------------------------------------------------------------------
+RATER_SE = number(
+    "rater_se", "The part of se for other raters than these; null where one rater, or ratings apart, leave it unseen.", low=0
+)
+P_LABELS_RANDOM = number(
+    "p_labels_random", "Two-sided p that the judge scores labelled prompts and samples as it does the others.", low=0, high=1
+)
+LABEL_CHECK = text(
+    "label_check", "Whether the labels look like a random part; null where no judge is meant.", null=True, values=LabelCheck
+)
+PAIRED_SE = number("se", "Standard error of delta, prompts and raters as they could have been others.", low=0)
+N_RANKED_SO = count("n_ranked", "Checkpoints that have a rank in this ranking by this estimator.", null=True)
 
 # --- standings and the wide table -------------------------------------------------------------------------------
 IS_HEADLINE = _flag("is_headline", "A dimension its rubric leads up to: overall_score where there is one, else every one.")

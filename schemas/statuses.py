@@ -261,12 +261,18 @@ class AgreementMetric(StrEnum):
     """How two assessments of the same samples are compared."""
 
     QUADRATIC_KAPPA = "quadratic_kappa"  # Cohen's weighted kappa, squared distances on the scale as weights
+    LINEAR_KAPPA = "linear_kappa"  # Cohen's weighted kappa, distances on the scale as weights
+    COHEN_KAPPA = "cohen_kappa"  # Cohen's kappa without weights: every two labels are as far apart
     KRIPPENDORFF_ALPHA = "krippendorff_alpha"  # Krippendorff's alpha, ordinal
+    KRIPPENDORFF_ALPHA_INTERVAL = "krippendorff_alpha_interval"  # by squared distances on the scale
+    KRIPPENDORFF_ALPHA_NOMINAL = "krippendorff_alpha_nominal"  # same label or not
     SPEARMAN = "spearman"  # Spearman's rank correlation
     KENDALL_TAU_B = "kendall_tau_b"  # Kendall's tau-b
     PEARSON = "pearson"  # Pearson's correlation
     PAIRWISE_ACCURACY = "pairwise_accuracy"  # share of pairs of samples ordered, or tied, the same way
     BIAS = "bias"  # mean of subject minus against, on the scale
+    SYSTEM_KENDALL_TAU = "system_kendall_tau"  # Kendall's tau of the checkpoints' means: +1 for a pair ordered alike, else -1
+    SYSTEM_PAIRWISE_ACCURACY = "system_pairwise_accuracy"  # share of pairs of checkpoints whose means are ordered alike
 
 
 class AgreementReason(StrEnum):
@@ -290,6 +296,15 @@ class Estimator(StrEnum):
     JUDGE = "judge"  # the judge's scores of every prompt
     LABELS = "labels"  # people's ratings of the prompts they rated
     PREDICTION_POWERED = "prediction_powered"  # the judge's scores, corrected by the ratings (PPI++)
+    JUDGE_ERROR = "judge_error"  # of a comparison: the judge's difference less people's; higher: the judge is kinder to a
+
+
+class LabelCheck(StrEnum):
+    """Whether the labels look like a random part of the prompts, by the judge's scores."""
+
+    RANDOM = "random"  # nothing speaks against it
+    CHOSEN_BY_SCORE = "chosen_by_score"  # labelled prompts, or samples, are scored otherwise than the others
+    CANNOT_TELL = "cannot_tell"  # every prompt is labelled, or fewer than five are, or are not
 
 
 class DriftVerdict(StrEnum):

@@ -219,9 +219,37 @@ CORRECTED = Table(
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_OR_NULL, f.DIMENSION,
         f.AGREEMENT_MODEL, f.AGREEMENT_CHECKPOINT, f.AGREEMENT_CATEGORY, f.ESTIMATOR, f.ESTIMATE, f.PROMPT_SE, f.CI_LOW,
         f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.TUNING, f.N_ALL_PROMPTS, f.N_LABELLED, f.N_RATERS,
-        f.CELL_STATUS, f.REASON,
+        f.CELL_STATUS, f.REASON, c.RATER_SE, c.LABEL_CHECK, c.P_LABELS_RANDOM,
     ),
     key=("rubric_id", "judge_model", "dimension", "model", "checkpoint", "category", "estimator"),
+)  # fmt: skip
+
+CORRECTED_COMPARISONS = Table(
+    "corrected_comparisons",
+    (
+        f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_OR_NULL, f.DIMENSION,
+        c.COMPARISON, f.CELL_CATEGORY, f.ESTIMATOR, c.MODEL_A, c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B, c.DELTA, c.PAIRED_SE,
+        f.DF, c.DELTA_LOW, c.DELTA_HIGH, f.CI_LEVEL, c.DELTA_LOW_ADJUSTED, c.DELTA_HIGH_ADJUSTED, c.P, c.P_ADJUSTED, c.VERDICT,
+        c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.TUNING, c.RATER_SE, f.N_ALL_PROMPTS, f.N_LABELLED, f.N_RATERS, c.LABEL_CHECK,
+        c.P_LABELS_RANDOM, f.CELL_STATUS, f.REASON,
+    ),
+    key=(
+        "rubric_id", "judge_model", "dimension", "comparison", "category", "estimator", "model_a", "checkpoint_a", "model_b",
+        "checkpoint_b",
+    ),
+)  # fmt: skip
+"""Two checkpoints as the judge says, as people say, as the judge corrected by people says; and how far the judge is off."""
+
+CORRECTED_STANDINGS = Table(
+    "corrected_standings",
+    (
+        f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_OR_NULL, f.DIMENSION,
+        f.CELL_CATEGORY, c.IS_HEADLINE, f.ESTIMATOR, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH,
+        c.N_RANKED_SO, f.ESTIMATE, f.PROMPT_SE, f.DF, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, f.TUNING,
+        c.RATER_SE, f.N_ALL_PROMPTS, f.N_LABELLED, f.N_RATERS, c.LABEL_CHECK, c.P_LABELS_RANDOM, c.ADJUSTMENT, c.FAMILY,
+        c.N_FAMILY,
+    ),
+    key=("rubric_id", "judge_model", "dimension", "category", "estimator", "model", "checkpoint"),
 )  # fmt: skip
 
 NIGHTS = Table(
@@ -322,7 +350,8 @@ TABLES = {
     t.name: t
     for t in (
         SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, STANDINGS, BENCHMARK_LONG, BENCHMARK_WIDE,
-        COMPARISONS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
+        COMPARISONS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED,
+        CORRECTED_COMPARISONS, CORRECTED_STANDINGS, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
         JURY, POOLED, RUNS,
     )
 }  # fmt: skip

@@ -14,11 +14,15 @@ from flows.commands.tables import print_imported
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run
+from schemas.errors import InputError
 from schemas.statuses import AgreementMetric, Total
+from schemas.tables import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.rating_matching import examples
+from tasks.publish.agreement_page import Ranking, rankings
 
 if TYPE_CHECKING:
     from flows.agreement import AgreementSummary
+    from tasks.aggregate.agreement.label_next import LabelPlan
 
 SHOWN = {
     AgreementMetric.SPEARMAN: "Spearman",
@@ -30,16 +34,36 @@ SHOWN = {
 
 def agreement(
     file: BenchmarkFile,
-    ratings: Annotated[list[Path], typer.Option(help="A table of people's ratings, or a folder of them; may be given again.")],
+    ratings: Annotated[
+        list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given again.")
+    ] = None,
     replies: Annotated[Path | None, typer.Option(help="Take in these recorded replies first, as `salon import` does.")] = None,
+    label_next: Annotated[
+        Path | None, typer.Option(help="Write here the samples people should rate next, to be filled in; publish nothing.")
+    ] = None,
+    label_count: Annotated[int, typer.Option(min=2, help="With --label-next: how many ratings one person is to give.")] = 100,
+    label_dimension: Annotated[str | None, typer.Option(help="With --label-next: the dimension, of several.")] = None,
+    between: Annotated[
+        list[str] | None,
+        typer.Option(help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline."),
+    ] = None,
     run_date: RunDate = None,
 ) -> int:
     """Hold the scores at hand against people's ratings and publish the agreement; nobody is asked."""
     day = run_date.date() if run_date else None
     open_run(file, day)  # what is wrong with the file is said at once
-    from flows.agreement import hold_against_people
+    from flows.agreement import choose_labels, hold_against_people
+    from tasks.aggregate.agreement.label_next import Wanted
 
-    tables = [path.absolute() for path in ratings]
+    tables = [path.absolute() for path in ratings or ()]
+    if label_next is not None:
+        wanted = Wanted(label_count, tuple(between or ()), label_dimension)
+        with shown_progress():
+            chosen = choose_labels(file.absolute(), wanted, tables, label_next.absolute(), day)
+        _print_labels(result_console(), chosen, label_next)
+        return 0
+    if not tables:
+        raise InputError("which ratings? Give --ratings TABLE; for a list of samples to rate, --label-next FILE")
     with shown_progress():
         summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, replies.absolute() if replies else None)
     _print(result_console(), summary)
@@ -47,11 +71,13 @@ def agreement(
 
 
 def _print(console: Console, summary: "AgreementSummary") -> None:
-    overall = summary.agreement.filter(pl.col("model") == "__all__", pl.col("category") == Total.MICRO.value)
+    overall = summary.tables[AGREEMENT].filter(pl.col("model") == "__all__", pl.col("category") == Total.MICRO.value)
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
         console.print(Text.assemble((one_line(str(dimension)), "bold"), one_line(f", rubric {rubric_id}")))
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
+    for ranking in rankings(summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]):
+        _print_ranking(console, ranking)
     counts = dict(summary.ratings.group_by("status").len().sort("status").iter_rows())
     console.print(f"ratings     {summary.ratings.height:,}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
     for example in examples(summary.ratings):
@@ -71,6 +97,30 @@ def _table(rows: pl.DataFrame) -> Table:
         figures = [_figure(by_metric.get(metric.value)) for metric in SHOWN]
         table.add_row(name_of(f"{kind} {subject}"), name_of(str(against)), *figures, str(mine["n_items"][0]))
     return table
+
+
+def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
+    n = len(chosen.sample_ids)
+    console.print(
+        f"to rate     {n:,} samples of {chosen.n_prompts:,} prompts, {escape(one_line(chosen.dimension))}: {escape(str(target))}"
+    )
+    console.print(f"for         {escape(one_line(f'{chosen.a} less {chosen.b}'))}, judge {escape(one_line(chosen.judge))}")
+    if chosen.half_now is not None and chosen.half_then is not None:
+        console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these")
+    else:
+        console.print("interval    not known before ten labelled prompts, two in each category")
+    console.print("then        fill in rater and rating, and give the file to --ratings; what stays empty does not count")
+
+
+def _print_ranking(console: Console, ranking: Ranking) -> None:
+    console.print(Text(one_line(ranking.title), style="bold"))
+    table = Table("", "judge", "", "people", "", "corrected", "", box=None, padding=(0, 1), header_style="dim")
+    for checkpoint, *cells in ranking.lines:
+        table.add_row(name_of(str(checkpoint)), *(Text(str(cell)) for cell in cells))
+    console.print(table)
+    for sentence in ranking.sentences:
+        console.print(Text(one_line(sentence)))
+    console.print()
 
 
 def _figure(row: dict[str, object] | None) -> Text:

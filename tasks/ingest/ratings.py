@@ -21,6 +21,8 @@ IDENTIFIERS = ("sample_id", "item_id", "image")
 NARROWING = ("model", "checkpoint", "seed")
 NAMES = (*IDENTIFIERS, *NARROWING, "rater", "dimension", "rating")
 """What `ratings.columns` may map; by default each is the column of the same name."""
+SHEET = ("sample_id", "image", "prompt", "dimension", "rater", "rating")
+"""The columns of a list of samples to rate that Salon wrote: such a table is read as it is, on the scale of [ratings]."""
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _ON_STEP = 1e-9  # of a step: 0.1 has no exact binary form
 
@@ -54,9 +56,10 @@ def read_ratings(paths: Sequence[Path], ratings: Ratings) -> Iterator[RatingCell
         for number, row, there in records(path, path.name, columns):
             if isinstance(row, str):
                 raise SourceError(f"{path.name}, row {number} {row}; mend the row")
-            _check_columns(ratings, row, there, f"{path.name}, row {number}")
-            if all(is_equal(_value(row, pointer), wanted) for pointer, wanted in ratings.where.items()):
-                yield from _cells(ratings, row, path, number)
+            how = Ratings(scale=ratings.scale) if tuple(there) == SHEET else ratings
+            _check_columns(how, row, there, f"{path.name}, row {number}")
+            if all(is_equal(_value(row, pointer), wanted) for pointer, wanted in how.where.items()):
+                yield from _cells(how, row, path, number)
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

@@ -1,24 +1,24 @@
 """Publishing agreement with people: an immutable folder with its page, then its pointer. The benchmark's own is publication.py.
 
-`publish/v1/<benchmark>/agreement/<agreement_id>/` holds agreement, corrected and ratings (Parquet and CSV), agreement.md,
-provenance.json and the manifest.
+`publish/v1/<benchmark>/agreement/<agreement_id>/` holds the tables of agreement and ratings (Parquet and CSV), agreement.md
+(agreement_page.py), provenance.json and the manifest.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 
 from schemas.identities import RunIds
-from schemas.statuses import AgreementMetric, Total
-from schemas.tables import AGREEMENT, CORRECTED, RATINGS, SCHEMA_VERSION, Table, conform
+from schemas.tables import RATINGS, SCHEMA_VERSION, Table, conform
 from tasks.context import StageContext
 from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.publish.exports import escape_markdown, to_csv, to_markdown
+from tasks.publish.agreement_page import agreement_page
+from tasks.publish.exports import to_csv
 from tasks.publish.folders import (
     LAYOUT,
     MANIFEST,
@@ -33,59 +33,6 @@ from tasks.publish.folders import (
 )
 from tasks.publish.identity import provenance
 from tasks.publish.publication import Draft
-
-ALL = "__all__"
-_SHORT = {
-    AgreementMetric.SPEARMAN: "Spearman", AgreementMetric.KENDALL_TAU_B: "Kendall τ-b", AgreementMetric.PEARSON: "Pearson",
-    AgreementMetric.PAIRWISE_ACCURACY: "pairwise accuracy", AgreementMetric.QUADRATIC_KAPPA: "quadratic κ",
-    AgreementMetric.KRIPPENDORFF_ALPHA: "Krippendorff α", AgreementMetric.BIAS: "bias",
-}  # fmt: skip
-_NOTES = """\
-In brackets: 95 % intervals, prompts drawn with replacement. A figure that does not exist has its reason in its place.
-Per category, per checkpoint: `agreement.csv`. Formulas and sources: docs/agreement.md.
-"""
-
-
-def agreement_page(agreement: pl.DataFrame, corrected: pl.DataFrame, name: PublicationName) -> str:
-    """A table for each rubric and dimension over all samples, and one of the means."""
-    lines = [f"# Agreement with people: {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"]
-    overall = agreement.filter(model=ALL, category=Total.MICRO.value)
-    for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
-        lines.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}\n")
-        headers = ["", "against", *_SHORT.values(), "samples", "prompts"]
-        lines.append(to_markdown(headers, _agreement_lines(rows), n_text_columns=2))
-    lines.append("## Means\n")
-    headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
-    lines.append(to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6))
-    return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
-
-
-def _agreement_lines(rows: pl.DataFrame) -> Iterator[list[object]]:
-    who = ["subject_kind", "subject", "against", "against_dimension"]
-    for (kind, subject, against, other), mine in rows.group_by(who, maintain_order=True):
-        by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
-        figures = [_figure(by_metric.get(metric.value)) for metric in _SHORT]
-        target = against if other is None else f"{against} ({other})"
-        row = mine.row(0, named=True)
-        yield [f"{kind} {subject}", target, *figures, row["n_items"], row["n_prompts"]]
-
-
-def _mean_lines(rows: pl.DataFrame) -> Iterator[list[object]]:
-    for row in rows.iter_rows(named=True):
-        named = [row[name] for name in ("rubric_id", "dimension", "judge_model", "model", "checkpoint", "estimator")]
-        yield [*named, _figure(row), row["n_prompts"], row["n_prompts_labelled"]]
-
-
-def _figure(row: dict[str, object] | None) -> str:
-    if row is None:
-        return ""
-    estimate, low, high = row["estimate"], row["ci_low"], row["ci_high"]
-    if not isinstance(estimate, float):
-        return str(row["reason"])
-    if not isinstance(low, float) or not isinstance(high, float):
-        return f"{estimate:.3f} ({row['reason']})"
-    return f"{estimate:.3f} ({low:.3f} to {high:.3f})"
-
 
 FOLDER = "agreement"
 
@@ -140,7 +87,7 @@ def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
     with scratch(lake_root, "agreement") as staged:
         for table, frame in made.tables.items():
             _write(table, frame, staged, staging)
-        page = agreement_page(made.tables[AGREEMENT], made.tables[CORRECTED], made.name)
+        page = agreement_page(made.tables, made.name)
         write_bytes(page.encode(), staged / "agreement.md", staging)
         write_bytes(as_json(dict(made.provenance) | made.name.said), staged / PROVENANCE, staging)
         write_bytes(manifest_of(staged, made.name.said), staged / MANIFEST, staging)

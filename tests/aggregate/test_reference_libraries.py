@@ -7,8 +7,8 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from schemas.statuses import Correction
-from tasks.aggregate.agreement.metrics import krippendorff_alpha, quadratic_kappa
+from schemas.statuses import AgreementMetric, Correction
+from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, quadratic_kappa
 from tasks.aggregate.families import adjust
 from tasks.aggregate.intervals import clustered_mean
 
@@ -26,13 +26,14 @@ def test_quadratic_kappa_is_that_of_scikit_learn(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ordinal_alpha_is_that_of_the_krippendorff_package(seed: int) -> None:
+@pytest.mark.parametrize("kind", ["ordinal", "interval", "nominal"])
+def test_alpha_is_that_of_the_krippendorff_package(seed: int, kind: str) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(1, 6, (60, 1))
     values = np.clip(truth + rng.integers(-1, 2, (60, 4)), 1, 5).astype(float)
     values[rng.random(values.shape) < 0.3] = np.nan  # raters who saw only some, and samples that one rater saw
-    theirs = krippendorff.alpha(reliability_data=values.T, level_of_measurement="ordinal")
-    assert krippendorff_alpha(values) == pytest.approx(theirs, abs=TOLERANCE)
+    theirs = krippendorff.alpha(reliability_data=values.T, level_of_measurement=kind)
+    assert krippendorff_alpha(values, kind) == pytest.approx(theirs, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -56,3 +57,13 @@ def test_the_clustered_standard_error_is_that_of_statsmodels(seed: int) -> None:
     theirs = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": prompt})
     assert found.mean == pytest.approx(theirs.params[0], abs=TOLERANCE)
     assert found.se == pytest.approx(theirs.bse[0], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("metric", "weights"), [(AgreementMetric.LINEAR_KAPPA, "linear"), (AgreementMetric.COHEN_KAPPA, None)])
+def test_kappas_of_labels_are_those_of_scikit_learn(seed: int, metric: AgreementMetric, weights: str | None) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 7, 60)
+    y = np.clip(x + rng.integers(-2, 3, 60), 0, 6)
+    theirs = cohen_kappa_score(x, y, labels=list(range(7)), weights=weights)
+    assert pair_metric(metric, x.astype(float), y.astype(float)) == pytest.approx(theirs, abs=TOLERANCE)

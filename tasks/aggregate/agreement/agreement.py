@@ -1,10 +1,10 @@
 """The `agreement` table: judges and metrics against people, and people against each other, each figure with its interval.
 
 Per dimension over all samples, per category, and per checkpoint. Who is compared is pairs.py, the figures
-metrics.py, the intervals bootstrap.py.
+metrics.py, the intervals jackknife.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,9 +14,10 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor, CellStatus, RatingStatus
-from schemas.tables import AGREEMENT, Table
-from tasks.aggregate.agreement import bootstrap
-from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
+from schemas.tables import Table
+from tasks.aggregate.agreement import jackknife
+from tasks.aggregate.agreement.grid import Grid
+from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.agreement.pairs import (
     Pair,
     Rated,
@@ -28,14 +29,18 @@ from tasks.aggregate.agreement.pairs import (
     rated_dimension,
     scopes,
 )
+from tasks.aggregate.agreement.systems import MIN_SYSTEMS, system_figures
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.tables import Settings
 
-CI_METHOD = "cluster_bootstrap_percentile"
-ON_ONE_SCALE = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPENDORFF_ALPHA, AgreementMetric.BIAS})
+CI_METHOD = "jackknife_t_prompts"
+ORDER_METHOD = "pairs_paired_t_bonferroni"
+OF_SYSTEMS = (AgreementMetric.SYSTEM_KENDALL_TAU, AgreementMetric.SYSTEM_PAIRWISE_ACCURACY)
+OF_ITEMS = tuple(metric for metric in AgreementMetric if metric not in OF_SYSTEMS)
+ON_LABELS = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL, *LABEL_DISTANCES})
+ON_ONE_SCALE = frozenset({*ON_LABELS, *ALPHAS, AgreementMetric.BIAS})
 BETWEEN_DIMENSIONS = (AgreementMetric.SPEARMAN, AgreementMetric.KENDALL_TAU_B, AgreementMetric.PEARSON)
 _ON_STEP = 1e-9  # of a step: 0.1 has no exact binary form
-_ZERO = 1e-12
 
 Row = dict[str, object]
 
@@ -47,17 +52,6 @@ class Figure:
     estimate: float | None = None
     ends: tuple[float, float] | None = None
     reason: AgreementReason | None = None
-
-
-def agreement(
-    judgements: pl.LazyFrame | pl.DataFrame,
-    scores: pl.LazyFrame | pl.DataFrame,
-    ratings: pl.DataFrame,
-    rubrics: Mapping[str, Rubric],
-    run: Settings,
-) -> pl.DataFrame:
-    """The agreement table of one run, sorted. Raises InputError where ratings are of a dimension that no rubric has."""
-    return rated_table(AGREEMENT, rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics), run, _agreement_rows)
 
 
 def rated_table(
@@ -97,7 +91,8 @@ def published(number: float) -> float:
     return float(f"{number:.12g}")
 
 
-def _agreement_rows(dimensions: list[Rated]) -> Iterator[Row]:
+def agreement_rows(dimensions: list[Rated]) -> Iterator[Row]:
+    """The rows of the agreement table of one rubric's rated dimensions."""
     for rated in dimensions:
         yield from _dimension_rows(rated)
     for one, other in combinations(dimensions, 2):
@@ -109,32 +104,40 @@ def _dimension_rows(rated: Rated) -> Iterator[Row]:
         both = ~np.isnan(pair.subject.values) & ~np.isnan(pair.other.values)
         for scope in scopes(rated.items, both):
             x, y = pair.subject.values[scope.rows], pair.other.values[scope.rows]
-            for metric in AgreementMetric:
+            for metric in OF_ITEMS:
                 figure = _no_figure(metric, pair, rated, x, y) or _figure(metric, x, y, scope)
                 yield _row(rated, pair, scope, metric, figure)
     if len(rated.raters) > 1:
         yield from _together_rows(rated)
+    if rated.raters:
+        yield from _system_rows(rated)
 
 
 def _no_figure(metric: AgreementMetric, pair: Pair, rated: Rated, x: Floats, y: Floats) -> Figure | None:
     """Why there can be no such figure, seen before it is computed; None where there can be one."""
-    if np.isnan(pair.subject.values).all():
-        return Figure(reason=AgreementReason.NO_SCORES)
-    if np.isnan(pair.other.values).all():
-        return Figure(reason=AgreementReason.NO_RATINGS)
+    if why := _nobody(pair):
+        return Figure(reason=why)
     if len(x) < 2:
         return Figure(reason=AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_ONE_SCALE and not (pair.subject.has_scale and pair.other.has_scale):
         return Figure(reason=AgreementReason.SCALE_NOT_DECLARED)
-    if metric is AgreementMetric.QUADRATIC_KAPPA:
-        steps = (pair.subject.step, pair.other.step)
-        is_labels = None not in steps and _are_labels(np.concatenate([x, y]), rated.low, min(step or 0.0 for step in steps))
-        return None if is_labels else Figure(reason=AgreementReason.NOT_ON_LABELS)
+    if metric in ON_LABELS and not _are_labels(np.concatenate([x, y]), rated.low, (pair.subject.step, pair.other.step)):
+        return Figure(reason=AgreementReason.NOT_ON_LABELS)
     return None
 
 
-def _are_labels(values: Floats, low: float, step: float) -> bool:
-    n_steps = (values - low) / step
+def _nobody(pair: Pair) -> AgreementReason | None:
+    """Who of the two has no number at all."""
+    if np.isnan(pair.subject.values).all():
+        return AgreementReason.NO_SCORES
+    return AgreementReason.NO_RATINGS if np.isnan(pair.other.values).all() else None
+
+
+def _are_labels(values: Floats, low: float, steps: Sequence[float | None]) -> bool:
+    """Whether everybody has labels, and every number is one of the finest."""
+    if None in steps:
+        return False
+    n_steps = (values - low) / min(step or 0.0 for step in steps)
     return bool(np.all(np.abs(n_steps - np.round(n_steps)) <= _ON_STEP))
 
 
@@ -143,37 +146,60 @@ def _figure(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Figu
     if estimate is None:
         is_large = metric is AgreementMetric.PAIRWISE_ACCURACY
         return Figure(reason=AgreementReason.TOO_MANY_ITEMS if is_large else AgreementReason.NO_VARIATION)
-    if len(scope.prompts) < bootstrap.MIN_PROMPTS:
+    if len(scope.prompts) < jackknife.MIN_PROMPTS:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
-    replicates = bootstrap.pair_replicates(metric, x, y, scope.clusters, bootstrap.draws(scope.prompts))
-    return _with_ends(estimate, replicates)
+    replicates = jackknife.pair_replicates(metric, x, y, scope.clusters, jackknife.left_out(len(scope.prompts)))
+    return _with_ends(metric, estimate, replicates)
 
 
-def _with_ends(estimate: float, replicates: Floats | None) -> Figure:
-    ends = bootstrap.ends(replicates, LEVEL)
-    if ends is None or ends[1] - ends[0] <= _ZERO:
+def _with_ends(metric: AgreementMetric, estimate: float, replicates: Floats | None) -> Figure:
+    ends = jackknife.ends(metric, estimate, replicates, LEVEL)
+    if ends is None:
         return Figure(estimate, reason=AgreementReason.TOO_MANY_ITEMS if replicates is None else AgreementReason.NO_VARIATION)
     return Figure(estimate, ends)
 
 
 def _together_rows(rated: Rated) -> Iterator[Row]:
-    """Krippendorff's alpha of all raters at once, with the cells some of them left empty."""
+    """Krippendorff's alphas of all raters at once, with the cells some of them left empty."""
     values = rated.raters_values()
+    everyone = people(rated, Against.EACH_OTHER)
+    pair = Pair(everyone, Against.EACH_OTHER.value, everyone, len(rated.raters))
     for scope in scopes(rated.items, np.sum(~np.isnan(values), axis=1) > 1):
-        mine = values[scope.rows]
-        estimate = krippendorff_alpha(mine)
-        if not all(rater.has_scale for rater in rated.raters):
-            figure = Figure(reason=AgreementReason.SCALE_NOT_DECLARED)
-        elif estimate is None:
-            figure = Figure(reason=AgreementReason.NO_VARIATION if len(mine) else AgreementReason.TOO_FEW_ITEMS)
-        elif len(scope.prompts) < bootstrap.MIN_PROMPTS:
-            figure = Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
-        else:
-            replicates = bootstrap.alpha_replicates(mine, scope.clusters, bootstrap.draws(scope.prompts))
-            figure = _with_ends(estimate, replicates)
-        everyone = people(rated, Against.EACH_OTHER)
-        pair = Pair(everyone, Against.EACH_OTHER.value, everyone, len(rated.raters))
-        yield _row(rated, pair, scope, AgreementMetric.KRIPPENDORFF_ALPHA, figure)
+        for metric in ALPHAS:
+            yield _row(rated, pair, scope, metric, _together(metric, rated, values[scope.rows], scope))
+
+
+def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope) -> Figure:
+    estimate = krippendorff_alpha(mine, ALPHAS[metric])
+    if not all(rater.has_scale for rater in rated.raters):
+        return Figure(reason=AgreementReason.SCALE_NOT_DECLARED)
+    if estimate is None:
+        return Figure(reason=AgreementReason.NO_VARIATION if len(mine) else AgreementReason.TOO_FEW_ITEMS)
+    if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
+        return Figure(reason=AgreementReason.NOT_ON_LABELS)
+    if len(scope.prompts) < jackknife.MIN_PROMPTS:
+        return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
+    counts = jackknife.left_out(len(scope.prompts))
+    return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, counts, ALPHAS[metric]))
+
+
+def _system_rows(rated: Rated) -> Iterator[Row]:
+    """Whether judges and metrics put the checkpoints in the order people do, over the samples both have a number for."""
+    grid = Grid(rated)
+    for pair in pairs(rated):
+        is_with_people = pair.against == Against.RATERS_MEAN or len(rated.raters) == 1
+        if pair.subject.kind is Assessor.RATER or not is_with_people or len(grid.systems) < MIN_SYSTEMS:
+            continue
+        both = ~np.isnan(pair.subject.values) & ~np.isnan(pair.other.values)
+        sides = (grid.means(np.where(both, values, np.nan)) for values in (pair.subject.values, pair.other.values))
+        found = system_figures(*sides)
+        whole = next(scopes(rated.items, both))
+        n_systems = len(set(grid.system_of[both].tolist()))
+        why = _nobody(pair) or AgreementReason.TOO_FEW_PROMPTS
+        for metric in OF_SYSTEMS:
+            estimate, ends = found.get(metric, (None, None))
+            row = _row(rated, pair, whole, metric, Figure(estimate, ends, None if ends else why))
+            yield row | {"n_items": n_systems, "ci_method": ORDER_METHOD if ends else None}
 
 
 def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:

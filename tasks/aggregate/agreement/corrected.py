@@ -1,109 +1,53 @@
 """The `corrected` table: beside a judge's mean, people's mean of what they rated, and the judge's mean corrected by it.
 
 All three are unweighted means of prompt aggregates (the mean over a prompt's samples), on the rubric's scale, so that they
-estimate the same thing. The correction is prediction-powered inference.
+estimate the same thing. Formulas are powered.py; differences and ranks deltas.py.
 """
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import Against, AgreementReason, CellStatus, Estimator
+from schemas.statuses import Against, AgreementReason, CellStatus, Estimator, Total
 from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, SCORES, Table
-from tasks.aggregate.agreement.agreement import Row, agreement, published, rated_dimensions, rated_table
+from tasks.aggregate.agreement.agreement import Row, agreement_rows, published, rated_dimensions, rated_table
+from tasks.aggregate.agreement.deltas import corrected_deltas
+from tasks.aggregate.agreement.estimates import MAX_RATERS
+from tasks.aggregate.agreement.grid import Grid
+from tasks.aggregate.agreement.label_check import label_check
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Rated, Scope, people, scopes
+from tasks.aggregate.agreement.powered import (
+    MIN_LABELLED,
+    RaterSpread,
+    mean_of_prompts,
+    powered_mean,
+    prompt_weights,
+    rater_spread,
+    with_raters,
+)
 from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval
 from tasks.aggregate.tables import Settings
 from tasks.context import StageContext
 
-MIN_LABELLED = 10
-"""Under this many labelled prompts the tuning follows noise: no corrected mean is given."""
-
 CI_METHOD = "wilson_t_prompts"
 
 
-@dataclass(frozen=True, slots=True)
-class PoweredMean:
-    """A corrected mean; `tuning` is lambda, how much of the judge's scores is used."""
-
-    mean: float
-    se: float
-    df: float
-    tuning: float
-    n_labelled: int
-    n_prompts: int
-
-    def clustered(self) -> ClusteredMean:
-        """The same as a mean whose unit is the prompt: what intervals.interval() takes."""
-        return ClusteredMean(self.mean, self.se, self.df, self.n_labelled, None)
-
-
-def mean_of_prompts(values: Floats) -> ClusteredMean:
-    """The plain mean of K prompt aggregates with its standard error s/√K; shape (K,), K at least 1."""
-    n = len(values)
-    se = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else None
-    return ClusteredMean(float(values.mean()), se, float(n - 1) if n > 1 else None, n, None)
-
-
-def powered_mean(labels: Floats, judged: Floats, judged_rest: Floats, categories: Counts) -> PoweredMean | None:
-    """The power-tuned mean: mean(Y) + λ (mean of F over the rest − mean of F over the labelled).
-
-    `labels` Y and `judged` F are aggregates of the same n prompts and `categories` their categories, shape (n,);
-    `judged_rest` of the N unlabelled, (N,). λ = cov(Y, F) / ((1 + n/N) var F), not under 0. With M = n + N and
-    R = Y − λ (M/N) F, se² = (1 − n/M) var R / n + var Y / M: which prompts were labelled, and which M prompts there are.
-    var R has n − 2 degrees of freedom, one for λ; var Y is within categories, whose sizes are the benchmark's own.
-    None under MIN_LABELLED labelled or two unlabelled prompts, or where the judge never varies.
-    """
-    n, rest = len(labels), len(judged_rest)
-    if n < MIN_LABELLED or rest < 2:
-        return None
-    variance = float(np.concatenate([judged, judged_rest]).var(ddof=1))
-    if variance <= 0:
-        return None
-    tuning = max(0.0, float(np.cov(labels, judged, ddof=1)[0, 1]) / ((1 + n / rest) * variance))
-    mean = float(labels.mean()) + tuning * float(judged_rest.mean() - judged.mean())
-    residuals = labels - tuning * (n + rest) / rest * judged
-    among_all = float(np.square(residuals - residuals.mean()).sum()) / (n - 2) / n * rest / (n + rest)
-    se = math.sqrt(among_all + _variance_within(labels, categories) / (n + rest))
-    return PoweredMean(mean, se, float(n - 2), tuning, n, n + rest)
-
-
-def _variance_within(values: Floats, categories: Counts) -> float:
-    """Variance pooled within categories; over all where every category has one value."""
-    names, places = np.unique(categories, return_inverse=True)
-    n = np.bincount(places)
-    freedom = len(values) - len(names)
-    if not freedom:
-        return float(values.var(ddof=1))
-    means = np.bincount(places, weights=values) / n
-    return float(np.square(values - means[places]).sum()) / freedom
-
-
 def agreement_tables(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
-    """The tables `agreement` and `corrected` of a run and people's ratings."""
-    judged = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
+    """The tables of an agreement, less the ratings themselves, of a run and people's ratings."""
+    judgements, scores = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
     run = Settings.of(context)
-    return {
-        AGREEMENT: agreement(*judged, rated, context.rubrics, run),
-        CORRECTED: corrected(*judged, rated, context.rubrics, run),
-    }
+    found = list(rated_dimensions(judgements, scores, rated, context.rubrics))
+    tables = {AGREEMENT: rated_table(AGREEMENT, found, run, agreement_rows), CORRECTED: corrected(found, run)}
+    return tables | corrected_deltas(found, run)
 
 
-def corrected(
-    judgements: pl.LazyFrame | pl.DataFrame,
-    scores: pl.LazyFrame | pl.DataFrame,
-    ratings: pl.DataFrame,
-    rubrics: Mapping[str, Rubric],
-    run: Settings,
-) -> pl.DataFrame:
+def corrected(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings) -> pl.DataFrame:
     """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
-    return rated_table(CORRECTED, rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics), run, _corrected_rows)
+    return rated_table(CORRECTED, found, run, _corrected_rows)
 
 
 def _corrected_rows(dimensions: list[Rated]) -> Iterator[Row]:
@@ -113,39 +57,52 @@ def _corrected_rows(dimensions: list[Rated]) -> Iterator[Row]:
 
 
 def _dimension_rows(rated: Rated) -> Iterator[Row]:
-    labels = people(rated, Against.RATERS_MEAN)
+    labels, grid = people(rated, Against.RATERS_MEAN), Grid(rated)
     for scope in scopes(rated.items, ~np.isnan(labels.values)):
-        yield _row(rated, None, scope, Estimator.LABELS, _labels(labels, scope))
+        yield _row(rated, None, scope, Estimator.LABELS, _labels(rated, labels, scope))
     for judge in rated.judges:
+        checks = {is_within: label_check(grid, judge, is_within=is_within) for is_within in (True, False)}
         is_known = ~np.isnan(judge.values) | ~np.isnan(labels.values)
         for scope in scopes(rated.items, is_known):
-            by_judge, by_people = (_prompt_means(one, scope) for one in (judge.values, labels.values))
+            check = checks[scope.category != Total.MICRO]
             for estimator in (Estimator.JUDGE, Estimator.PREDICTION_POWERED):
-                made = _made(estimator, labels, by_judge, by_people, _categories(rated, scope))
-                yield _row(rated, judge.name, scope, estimator, made)
+                made = _made(estimator, rated, labels, judge, scope)
+                yield _row(rated, judge.name, scope, estimator, made) | check.row
 
 
 class _Made(NamedTuple):
-    """A mean and its lambda, or why there is none; prompts used, and those labelled."""
+    """A mean and its lambda, or why there is none; prompts used, and those labelled; the raters' part of its standard error."""
 
     mean: ClusteredMean | None
     tuning: float | None
     reason: AgreementReason | None
     n_prompts: int
     n_labelled: int
+    spread: RaterSpread | None = None
 
 
-def _labels(labels: Assessment, scope: Scope) -> _Made:
+def _labels(rated: Rated, labels: Assessment, scope: Scope) -> _Made:
     means = _prompt_means(labels.values, scope)
     there = means[~np.isnan(means)]
     if not len(there):
         return _Made(None, None, AgreementReason.NO_RATINGS, 0, 0)
     if not labels.has_scale:
         return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there))
-    return _Made(mean_of_prompts(there), None, None, len(there), len(there))
+    spread = _raters_part(rated, scope, ~np.isnan(means))
+    return _Made(with_raters(mean_of_prompts(there), spread), None, None, len(there), len(there), spread)
 
 
-def _made(estimator: Estimator, labels: Assessment, judged: Floats, labelled: Floats, categories: Counts) -> _Made:
+def _raters_part(rated: Rated, scope: Scope, is_used: np.ndarray) -> RaterSpread | None:
+    if not 1 < len(rated.raters) <= MAX_RATERS:
+        return None
+    by_rater = np.column_stack([_prompt_means(rater.values, scope) for rater in rated.raters])
+    is_there = is_used[:, None] & ~np.isnan(by_rater)
+    ratings = np.where(is_there, by_rater, np.nan)[:, is_there.any(axis=0)]
+    return rater_spread(ratings, prompt_weights(is_used, np.zeros(len(is_used), dtype=np.int64)))
+
+
+def _made(estimator: Estimator, rated: Rated, labels: Assessment, judge: Assessment, scope: Scope) -> _Made:
+    judged, labelled = (_prompt_means(one.values, scope) for one in (judge, labels))
     has_score, has_label = ~np.isnan(judged), ~np.isnan(labelled)
     both, rest = has_score & has_label, has_score & ~has_label
     n_used, n_labelled = int(has_score.sum()), int(both.sum())
@@ -157,11 +114,12 @@ def _made(estimator: Estimator, labels: Assessment, judged: Floats, labelled: Fl
         return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled)
     if not rest.any():
         return _Made(None, None, AgreementReason.ALL_LABELLED, n_used, n_labelled)
-    powered = powered_mean(labelled[both], judged[both], judged[rest], categories[both])
+    powered = powered_mean(labelled[both], judged[both], judged[rest], _categories(rated, scope)[both])
     if powered is None:
         is_few = n_labelled < MIN_LABELLED or int(rest.sum()) < 2
         return _Made(None, None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled)
-    return _Made(powered.clustered(), powered.tuning, None, n_used, n_labelled)
+    spread = _raters_part(rated, scope, both)
+    return _Made(with_raters(powered.clustered(), spread), powered.tuning, None, n_used, n_labelled, spread)
 
 
 def _prompt_means(values: Floats, scope: Scope) -> Floats:
@@ -182,7 +140,7 @@ def _categories(rated: Rated, scope: Scope) -> Counts:
 
 
 def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: _Made) -> Row:
-    mean, tuning, reason, n_prompts, n_labelled = made
+    mean, tuning, reason, n_prompts, n_labelled, spread = made
     if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
     ends = interval(mean, rated.low, rated.high) if mean else None
@@ -195,7 +153,8 @@ def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, ma
         "category": scope.category, "estimator": estimator.value, "estimate": published(mean.mean) if mean else None,
         "se": None if se is None else published(se), "ci_low": published(found.low) if found else None,
         "ci_high": published(found.high) if found else None, "ci_method": CI_METHOD if found else None,
-        "df": mean.df if mean else None, "scale_low": rated.low, "scale_high": rated.high,
+        "df": published(mean.df) if mean and mean.df is not None else None, "scale_low": rated.low, "scale_high": rated.high,
+        "rater_se": None if spread is None else published(spread.variance**0.5),
         "power_tuning": None if tuning is None else published(tuning), "n_prompts": n_prompts,
         "n_prompts_labelled": n_labelled, "n_raters": len(rated.raters), "status": status.value,
         "reason": str(why) if why else None,

@@ -1,9 +1,10 @@
-"""How two assessments of the same samples agree: one figure each. Their intervals are bootstrap.py.
+"""How two assessments of the same samples agree: one figure each. Their intervals are jackknife.py.
 
 Ranks and correlations are scipy's. Own code stands only where scipy has none; each function names its source.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +19,29 @@ MAX_PAIRWISE_ITEMS = 20_000
 """Above this many samples no figure that looks at every pair of them is made."""
 _BLOCK_CELLS = 4_000_000
 
+AlphaKind = Literal["ordinal", "interval", "nominal"]
+ALPHAS: Mapping[AgreementMetric, AlphaKind] = {
+    AgreementMetric.KRIPPENDORFF_ALPHA: "ordinal",
+    AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL: "interval",
+    AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL: "nominal",
+}
+LABEL_DISTANCES: Mapping[AgreementMetric, Callable[[Floats, Floats], Floats]] = {
+    AgreementMetric.COHEN_KAPPA: lambda x, y: (x != y).astype(np.float64),
+    AgreementMetric.LINEAR_KAPPA: lambda x, y: np.abs(x - y),
+}
+
 
 def pair_metric(metric: AgreementMetric, x: Floats, y: Floats) -> float | None:
     """The figure of `x` (subject) and `y` (against), shape (n,), on one scale; None where it is not defined.
 
     Kappa and alpha take all that both say as it stands: whether a number is a label is the caller's question.
     """
-    match metric:
-        case AgreementMetric.BIAS:
-            return float(np.mean(x - y))
-        case AgreementMetric.QUADRATIC_KAPPA:
-            return quadratic_kappa(x, y)
-        case AgreementMetric.KRIPPENDORFF_ALPHA:
-            return krippendorff_alpha(np.column_stack([x, y]))
-        case AgreementMetric.PAIRWISE_ACCURACY:
-            return pairwise_accuracy(x, y)
+    if metric in ALPHAS:
+        return krippendorff_alpha(np.column_stack([x, y]), ALPHAS[metric])
+    if metric in LABEL_DISTANCES:
+        return label_kappa(x, y, LABEL_DISTANCES[metric])
+    if metric in _PLAIN:
+        return _PLAIN[metric](x, y)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
     correlation = {
@@ -53,24 +62,37 @@ def quadratic_kappa(x: Floats, y: Floats) -> float | None:
     return float(1 - np.mean((x - y) ** 2) / expected) if expected > 0 else None
 
 
-def krippendorff_alpha(values: Floats) -> float | None:
-    """Krippendorff's alpha for ordinal data (Computing Krippendorff's Alpha-Reliability, 2011).
+def label_kappa(x: Floats, y: Floats, distance: Callable[[Floats, Floats], Floats]) -> float | None:
+    """Cohen's kappa, 1 - observed / expected disagreement: unweighted (Educ. Psychol. Meas. 20, 1960), or by |x - y| (1968)."""
+    seen = [np.unique(side, return_counts=True) for side in (x, y)]
+    apart = distance(seen[0][0][:, None], seen[1][0][None, :])
+    expected = float(np.sum(apart * seen[0][1][:, None] * seen[1][1][None, :])) / len(x) ** 2
+    return 1 - float(np.mean(distance(x, y))) / expected if expected > 0 else None
+
+
+def krippendorff_alpha(values: Floats, kind: AlphaKind = "ordinal") -> float | None:
+    """Krippendorff's alpha (Computing Krippendorff's Alpha-Reliability, 2011), ordinal, interval or nominal.
 
     `values` has shape (samples, raters), NaN where one is missing. The ordinal difference of two values is that of their
-    midranks among all pairable values, so alpha is a ratio of sums of squared midrank distances. None where no sample has
-    two values, or all values are the same.
+    midranks among all pairable values, the interval one their own, the nominal one half the squared distance of two labels
+    written as 0 and 1: so alpha is a ratio of sums of squared distances. None where no sample has two values, or all values
+    are the same.
     """
     n_each = np.sum(~np.isnan(values), axis=1)
     pairable = values[n_each >= 2]
     if not len(pairable):
         return None
     is_there = ~np.isnan(pairable)
-    ranks = np.full(pairable.shape, np.nan)
-    ranks[is_there] = stats.rankdata(pairable[is_there])
-    n = int(is_there.sum())
-    centred = ranks - (n + 1) / 2
-    expected = float(np.nansum(centred**2)) * 2 * n / (n - 1)
-    return 1 - float(within_squares(centred).sum()) / expected if expected > 0 else None
+    flat, n = pairable[is_there], int(is_there.sum())
+    labels = np.unique(flat) if kind == "nominal" else [0.0]
+    expected = observed = 0.0
+    for label in labels:
+        placed = stats.rankdata(flat) if kind == "ordinal" else flat if kind == "interval" else (flat == label).astype(float)
+        centred = np.full(pairable.shape, np.nan)
+        centred[is_there] = placed - placed.mean()
+        expected += float(np.nansum(centred**2)) * 2 * n / (n - 1)
+        observed += float(within_squares(centred).sum())
+    return 1 - observed / expected if expected > 0 else None
 
 
 def within_squares(values: Floats) -> Floats:
@@ -92,6 +114,13 @@ def pairwise_accuracy(x: Floats, y: Floats) -> float | None:
         return None
     n_same = sum(int(np.sum(signs_x == signs_y)) for _, signs_x, signs_y in sign_blocks(x, y)) - n
     return n_same / (n * (n - 1))
+
+
+_PLAIN: Mapping[AgreementMetric, Callable[[Floats, Floats], float | None]] = {
+    AgreementMetric.BIAS: lambda x, y: float(np.mean(x - y)),
+    AgreementMetric.QUADRATIC_KAPPA: quadratic_kappa,
+    AgreementMetric.PAIRWISE_ACCURACY: pairwise_accuracy,
+}
 
 
 def sign_blocks(x: Floats, y: Floats) -> Iterator[tuple[slice, Signs, Signs]]:

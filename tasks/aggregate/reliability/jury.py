@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.statuses import AgreementMetric, CellStatus, JuryMetric, ReliabilityReason
 from schemas.tables import JURY
-from tasks.aggregate.agreement.bootstrap import MIN_PROMPTS, Counts, draws, ends, pair_replicates
+from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.reliability.components import image_means
@@ -28,7 +28,7 @@ def jury(rows: pl.DataFrame) -> pl.DataFrame:
     """The JURY table from scored() rows: every two judges, then all at once, on each checkpoint's samples in each dimension.
 
     Repeats are averaged first. Samples that a judge did not score are left out, except in the jury's alpha, which bears gaps.
-    Spearman and alpha have no intervals: bootstrapping them takes about 0.3 s for each two judges of 2,000 samples.
+    Spearman and alpha have no intervals: each replicate ranks anew: about 0.3 s for each two judges of 2,000 samples.
     """
     found = []
     for one in image_means(rows).partition_by(_KEY, maintain_order=True):
@@ -65,7 +65,8 @@ def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
         x, y = both[:, 0], both[:, 1]
         figure = pair_metric(metric, x, y)
         is_drawn = figure is not None and metric in _OF_MOMENTS
-        found = ends(pair_replicates(metric, x, y, clusters, counts), LEVEL) if is_drawn and counts is not None else None
+        replicates = pair_replicates(metric, x, y, clusters, counts) if is_drawn and counts is not None else None
+        found = None if figure is None else ends(metric, figure, replicates, LEVEL)
         yield {"metric": metric.value} | _shown(figure, found, ReliabilityReason.NO_VARIATION)
 
 
@@ -102,7 +103,7 @@ def intraclass(values: Floats) -> dict[JuryMetric, float | None]:
 
 def _drawn(prompts: list[str]) -> tuple[Counts, Counts | None]:
     names, clusters = np.unique(prompts, return_inverse=True)
-    return clusters.astype(np.int64), draws(tuple(names.tolist())) if len(names) >= MIN_PROMPTS else None
+    return clusters.astype(np.int64), left_out(len(names)) if len(names) >= MIN_PROMPTS else None
 
 
 def _shown(figure: float | None, found: tuple[float, float] | None, reason: ReliabilityReason) -> dict[str, object]:

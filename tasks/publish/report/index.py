@@ -17,8 +17,8 @@ from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, FAILURES, RUNS, STA
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.reading import with_later_columns
-from tasks.publish.agreement import ALL
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
+from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
 from tasks.publish.pointer import read_pointer

@@ -11,7 +11,7 @@ import polars as pl
 from schemas import tables as t
 from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
 from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
-from tasks.publish.agreement import ALL
+from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of

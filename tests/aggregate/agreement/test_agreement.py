@@ -12,7 +12,7 @@ from scipy import stats
 from schemas.errors import InputError
 from schemas.statuses import AgreementReason
 from schemas.tables import AGREEMENT, RATINGS, conform
-from tasks.aggregate.agreement.agreement import agreement
+from tasks.aggregate.agreement.agreement import agreement_rows, rated_dimensions, rated_table
 from tasks.aggregate.tables import Settings
 
 N = 24
@@ -67,7 +67,11 @@ def _replaced(record: Any, **changed: Any) -> Any:
 
 @pytest.fixture
 def compare(run_arguments: dict[str, Any]) -> Callable[..., pl.DataFrame]:
-    return lambda tables: agreement(**tables, run=Settings(**run_arguments, min_coverage=0.0))
+    def compared(tables: dict[str, Any]) -> pl.DataFrame:
+        found = rated_dimensions(tables["judgements"].lazy(), tables["scores"].lazy(), tables["ratings"], tables["rubrics"])
+        return rated_table(AGREEMENT, found, Settings(**run_arguments, min_coverage=0.0), agreement_rows)
+
+    return compared
 
 
 def noisy(p: int, m: int, rater: str) -> float:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import AgreementMetric
-from tasks.aggregate.agreement import bootstrap
+from tasks.aggregate.agreement import jackknife
+from tasks.aggregate.agreement.agreement import OF_ITEMS
 from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, pairwise_accuracy, quadratic_kappa
 
 NAN = np.nan
@@ -88,7 +89,7 @@ scores = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, m
 def test_the_order_of_samples_changes_nothing(pairs: list[tuple[int, int]], shuffle: object) -> None:
     turned = pairs.copy()
     shuffle.shuffle(turned)
-    for metric in AgreementMetric:
+    for metric in OF_ITEMS:
         one, other = (pair_metric(metric, *np.array(rows, dtype=float).T) for rows in (pairs, turned))
         assert one == pytest.approx(other, abs=1e-12) if one is not None else other is None
 
@@ -96,7 +97,7 @@ def test_the_order_of_samples_changes_nothing(pairs: list[tuple[int, int]], shuf
 @given(scores)
 def test_perfect_agreement_is_one(pairs: list[tuple[int, int]]) -> None:
     x = np.array([a for a, _ in pairs], dtype=float)
-    for metric in AgreementMetric:
+    for metric in OF_ITEMS:
         found = pair_metric(metric, x, x)
         if metric is AgreementMetric.BIAS:
             assert found == 0
@@ -115,24 +116,25 @@ def test_alpha_is_the_textbooks(pairs: list[tuple[int, int]]) -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, np.ndarray]:
-    """Ninety samples of thirty prompts, in no order, with ties; and the first replicates."""
+    """Ninety samples of thirty prompts, in no order, with ties; prompts drawn with replacement, then each left out."""
     rng = np.random.default_rng(3)
     clusters = rng.permutation(np.repeat(np.arange(30), 3))
     x = rng.integers(0, 6, 90).astype(float)
     y = np.clip(x + rng.integers(-2, 3, 90), 0, 5).astype(float)
-    return {"x": x, "y": y, "clusters": clusters, "counts": bootstrap.draws(tuple(map(str, range(30))))}
+    counts = np.concatenate([rng.multinomial(30, np.full(30, 1 / 30), size=20), jackknife.left_out(30)])
+    return {"x": x, "y": y, "clusters": clusters, "counts": counts}
 
 
-@pytest.mark.parametrize("metric", [m for m in AgreementMetric if m is not AgreementMetric.PAIRWISE_ACCURACY])
+@pytest.mark.parametrize("metric", [m for m in OF_ITEMS if m is not AgreementMetric.PAIRWISE_ACCURACY])
 def test_a_replicate_is_the_figure_of_the_sample_written_out(metric: AgreementMetric, drawn: dict[str, np.ndarray]) -> None:
-    replicates = bootstrap.pair_replicates(metric, **drawn)
-    for counts, found in zip(drawn["counts"][:40], replicates[:40], strict=True):
+    replicates = jackknife.pair_replicates(metric, **drawn)
+    for counts, found in zip(drawn["counts"], replicates, strict=True):
         copies = np.repeat(np.arange(90), counts[drawn["clusters"]])
         assert found == pytest.approx(pair_metric(metric, drawn["x"][copies], drawn["y"][copies]), abs=1e-11)
 
 
 def test_a_sample_and_its_copy_are_no_pair(drawn: dict[str, np.ndarray]) -> None:
-    replicates = bootstrap.pair_replicates(AgreementMetric.PAIRWISE_ACCURACY, **drawn)
+    replicates = jackknife.pair_replicates(AgreementMetric.PAIRWISE_ACCURACY, **drawn)
     for counts, found in zip(drawn["counts"][:10], replicates[:10], strict=True):
         copies = np.repeat(np.arange(90), counts[drawn["clusters"]])
         x, y = drawn["x"][copies], drawn["y"][copies]
@@ -141,34 +143,12 @@ def test_a_sample_and_its_copy_are_no_pair(drawn: dict[str, np.ndarray]) -> None
         assert found == pytest.approx(np.sum(same & is_pair) / np.sum(is_pair), abs=1e-12)
 
 
-def test_alpha_of_replicates_with_missing_cells(drawn: dict[str, np.ndarray]) -> None:
+@pytest.mark.parametrize("kind", ["ordinal", "interval", "nominal"])
+def test_alpha_of_replicates_with_missing_cells(kind: str, drawn: dict[str, np.ndarray]) -> None:
     rng = np.random.default_rng(4)
     values = np.column_stack([drawn["x"], drawn["y"], drawn["y"][::-1]])
     values[rng.random(values.shape) < 0.3] = NAN
-    replicates = bootstrap.alpha_replicates(values, drawn["clusters"], drawn["counts"])
-    for counts, found in zip(drawn["counts"][:20], replicates[:20], strict=True):
+    replicates = jackknife.alpha_replicates(values, drawn["clusters"], drawn["counts"], kind)
+    for counts, found in zip(drawn["counts"], replicates, strict=True):
         copies = np.repeat(np.arange(90), counts[drawn["clusters"]])
-        assert found == pytest.approx(krippendorff_alpha(values[copies]), abs=1e-11)
-
-
-def test_the_draws_are_those_of_the_prompts_and_no_others() -> None:
-    one, again, other = (bootstrap.draws.__wrapped__(names) for names in (("a", "b", "c"), ("c", "a", "b"), ("a", "b", "d")))
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one, other)
-    assert np.all(one.sum(axis=1) == 3)
-
-
-def test_an_interval_of_correlated_samples_is_wider_than_one_of_independent_ones() -> None:
-    """Ten samples of each prompt say the same: taken as 300 independent samples the interval would be far too narrow."""
-    rng = np.random.default_rng(5)
-    x = np.repeat(rng.normal(size=30), 10)
-    y = np.repeat(rng.normal(size=30), 10) + x
-    by_prompt = _width(x, y, np.repeat(np.arange(30), 10))
-    by_sample = _width(x, y, np.arange(300))
-    assert by_prompt > 2 * by_sample
-
-
-def _width(x: np.ndarray, y: np.ndarray, clusters: np.ndarray) -> float:
-    counts = bootstrap.draws(tuple(map(str, range(clusters.max() + 1))))
-    low, high = bootstrap.ends(bootstrap.pair_replicates(AgreementMetric.SPEARMAN, x, y, clusters, counts), 0.95)
-    return high - low
+        assert found == pytest.approx(krippendorff_alpha(values[copies], kind), abs=1e-11)

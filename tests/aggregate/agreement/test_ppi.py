@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.simulate_agreement import ppi_outcome
+from benchmarks.simulate_corrected import mean_outcome
 from schemas.tables import RATINGS, conform
-from tasks.aggregate.agreement.corrected import corrected, mean_of_prompts, powered_mean
+from tasks.aggregate.agreement.agreement import rated_dimensions
+from tasks.aggregate.agreement.corrected import corrected
+from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
 from tasks.aggregate.tables import Settings
 
 
@@ -69,11 +71,11 @@ def test_a_judge_that_never_varies_corrects_nothing() -> None:
 
 @pytest.mark.parametrize("correlation", [0.8, 0.0])
 def test_simulated_coverage_and_width(correlation: float) -> None:
-    """800 draws: 0.95 is met within 4 standard errors of 0.0077; benchmarks/simulate_agreement.py is the long form."""
-    found = ppi_outcome(800, correlation, seed=20261103)
+    """800 draws: 0.95 is met within 4 standard errors of 0.0077; benchmarks/simulate_corrected.py is the long form."""
+    found = mean_outcome(800, correlation, seed=20261103)
     assert found.correlation == pytest.approx(correlation, abs=0.01)
-    assert abs(found.covered - 0.95) < 0.031
-    assert found.covered_by_judge < 0.2  # the judge alone is biased: the correction has something to do
+    assert abs(found.covered[0] - 0.95) < 0.031
+    assert found.covered[2] < 0.2  # the judge alone is biased: the correction has something to do
     assert found.width_ratio <= (0.75 if correlation == 0.8 else 1.02)
 
 
@@ -98,7 +100,8 @@ def table(
             for p in range(n_rated)
         ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
-        return corrected(judgements, scores, ratings, {rubric.id: rubric}, Settings(**run_arguments, min_coverage=0.0))
+        found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric})
+        return corrected(found, Settings(**run_arguments, min_coverage=0.0))
 
     return build
 

@@ -71,7 +71,8 @@ def test_metrics_against_two_raters(salon: Callable[..., Said], lake_under: Call
 
     (home,) = (tmp_path / "work" / "lake").glob("publish/v1/tifa/agreement/*/manifest.json")
     assert set(json.loads(home.read_bytes())["files"]) == {
-        "agreement.csv", "agreement.md", "agreement.parquet", "corrected.csv", "corrected.parquet", "provenance.json",
+        "agreement.csv", "agreement.md", "agreement.parquet", "corrected.csv", "corrected.parquet", "corrected_comparisons.csv",
+        "corrected_comparisons.parquet", "corrected_standings.csv", "corrected_standings.parquet", "provenance.json",
         "ratings.csv", "ratings.parquet",
     }  # fmt: skip
     again = salon(*command("tifa", folder))
@@ -94,8 +95,38 @@ def test_a_judge_against_three_raters(salon: Callable[..., Said], lake_under: Ca
     assert dict(judge.select("against", "status").iter_rows()) == {"__raters_mean__": "null"} | dict.fromkeys(
         (Path(name).stem for name in RATERS), "ok"
     )  # 0, 0.5 and 1 fall on the judge's 0, 5 and 10
-    assert found.filter(subject="__each_other__")["n_raters"].to_list() == [3]
+    assert found.filter(subject="__each_other__", metric="krippendorff_alpha")["n_raters"].to_list() == [3]
+    order = found.filter(subject="gpt-4o", metric="system_kendall_tau").row(0, named=True)
+    assert (order["n_items"], order["against"]) == (5, "__raters_mean__")
+    assert -1 <= order["ci_low"] <= order["estimate"] <= order["ci_high"] <= 1
+    standings = published(folder, "viescore-sc", "corrected_standings")
+    assert set(standings.filter(estimator="labels")["state"]) == {"ranked"}
+    assert set(standings.filter(estimator="prediction_powered")["reason"]) == {"all_labelled"}
+    assert "judge gpt-4o" in said.out
+    assert "cannot be told" in said.out
     assert set(published(folder, "viescore-pq")["dimension"]) == {"naturalness", "artifacts"}
+
+
+def test_labels_are_asked_for_filled_in_and_read(salon: Callable[..., Said], lake_under: Callable[[Path], Path]) -> None:
+    folder = lake_under(EXTRACTS)
+    assert salon(*command("viescore_sc", folder)).code == 0
+    file, sheet = str(folder / "viescore_sc.toml"), folder / "eve.csv"
+    ask = ("agreement", file, "--label-next", str(sheet), "--run-date", "2026-01-01")
+    assert "the benchmark names no baseline" in salon(*ask).err
+    between = ("--between", "SDXL/unnamed", "--between", "SD/unnamed", "--label-count", "20")
+    said = salon(*ask, *between)
+    assert said.code == 0, said.err
+    assert "20 samples of 10 prompts" in said.out
+    assert "SDXL/unnamed less SD/unnamed" in said.out
+    rows = pl.read_csv(sheet)
+    assert rows.columns == ["sample_id", "image", "prompt", "dimension", "rater", "rating"]
+    assert set(rows.group_by("prompt").len()["len"]) == {2}
+    assert "is there and may hold ratings" in salon(*ask, *between).err
+    rows.with_columns(rating=pl.when(pl.int_range(pl.len()) > 0).then(0.5)).write_csv(sheet)
+    said = salon("agreement", file, "--ratings", str(sheet), "--run-date", "2026-01-01")
+    assert said.code == 0, said.err
+    assert "20: 1 missing, 19 ok" in said.out
+    assert "which ratings? Give --ratings TABLE" in salon("agreement", file).err
 
 
 def test_ratings_without_a_judge(salon: Callable[..., Said], lake_under: Callable[[Path], Path]) -> None:

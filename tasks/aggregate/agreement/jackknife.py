@@ -1,12 +1,10 @@
-"""Intervals of agreement: whole prompts drawn with replacement, every figure taken anew. The figures are metrics.py.
+"""Intervals of agreement: each prompt left out in turn, every figure taken anew. The figures are metrics.py.
 
-Nothing is copied: a replicate is how often each prompt was drawn, and every figure is taken from sums over prompts (or,
-for ranks, over samples) weighted by those counts. That is exactly the figure of the sample with its copies written out, except
-that a sample and its own copy are no pair. Sums run in one order without BLAS where they are not of whole numbers, so that
+Nothing is copied: a replicate is how often each prompt is in it, and every figure is taken from sums over prompts (or, for
+ranks, over samples) weighted by those counts. Sums run in one order without BLAS where they are not of whole numbers, so that
 threads change no published byte.
 """
 
-import hashlib
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -14,56 +12,89 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.statuses import AgreementMetric
-from tasks.aggregate.agreement.metrics import MAX_PAIRWISE_ITEMS, Floats, sign_blocks, within_squares
+from tasks.aggregate.agreement.metrics import (
+    ALPHAS,
+    LABEL_DISTANCES,
+    MAX_PAIRWISE_ITEMS,
+    AlphaKind,
+    Floats,
+    sign_blocks,
+    within_squares,
+)
+from tasks.aggregate.intervals import t_quantile
 from tasks.stopping import check_not_stopped
 
-N_REPLICATES = 1_000
 MIN_PROMPTS = 10
-"""Under this many prompts a bootstrap over them says little: no interval is given."""
-MAX_UNDEFINED = 0.05  # share of replicates in which a figure may be undefined
+"""Under this many prompts their spread says little: no interval is given."""
+MAX_GROUPS = 1_000
+"""Above this many prompts, as many groups of them are left out in turn."""
 _BLOCK_CELLS = 2_000_000
 _MAX_PAIRWISE_PROMPTS = 3_000
 
 Counts = npt.NDArray[np.int64]
 
 
-@lru_cache(maxsize=16)
-def draws(prompts: tuple[str, ...]) -> Counts:
-    """How often each prompt is in each replicate, shape (replicates, prompts). The seed is the sha256 of the sorted prompts."""
-    seed = int.from_bytes(hashlib.sha256("\n".join(sorted(prompts)).encode()).digest()[:8])
-    n = len(prompts)
-    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=N_REPLICATES)
+@lru_cache(maxsize=4)
+def left_out(n_prompts: int) -> Counts:
+    """1 where a prompt is in a replicate and 0 where it is left out, shape (prompts or MAX_GROUPS, prompts)."""
+    n_groups = min(n_prompts, MAX_GROUPS)
+    is_in = np.arange(n_prompts) % n_groups != np.arange(n_groups)[:, None]
+    return np.asarray(is_in, dtype=np.int64)
 
 
-def ends(replicates: Floats | None, level: float) -> tuple[float, float] | None:
-    """The percentile interval; None where there are no replicates, or the figure is undefined in too many of them."""
-    if replicates is None:
+def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, level: float) -> tuple[float, float] | None:
+    """The figure ± t times the jackknife's standard error over K prompts (or groups), on Fisher's z where the figure ends at 1.
+
+    Tukey (1958); Arvesen, Ann. Math. Stat. 40 (1969). t has K - 1 degrees of freedom, K - 2 for kappas,
+    Pearson's and the alphas that are not of ranks. Which is used where was chosen by how often the interval holds the truth:
+    docs/statistics.md. None without replicates, where one is undefined, or where all are the same.
+    """
+    if replicates is None or not np.isfinite(replicates).all() or np.ptp(replicates) <= _SAME:
         return None
-    defined = replicates[np.isfinite(replicates)]
-    if len(defined) < (1 - MAX_UNDEFINED) * len(replicates):
-        return None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    n = len(replicates)
+    is_inside = bool(max(np.abs(replicates).max(), abs(estimate)) < 1 - _SAME)
+    is_on_z = metric not in _AS_IT_IS and is_inside
+    if is_on_z:
+        estimate, replicates = float(np.arctanh(estimate)), np.arctanh(replicates)
+    half = t_quantile(level, float(n - 1 - (metric in _LESS_ONE))) * float(
+        np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2))
+    )
+    low, high = estimate - half, estimate + half
+    if is_on_z:
+        return float(np.tanh(low)), float(np.tanh(high))
+    limits = _LIMITS.get(metric, (-1.0, 1.0))
+    return max(low, limits[0]), min(high, limits[1])
+
+
+_SAME = 1e-12
+_AS_IT_IS = frozenset({AgreementMetric.BIAS, AgreementMetric.PAIRWISE_ACCURACY})
+_LESS_ONE = frozenset({
+    AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.LINEAR_KAPPA, AgreementMetric.COHEN_KAPPA, AgreementMetric.PEARSON,
+    AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL,
+})  # fmt: skip
+_LIMITS = {AgreementMetric.PAIRWISE_ACCURACY: (0.0, 1.0), AgreementMetric.BIAS: (-np.inf, np.inf)}
 
 
 def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
     """The metric of every replicate, shape (replicates,); NaN where undefined. None where there are too many pairs.
 
-    `clusters` numbers each sample's prompt from 0, in ascending order; `counts` is draws().
+    `clusters` numbers each sample's prompt from 0, in ascending order; `counts` is left_out(), or any counts of prompts.
     """
+    if metric in ALPHAS:
+        return alpha_replicates(np.column_stack([x, y]), clusters, counts, ALPHAS[metric])
     match metric:
         case AgreementMetric.SPEARMAN:
             return _spearman(x, y, clusters, counts)
-        case AgreementMetric.KRIPPENDORFF_ALPHA:
-            return alpha_replicates(np.column_stack([x, y]), clusters, counts)
+        case AgreementMetric.COHEN_KAPPA | AgreementMetric.LINEAR_KAPPA:
+            return _of_labels(metric, x, y, clusters, counts)
         case AgreementMetric.KENDALL_TAU_B | AgreementMetric.PAIRWISE_ACCURACY:
             return _of_pairs(metric, x, y, clusters, counts)
         case _:
             return _of_moments(metric, x, y, clusters, counts)
 
 
-def alpha_replicates(values: Floats, clusters: Counts, counts: Counts) -> Floats:
-    """Krippendorff's ordinal alpha of every replicate; `values` of shape (samples, raters), NaN: missing."""
+def alpha_replicates(values: Floats, clusters: Counts, counts: Counts, kind: AlphaKind = "ordinal") -> Floats:
+    """Krippendorff's alpha of every replicate; `values` of shape (samples, raters), NaN: missing."""
     is_used = np.sum(~np.isnan(values), axis=1) >= 2
     values, clusters = values[is_used], clusters[is_used]
     is_there = ~np.isnan(values)
@@ -72,13 +103,42 @@ def alpha_replicates(values: Floats, clusters: Counts, counts: Counts) -> Floats
     found = []
     for some in _blocks(counts, max(values.size, 1)):
         weights = some[:, clusters].astype(np.float64)
-        ranks, n = _midranks(flat, weights[:, owner])
-        centred = ranks - (n[:, None] + 1) / 2
-        expected = np.sum(weights[:, owner] * centred**2, axis=1) * 2 * n / np.maximum(n - 1, 1)
-        laid_out = np.full((len(some), *values.shape), np.nan)
-        laid_out[:, is_there] = centred
-        found.append(_ratio(expected - np.sum(weights * within_squares(laid_out), axis=1), expected))
+        each = weights[:, owner]
+        n = np.sum(each, axis=1)
+        observed, expected = np.zeros(len(some)), np.zeros(len(some))
+        for placed in _placed(kind, flat, each):
+            centred = placed - (np.sum(each * placed, axis=1) / np.maximum(n, 1))[:, None]
+            laid_out = np.full((len(some), *values.shape), np.nan)
+            laid_out[:, is_there] = centred
+            observed += np.sum(weights * within_squares(laid_out), axis=1)
+            expected += np.sum(each * centred**2, axis=1) * 2 * n / np.maximum(n - 1, 1)
+        found.append(_ratio(expected - observed, expected))
     return np.concatenate(found)
+
+
+def _placed(kind: AlphaKind, flat: Floats, weights: Floats) -> Iterator[Floats]:
+    """Where the values stand, so that the squared distance of two is their difference: once, or for each label alone."""
+    match kind:
+        case "ordinal":
+            yield _midranks(flat, weights)[0]
+        case "interval":
+            yield np.broadcast_to(flat, weights.shape)
+        case "nominal":
+            for label in np.unique(flat):
+                yield np.broadcast_to((flat == label).astype(np.float64), weights.shape)
+
+
+def _of_labels(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
+    """Cohen's kappa without weights or with linear ones: from how often each prompt has each label on either side."""
+    labels, places = np.unique(np.concatenate([x, y]), return_inverse=True)
+    shape = counts.shape[1], len(labels)
+    sides = [np.bincount(clusters * shape[1] + side, minlength=shape[0] * shape[1]) for side in np.split(places, 2)]
+    by_x, by_y = (counts.astype(np.float64) @ side.reshape(shape).astype(np.float64) for side in sides)  # whole numbers: exact
+    distance = LABEL_DISTANCES[metric]
+    apart = np.bincount(clusters, weights=distance(x, y), minlength=shape[0])
+    n = np.maximum(np.sum(by_x, axis=1), 1)
+    expected = np.einsum("rl,lm,rm->r", by_x, distance(labels[:, None], labels[None, :]), by_y, optimize=False) / n
+    return _ratio(expected - np.einsum("rp,p->r", counts.astype(np.float64), apart), expected)
 
 
 def _spearman(x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:

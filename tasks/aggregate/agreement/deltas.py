@@ -1,0 +1,219 @@
+"""The tables `corrected_comparisons` and `corrected_standings`: what the judge, people, and both together say of checkpoints.
+
+Means are corrected.py, the figures estimates.py, corrections for the number of comparisons families.py.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.metrics import is_headline, natural_key
+from schemas.statuses import AgreementReason, CellStatus, ComparisonKind, Estimator, StandingState, Total
+from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, Table
+from tasks.aggregate.agreement.agreement import published
+from tasks.aggregate.agreement.estimates import Made, Values, made
+from tasks.aggregate.agreement.grid import Grid, Part, System
+from tasks.aggregate.agreement.label_check import Check, label_check
+from tasks.aggregate.agreement.pairs import Rated
+from tasks.aggregate.comparison_tests import t_test
+from tasks.aggregate.families import Family
+from tasks.aggregate.families import corrected as corrected_family
+from tasks.aggregate.intervals import LEVEL, Interval, interval, t_quantile
+from tasks.aggregate.scales import total_reason
+from tasks.aggregate.standings import ranked
+from tasks.aggregate.tables import Settings
+
+Row = dict[str, object]
+_STILL = 1e-9  # of the scale's width: a spread below it is rounding
+RANKED = (Estimator.JUDGE, Estimator.LABELS, Estimator.PREDICTION_POWERED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """A rated dimension, and where it is ranked: over all categories, or in each where it has no total."""
+
+    grid: Grid
+    places: tuple[str, ...]
+    rankings: tuple[str, ...]
+    is_headline: bool
+    checks: Mapping[str, Check]
+
+    @classmethod
+    def of(cls, rated: Rated) -> "_Dimension":
+        """The dimension with its grid and label checks."""
+        grid = Grid(rated)
+        names = tuple(grid.category_names)
+        total = () if total_reason(rated.rubric, rated.dimension) else (Total.MACRO.value,)
+        read = {dimension.key for dimension in rated.rubric.dimensions}
+        checks = {judge.name: label_check(grid, judge, is_within=True) for judge in rated.judges}
+        return cls(grid, (*total, *names), total or names, is_headline(rated.dimension, read), checks)
+
+    @property
+    def judges(self) -> tuple[str | None, ...]:
+        return (None, *(judge.name for judge in self.grid.rated.judges))
+
+    def values(self, judge: str | None, rows: np.ndarray, a: int, b: int | None = None) -> Values:
+        """Of a checkpoint, or of one less another."""
+        labels, by_rater = self.grid.labels, self.grid.by_rater
+        judged = self.grid.judged[judge] if judge else None
+        if b is None:
+            return Values(labels[a, rows], by_rater[a, rows], None if judged is None else judged[a, rows])
+        return Values(
+            labels[a, rows] - labels[b, rows], by_rater[a, rows] - by_rater[b, rows],
+            None if judged is None else judged[a, rows] - judged[b, rows],
+        )  # fmt: skip
+
+
+def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings) -> dict[Table, pl.DataFrame]:
+    """Both tables, sorted. Ratings without a scale are compared by ranks alone (agreement.py): they have no row here."""
+    compared: dict[Estimator, list[Row]] = {estimator: [] for estimator in Estimator}
+    standing: dict[Estimator, list[Row]] = {estimator: [] for estimator in RANKED}
+    for rubric, dimensions in found:
+        named = run.named | {"ci_level": LEVEL, "rubric_id": rubric.id, "rubric_version": rubric.version}
+        for rated in dimensions:
+            one = _Dimension.of(rated) if rated.raters else None
+            if one is None or not one.grid.has_scale or len(one.grid.systems) < 2:
+                continue
+            for row in _comparison_rows(one, run):
+                compared[Estimator(str(row["estimator"]))].append(named | row)
+            for row in _standing_rows(one):
+                standing[Estimator(str(row["estimator"]))].append(named | row)
+    done = {estimator: corrected_family(rows, run.benchmark, run.statistics) for estimator, rows in compared.items()}
+    ranks = [row for estimator, rows in standing.items() for row in ranked(_placed(rows, done[estimator]), done[estimator])]
+    rounded = [_rounded(row) for rows in done.values() for row in rows]
+    return {
+        CORRECTED_COMPARISONS: CORRECTED_COMPARISONS.frame(rounded).sort(CORRECTED_COMPARISONS.key),
+        CORRECTED_STANDINGS: CORRECTED_STANDINGS.frame(map(_rounded, ranks)).sort(CORRECTED_STANDINGS.key),
+    }
+
+
+def _comparison_rows(one: _Dimension, run: Settings) -> Iterator[Row]:
+    systems = one.grid.systems
+    for kind, a, b in _pairs(systems, run):
+        for place in one.rankings if kind is ComparisonKind.EACH_OTHER else one.places:
+            ends = {
+                "model_a": systems[a][0],
+                "checkpoint_a": systems[a][1],
+                "model_b": systems[b][0],
+                "checkpoint_b": systems[b][1],
+            }
+            family = Family.CATEGORIES if place not in one.rankings else Family.HEADLINE if one.is_headline else Family.ASPECTS
+            for judge in one.judges:
+                part = one.grid.part(place, judge)
+                values = one.values(judge, part.rows, a, b)
+                for estimator in _estimators(judge, of_deltas=True):
+                    yield ends | {"comparison": kind.value, "family": family} | _row(one, judge, place, estimator, part, values)
+
+
+def _estimators(judge: str | None, *, of_deltas: bool) -> tuple[Estimator, ...]:
+    if judge is None:
+        return (Estimator.LABELS,)
+    return (Estimator.JUDGE, Estimator.PREDICTION_POWERED, *((Estimator.JUDGE_ERROR,) if of_deltas else ()))
+
+
+def _pairs(systems: Sequence[System], run: Settings) -> Iterator[tuple[ComparisonKind, int, int]]:
+    """As on the leaderboard: each checkpoint and the one before it, all and the baseline, every two."""
+    ordered = sorted(range(len(systems)), key=lambda n: (systems[n][0], natural_key(systems[n][1]), systems[n][1]))
+    for before, after in pairwise(ordered):
+        if systems[before][0] == systems[after][0]:
+            yield ComparisonKind.PREDECESSOR, after, before
+    for base in (n for n, system in enumerate(systems) if "/".join(system) == run.baseline):
+        for a in range(len(systems)):
+            if a != base:
+                yield ComparisonKind.BASELINE, a, base
+    if len(systems) <= run.statistics.max_ranked:
+        for a, b in combinations(range(len(systems)), 2):
+            yield ComparisonKind.EACH_OTHER, a, b
+
+
+def _row(one: _Dimension, judge: str | None, place: str, estimator: Estimator, part: Part, values: Values) -> Row:
+    rated = one.grid.rated
+    width = rated.high - rated.low
+    figure = made(estimator, values, part.strata)
+    row: Row = _named(one, judge, place, estimator, figure) | {
+        "width": width,
+        "delta": None,
+        "n_prompts_paired": figure.n_prompts,
+    }
+    if figure.mean is None:
+        return row | {"status": CellStatus.NULL.value, "reason": figure.reason.value if figure.reason else None}
+    delta, se, df = figure.mean.mean, figure.mean.se, figure.mean.df
+    row |= {"delta": delta, "delta_bound_low": delta, "delta_bound_high": delta, "se": se, "df": df}
+    if se is None or df is None or se <= _STILL * width:
+        why = AgreementReason.TOO_FEW_PROMPTS if se is None else AgreementReason.NO_VARIATION
+        return row | {"status": CellStatus.NO_INTERVAL.value, "reason": why.value}
+    half = t_quantile(LEVEL, df) * se
+    return row | {
+        "ci_low": max(-width, delta - half), "ci_high": min(width, delta + half), "p": t_test(delta, se, df),
+        "status": CellStatus.OK.value, "reason": None,
+    }  # fmt: skip
+
+
+def _named(one: _Dimension, judge: str | None, place: str, estimator: Estimator, figure: Made) -> Row:
+    check = one.checks.get(judge or "")
+    return {
+        "judge_model": judge, "dimension": one.grid.rated.dimension, "category": place, "estimator": estimator.value,
+        "n_prompts": figure.n_prompts, "n_prompts_labelled": figure.n_labelled, "n_raters": len(one.grid.rated.raters),
+        "power_tuning": figure.tuning, "rater_se": None if figure.spread is None else figure.spread.variance**0.5,
+        **(check.row if check else {}),
+    }  # fmt: skip
+
+
+def _standing_rows(one: _Dimension) -> Iterator[Row]:
+    """Each checkpoint's mean in each ranking; whether it has a rank is `_placed`'s."""
+    rated = one.grid.rated
+    for place in one.rankings:
+        for judge in one.judges:
+            part = one.grid.part(place, judge)
+            for estimator in _estimators(judge, of_deltas=False):
+                for number, (model, checkpoint) in enumerate(one.grid.systems):
+                    figure = made(estimator, one.values(judge, part.rows, number), part.strata)
+                    mean, reason = figure.mean, figure.reason
+                    if mean and not rated.low <= mean.mean <= rated.high:
+                        mean, reason = None, AgreementReason.OFF_SCALE
+                    ends = interval(mean, rated.low, rated.high) if mean else None
+                    found = ends if isinstance(ends, Interval) else None
+                    yield _named(one, judge, place, estimator, figure) | {
+                        "model": model, "checkpoint": checkpoint, "is_headline": one.is_headline,
+                        "estimate": mean.mean if mean else None, "se": mean.se if mean else None, "df": mean.df if mean else None,
+                        "ci_low": found.low if found else None, "ci_high": found.high if found else None,
+                        "scale_low": rated.low, "scale_high": rated.high, "reason": reason.value if reason else None,
+                    }  # fmt: skip
+
+
+def _placed(rows: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
+    """The rows with their state: ranked are those that were compared with one another, as in standings.py."""
+    gaps: dict[tuple[object, ...], list[frozenset[System]]] = {}
+    for row in compared:
+        if row["comparison"] == ComparisonKind.EACH_OTHER.value and row.get("p") is None:
+            ends = frozenset((str(row[f"model_{end}"]), str(row[f"checkpoint_{end}"])) for end in "ab")
+            gaps.setdefault(_ranking(row), []).append(ends)
+    kept: dict[tuple[object, ...], set[System]] = {}
+    for row in rows:
+        if row["estimate"] is not None:
+            kept.setdefault(_ranking(row), set()).add((str(row["model"]), str(row["checkpoint"])))
+    for ranking, mine in kept.items():
+        while open_ends := [ends for ends in gaps.get(ranking, ()) if ends <= mine]:
+            n_gaps = Counter(system for ends in open_ends for system in ends)
+            mine.remove(max(n_gaps, key=lambda system: (n_gaps[system], system)))
+    done = []
+    for row in rows:
+        mine = kept.get(_ranking(row), set())
+        is_ranked = len(mine) > 1 and (row["model"], row["checkpoint"]) in mine
+        state = StandingState.RANKED if is_ranked else StandingState.NOT_COMPARED
+        why = None if is_ranked else row["reason"] or AgreementReason.TOO_FEW_PROMPTS.value
+        done.append(row | {"state": state.value, "reason": why})
+    return done
+
+
+def _ranking(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in ("rubric_id", "judge_model", "dimension", "category"))
+
+
+def _rounded(row: Row) -> Row:
+    return {name: published(value) if isinstance(value, float) else value for name, value in row.items()}

@@ -1,0 +1,73 @@
+"""One figure over prompts by the judge, by people, or by both: which of powered.py's formulas, and why there is none."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from schemas.statuses import AgreementReason, Estimator
+from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.agreement.powered import (
+    MIN_IN_STRATUM,
+    MIN_LABELLED,
+    RaterSpread,
+    prompt_weights,
+    rater_spread,
+    stratified_mean,
+    stratified_powered,
+    with_raters,
+)
+from tasks.aggregate.intervals import ClusteredMean
+
+MAX_RATERS = 100
+"""Of more raters each weighs so little that their levels are not asked about."""
+
+
+class Values(NamedTuple):
+    """What an estimator is made of: labels of each prompt, all (prompts,) and each rater's (prompts, raters); the judge's."""
+
+    labels: Floats
+    by_rater: Floats
+    judged: Floats | None
+
+
+class Made(NamedTuple):
+    """A figure with its standard error, or why there is none; `spread` is the raters' part of it."""
+
+    mean: ClusteredMean | None
+    reason: AgreementReason | None
+    n_prompts: int
+    n_labelled: int
+    tuning: float | None = None
+    spread: RaterSpread | None = None
+
+
+def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
+    """A mean, or mean difference, of prompts, every category weighing the same. Needs MIN_LABELLED where people are in it."""
+    has_label = ~np.isnan(values.labels)
+    has_score = ~np.isnan(values.judged) if values.judged is not None else np.zeros_like(has_label)
+    both = has_label & has_score
+    judged = values.judged if values.judged is not None else np.full_like(values.labels, np.nan)
+    if estimator is Estimator.JUDGE:
+        mean = stratified_mean(judged, strata)
+        reason = None if mean else AgreementReason.TOO_FEW_PROMPTS if has_score.any() else AgreementReason.NO_SCORES
+        return Made(mean, reason, int(has_score.sum()), int(both.sum()))
+    used, n_prompts = (both, int(has_score.sum())) if estimator is not Estimator.LABELS else (has_label, int(has_label.sum()))
+    n_labelled = int(used.sum())
+    n_each = np.bincount(strata[used], minlength=int(strata.max(initial=-1)) + 1)
+    if n_labelled < MIN_LABELLED or n_each.min(initial=MIN_LABELLED) < MIN_IN_STRATUM:
+        return Made(None, AgreementReason.TOO_FEW_PROMPTS, n_prompts, n_labelled)
+    spread = None
+    if values.by_rater.shape[1] <= MAX_RATERS:
+        spread = rater_spread(np.where(used[:, None], values.by_rater, np.nan), prompt_weights(used, strata))
+    tuning = None
+    if estimator is Estimator.PREDICTION_POWERED:
+        powered = stratified_powered(values.labels, judged, strata)
+        if not (has_score & ~has_label).any() or powered is None:
+            is_whole = not (has_score & ~has_label).any()
+            why = AgreementReason.ALL_LABELLED if is_whole else AgreementReason.NO_VARIATION
+            return Made(None, why, n_prompts, n_labelled)
+        mean, tuning = powered.clustered(), powered.tuning
+    else:
+        one = judged - values.labels if estimator is Estimator.JUDGE_ERROR else values.labels
+        mean = stratified_mean(np.where(used, one, np.nan), strata)
+    return Made(with_raters(mean, spread) if mean else None, None, n_prompts, n_labelled, tuning, spread)

@@ -1,0 +1,68 @@
+"""Whether a judge puts the checkpoints in the order people do: figures of the `agreement` table over checkpoints, not samples."""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from schemas.statuses import AgreementMetric
+from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
+from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.families import ALPHA
+from tasks.aggregate.intervals import t_quantile
+
+MIN_SYSTEMS = 3
+_STILL = 1e-12
+Ends = tuple[float, float]
+
+
+class Ordered(NamedTuple):
+    """Two checkpoints: 1 where both sides order them alike, -1 where the other way round, 0 in a tie; whether it is sure."""
+
+    sign: float
+    is_sure: bool
+
+
+def system_figures(judged: Floats, labels: Floats) -> dict[AgreementMetric, tuple[float, Ends]]:
+    """Each figure with its interval, from means of prompts over the same samples on both sides; shape (systems, prompts).
+
+    NaN where there is none; empty under MIN_SYSTEMS. Two checkpoints are compared over the prompts that both have. The interval
+    of figures of order holds every order the data leave open: of the P pairs those are sure whose differences, the judge's and
+    people's, both leave 0 out at level 1 - ALPHA/P; the others may be either. So it covers in at least 95 % of cases; replicates
+    of an order, which noise can only break, would not.
+    """
+    is_there = ~np.isnan(judged) & ~np.isnan(labels)
+    kept = is_there.sum(axis=1) >= MIN_PROMPTS
+    judged, labels, is_there = judged[kept], labels[kept], is_there[kept]
+    if len(judged) < MIN_SYSTEMS:
+        return {}
+    n_pairs = len(judged) * (len(judged) - 1) // 2
+    pairs = [
+        _ordered(judged[a, both] - judged[b, both], labels[a, both] - labels[b, both], 1 - ALPHA / n_pairs)
+        for a, b in combinations(range(len(judged)), 2)
+        for both in [is_there[a] & is_there[b]]
+    ]
+    sure = sum(pair.sign for pair in pairs if pair.is_sure)
+    n_open = sum(not pair.is_sure for pair in pairs)
+    tau, ends = sum(pair.sign for pair in pairs) / n_pairs, ((sure - n_open) / n_pairs, (sure + n_open) / n_pairs)
+    n_alike = sum(pair.sign > 0 for pair in pairs)
+    n_sure_alike = sum(pair.is_sure and pair.sign > 0 for pair in pairs)
+    return {
+        AgreementMetric.SYSTEM_KENDALL_TAU: (tau, ends),
+        AgreementMetric.SYSTEM_PAIRWISE_ACCURACY: (
+            n_alike / n_pairs,
+            (n_sure_alike / n_pairs, (n_sure_alike + n_open) / n_pairs),
+        ),
+    }
+
+
+def _ordered(judged: Floats, labels: Floats, level: float) -> Ordered:
+    """The differences of two checkpoints by prompt, on either side."""
+    n = len(judged)
+    if n < 2:
+        return Ordered(0.0, is_sure=False)
+    means = [float(side.mean()) for side in (judged, labels)]
+    errors = [float(side.std(ddof=1)) / n**0.5 for side in (judged, labels)]
+    t = t_quantile(level, float(n - 1))
+    is_sure = all(abs(mean) > max(t * error, _STILL) for mean, error in zip(means, errors, strict=True))
+    return Ordered(float(np.sign(means[0]) * np.sign(means[1])), is_sure)

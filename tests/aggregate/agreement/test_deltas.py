@@ -1,0 +1,162 @@
+"""The tables corrected_comparisons and corrected_standings: a judge that is kind to one family, and who has no row or no rank."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schemas.benchmark import Statistics
+from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, conform
+from tasks.aggregate.agreement.agreement import rated_dimensions
+from tasks.aggregate.agreement.deltas import corrected_deltas
+from tasks.aggregate.tables import Settings
+
+MODELS = ("dear", "plain", "poor")
+KINDNESS, BETTER = {"dear": 2.0}, {"plain": 1.0, "poor": -1.5}
+N = 120
+Tables = dict[str, pl.DataFrame]
+
+
+@pytest.fixture
+def tables(
+    make_rubric: Callable[..., Any], make_frames: Callable[..., Any], run_arguments: dict[str, Any]
+) -> Callable[..., Tables]:
+    """Three models of N prompts in two categories: people like `plain` best, the judge is 2 kinder to `dear`."""
+
+    def build(
+        is_rated: Callable[[int, str, float], bool] = lambda p, _m, _q: p % 2 == 0,
+        scale: tuple[float, float] | None = (0, 10),
+        dimensions: tuple[str, ...] = ("overall",),
+        models: tuple[str, ...] = MODELS,
+        raters: tuple[str, ...] = ("ann",),
+    ) -> Tables:
+        rng = np.random.default_rng(7)
+        quality = rng.normal(5, 1, N)
+        rubric = make_rubric({None: dimensions})
+        rows, cells = [], []
+        for model in models:
+            people = np.clip(quality + BETTER.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
+            judged = np.clip(people + KINDNESS.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
+            for p in range(N):
+                scores = dict.fromkeys(dimensions, float(judged[p]))
+                where = {"model": model, "checkpoint": "1", "category": f"c{p // 60}", "prompt": p, "sample": p}
+                rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
+        judgements, scores = make_frames(rows, rubric)
+        for row, sample in zip(rows, judgements["sample_id"], strict=True):
+            for rater in raters if row["rated"] else ():
+                cells += [
+                    {
+                        "rating_key": f"{sample}{rater}{key}", "sample_id": sample, "item_id": None, "dimension": key,
+                        "rater": rater, "kind": "rater", "rating": row["people"], "scale_low": scale and scale[0],
+                        "scale_high": scale and scale[1], "scale_step": None, "status": "ok", "detail": None,
+                    }
+                    for key in dimensions
+                ]  # fmt: skip
+        ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
+        found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric})
+        settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(), baseline="plain/1")
+        return {table.name: frame for table, frame in corrected_deltas(found, settings).items()}
+
+    return build
+
+
+def between(found: Tables, estimator: str, a: str = "dear", b: str = "plain", **where: Any) -> dict[str, Any]:
+    address = {"comparison": "each_other", "estimator": estimator, "model_a": a, "model_b": b, "category": "__macro__"} | where
+    return found["corrected_comparisons"].filter(**address).row(0, named=True)
+
+
+def ranks(found: Tables, estimator: str) -> dict[str, tuple[int | None, int | None]]:
+    rows = found["corrected_standings"].filter(estimator=estimator, category="__macro__")
+    return {row["model"]: (row["rank_low"], row["rank_high"]) for row in rows.iter_rows(named=True)}
+
+
+def test_a_judge_that_is_kind_to_one_family_shows(tables: Callable[..., Tables]) -> None:
+    found = tables()
+    assert between(found, "judge")["verdict"] == "higher"
+    corrected = between(found, "prediction_powered")
+    assert corrected["verdict"] == between(found, "labels")["verdict"] == "lower"
+    assert corrected["ci_low"] < -1 < corrected["ci_high"]
+    assert corrected["ci_high"] - corrected["ci_low"] < between(found, "labels")["ci_high"] - between(found, "labels")["ci_low"]
+    error = between(found, "judge_error")
+    assert error["verdict"] == "higher"
+    assert error["ci_low"] < 2 < error["ci_high"]
+    assert between(found, "judge_error", "plain", "poor")["verdict"] == "open"
+    assert (corrected["n_prompts"], corrected["n_prompts_labelled"], corrected["n_family"]) == (N, 60, 3)
+    assert (corrected["judge_model"], between(found, "labels")["judge_model"]) == ("eye", None)
+
+
+def test_ranks_follow_the_verdicts_of_each_estimator(tables: Callable[..., Tables]) -> None:
+    found = tables()
+    assert ranks(found, "judge") == {"dear": (1, 1), "plain": (2, 2), "poor": (3, 3)}
+    assert ranks(found, "prediction_powered") == {"plain": (1, 1), "dear": (2, 2), "poor": (3, 3)}
+    assert ranks(found, "labels") == ranks(found, "prediction_powered")
+
+
+def test_comparisons_are_those_of_the_leaderboard(tables: Callable[..., Tables]) -> None:
+    """The baseline in every category and the total; every two in the total alone, where the dimension is ranked."""
+    kinds = tables()["corrected_comparisons"].select("comparison", "category").unique()
+    assert set(kinds.iter_rows()) == {
+        ("baseline", "__macro__"), ("baseline", "c0"), ("baseline", "c1"), ("each_other", "__macro__"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("is_rated", "verdict"),
+    [
+        pytest.param(lambda p, _m, _q: p % 2 == 0, "random", id="every other prompt"),
+        pytest.param(lambda p, _m, _q: p < 50 or p % 10 == 0, "random", id="more of one category"),
+        pytest.param(lambda _p, _m, q: q > 5.2, "chosen_by_score", id="the good ones"),
+        pytest.param(lambda _p, _m, _q: True, "cannot_tell", id="all"),
+    ],
+)
+def test_the_label_check_stands_beside(tables: Callable[..., Tables], is_rated: Callable[..., bool], verdict: str) -> None:
+    found = tables(is_rated)
+    for name in ("corrected_comparisons", "corrected_standings"):
+        rows = found[name].filter(pl.col("judge_model").is_not_null())
+        assert rows["label_check"].unique().to_list() == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("is_rated", "reason"),
+    [
+        pytest.param(lambda p, _m, _q: p % 60 < 4, "too_few_prompts", id="eight prompts"),
+        pytest.param(lambda p, _m, _q: p < 30, "too_few_prompts", id="a category without labels"),
+        pytest.param(lambda _p, _m, _q: True, "all_labelled", id="all labelled"),
+    ],
+)
+def test_why_nothing_is_corrected(tables: Callable[..., Tables], is_rated: Callable[..., bool], reason: str) -> None:
+    found = tables(is_rated)
+    row = between(found, "prediction_powered")
+    assert (row["delta"], row["p_adjusted"], row["status"], row["reason"]) == (None, None, "null", reason)
+    standing = found["corrected_standings"].filter(estimator="prediction_powered")
+    assert standing["rank_low"].null_count() == standing.height
+    assert set(standing["state"]) == {"not_compared"}
+
+
+def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_others_theirs(tables: Callable[..., Tables]) -> None:
+    found = tables(lambda p, model, _q: p % 2 == (model == "poor"))
+    assert ranks(found, "prediction_powered") == {"plain": (1, 1), "dear": (2, 2), "poor": (None, None)}
+    assert ranks(found, "judge")["poor"] == (3, 3)
+
+
+@pytest.mark.parametrize("how", [{"scale": None}, {"models": ("dear",)}], ids=["no scale", "one checkpoint"])
+def test_what_cannot_be_compared_has_no_rows(tables: Callable[..., Tables], how: dict[str, Any]) -> None:
+    assert all(frame.is_empty() for frame in tables(**how).values())
+
+
+def test_two_raters_who_say_the_same_add_nothing(tables: Callable[..., Tables]) -> None:
+    one, two = between(tables(), "prediction_powered"), between(tables(raters=("ann", "bob")), "prediction_powered")
+    assert (one["rater_se"], two["rater_se"]) == (None, 0)
+    assert (two["se"], two["df"], two["n_raters"]) == (one["se"], one["df"], 2)
+
+
+def test_keys_are_unique(tables: Callable[..., Tables]) -> None:
+    found = tables(dimensions=("look", "overall_score"))
+    for table in (CORRECTED_COMPARISONS, CORRECTED_STANDINGS):
+        assert not found[table.name].select(table.key).is_duplicated().any()
+    headline = (
+        found["corrected_comparisons"].filter(dimension="overall_score", category="__macro__")["family"].drop_nulls().unique()
+    )
+    assert headline.to_list() == ["headline | nightly"]
