@@ -9,7 +9,7 @@ export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export GX_ANALYTICS_ENABLED = false
 
-.PHONY: help install demo test check format lock simulate serve torture clean
+.PHONY: help install demo test check format lock prices simulate serve torture clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,9 @@ torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call 
 format: $(VENV)/.dev  ## put the code in its standard form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+prices: $(VENV)/.dev  ## write the judges' price data anew, for people to review the diff
+	@$(BIN)/python -m tests.support.price_data
 
 lock: $(VENV)/bin/uv  ## compile the pinned requirements again
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.txt

@@ -55,10 +55,27 @@ class RubricChoice(Section):
 class Price(Section):
     """What a judge costs, where Salon's price data does not know it or the contract says otherwise."""
 
-    input_usd_per_million: float = Field(ge=0)
-    output_usd_per_million: float = Field(ge=0)
+    input_usd_per_million: float | None = Field(default=None, ge=0)
+    output_usd_per_million: float | None = Field(default=None, ge=0)
     cached_usd_per_million: float | None = Field(default=None, ge=0, description="Repeated input; default: the input's price.")
     batch_share: float = Field(default=0.5, ge=0, le=1, description="Of these prices, through the Batch API.")
+    gpu_hour: float | None = Field(
+        default=None, ge=0, description="USD an hour of the machine that serves it, in place of tokens."
+    )
+    judgements_per_hour: float | None = Field(default=None, gt=0, description="How many judgements it answers in an hour.")
+
+    @model_validator(mode="after")
+    def _is_by_tokens_or_by_the_hour(self) -> Self:
+        by_tokens = [self.input_usd_per_million, self.output_usd_per_million]
+        by_hour = [self.gpu_hour, self.judgements_per_hour]
+        said = [None not in pair for pair in (by_tokens, by_hour)]
+        half = [None in pair and pair != [None, None] for pair in (by_tokens, by_hour)]
+        if sum(said) != 1 or any(half) or (said[1] and self.cached_usd_per_million is not None):
+            raise ValueError(
+                "a price is { input_usd_per_million, output_usd_per_million } or { gpu_hour, judgements_per_hour }, both of the "
+                "two; write 0 for what costs nothing"
+            )
+        return self
 
 
 class Judge(Section):

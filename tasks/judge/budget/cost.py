@@ -15,10 +15,11 @@ from sqlalchemy.engine import Connection
 
 from schemas.benchmark import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.budget.prices import price_of
+from tasks.judge.budget.picture_rules import picture_rule
+from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
 from tasks.judge.pictures import fitted_px
-from tasks.judge.provider.base import Answer, provider_of
+from tasks.judge.provider.base import Answer
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.tables import OBSERVED, insert_where_absent
@@ -128,7 +129,7 @@ class Costs:
         expected = known.n_output_tokens(n_output_tokens_declared)
         self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
         self._detail, self._max_side_px = judge.detail or "auto", judge.max_side_px
-        self._picture_rule = provider_of(judge).picture_rule(self.price.image if self.price else None)
+        self._picture_rule = picture_rule(images_of(judge.model))
 
     def estimate(
         self, messages_json: str, parameters_json: str = "{}", image_sha256: str | None = None,

@@ -122,8 +122,8 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
     n_input = tally.n_input * observed.input_ratio if n_to_ask else 0.0
     n_output = n_to_ask * n_output_each
 
-    def usd(n_in: float, n_out: float, *, is_batch: bool = False) -> float | None:
-        return price.usd(n_in, n_in * observed.cached_share, n_out, is_batch=is_batch) if price else None
+    def usd(n: int, n_in: float, n_out: float, *, is_batch: bool = False) -> float | None:
+        return price.usd(n_in, n_in * observed.cached_share, n_out, n_requests=n, is_batch=is_batch) if price else None
 
     equal = {variant: _n_equal(opening) for variant, opening in tally.openings.items()}
     beginnings = [(n, equal.get(variant, 0)) for variant, n in tally.n_by_variant.items()]
@@ -138,10 +138,10 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         n_input_tokens=round(n_input),
         n_output_tokens=round(n_output),
         n_limited_tokens=round(n_input + n_to_ask * (stated or n_output_each)),
-        online_usd=usd(n_input, n_output),
-        batch_usd=usd(n_input, n_output, is_batch=True),
-        worst_usd=price.usd(n_bound, 0, n_to_ask * bound) if price and bound is not None else None,
-        saved_usd=usd(tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
+        online_usd=usd(n_to_ask, n_input, n_output),
+        batch_usd=usd(n_to_ask, n_input, n_output, is_batch=True),
+        worst_usd=price.usd(n_bound, 0, n_to_ask * bound, n_requests=n_to_ask) if price and bound is not None else None,
+        saved_usd=usd(tally.n_cached, tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
         latency_s=latency_s,
         n_equal_tokens=(min(equal.values(), default=0), max(equal.values(), default=0)),
         lever_usd=priced(judge, price, due) if n_to_ask else {},

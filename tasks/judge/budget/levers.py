@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.benchmark import Judge
 from tasks.judge.budget.cost import Costs
-from tasks.judge.budget.prices import ModelPrice
+from tasks.judge.budget.prices import ModelPrice, images_of
 from tasks.judge.provider.base import provider_of
 
 CACHED_AT_ONCE = 128
@@ -54,7 +54,7 @@ def priced(judge: Judge, price: ModelPrice | None, due: Payable) -> dict[Lever, 
     if price is None or judge.recorded:
         return {}
     found = {} if is_batch else {Lever.BATCH: _usd(price, due, due.n_input, due.cached_share, is_batch=True)}
-    for lever, shown in _SHOWN.items() if price.image and due.pictures else ():
+    for lever, shown in _SHOWN.items() if images_of(judge.model) and due.pictures else ():
         is_had = judge.detail == "low" or (judge.max_side_px or LARGEST_PX) <= shown.get("max_side_px", 0)
         if not is_had:
             fewer = _n_tokens(judge, due) - _n_tokens(judge.model_copy(update=shown), due)
@@ -73,4 +73,5 @@ def _n_tokens(judge: Judge, due: Payable) -> int:
 
 
 def _usd(price: ModelPrice, due: Payable, n_input: float, cached_share: float, *, is_batch: bool) -> float:
-    return price.usd(n_input, n_input * cached_share, due.n_output, is_batch=is_batch)
+    n_requests = sum(n for n, _ in due.beginnings)
+    return price.usd(n_input, n_input * cached_share, due.n_output, n_requests=n_requests, is_batch=is_batch)

@@ -1,42 +1,44 @@
-"""What a judge costs: Salon's price data (prices.toml), or what the benchmark file says. How many tokens there are: cost.py."""
+"""What a judge costs: Salon's price data, or what the benchmark file says. How many tokens there are: cost.py.
+
+Models are listed in models.toml, by people; their figures stand in prices.toml, which `make prices` writes.
+"""
 
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from schemas.benchmark import Judge
 
-_DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 STANDARD_TIERS = (None, "auto", "default", "flex")
 """Values of the parameter service_tier under which nothing costs more than the standard tier."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """USD per million tokens, and how a picture counts in its provider's terms (`image` None: not known).
-
-    `source` and `as_of` say who said so, when.
-    """
+    """USD per million tokens, and for each request beside them. `source` and `as_of` say who said so, when."""
 
     input_usd: float
     cached_usd: float
     output_usd: float
     batch_share: float
-    image: Mapping[str, Any] | None
     max_output_tokens: int | None  # the longest reply the model gives; None: not known
     is_reasoning: bool  # it thinks before it answers, and that is billed as output
     source: str
     as_of: date | None
+    request_usd: float = 0.0
 
-    def usd(self, n_input: float, n_cached: float, n_output: float, *, is_batch: bool = False) -> float:
-        """The price of so many tokens, `n_cached` of the input's being repeated ones."""
+    def usd(self, n_input: float, n_cached: float, n_output: float, *, n_requests: int = 1, is_batch: bool = False) -> float:
+        """The price of so many requests and tokens, `n_cached` of the input's being repeated ones."""
         fresh = max(0.0, n_input - n_cached)
         total = (fresh * self.input_usd + n_cached * self.cached_usd + n_output * self.output_usd) / 1e6
+        total += n_requests * self.request_usd
         return total * self.batch_share if is_batch else total
 
     @property
@@ -54,21 +56,21 @@ def price_of(judge: Judge) -> ModelPrice | None:
     given = judge.price
     if given is None:
         return known if judge.parameters.get("service_tier") in STANDARD_TIERS else None
-    cached = given.cached_usd_per_million
+    input_usd, cached = given.input_usd_per_million or 0.0, given.cached_usd_per_million
     mine = ModelPrice(
-        input_usd=given.input_usd_per_million,
-        cached_usd=given.input_usd_per_million if cached is None else cached,
-        output_usd=given.output_usd_per_million,
-        batch_share=given.batch_share,
-        image=None,
+        input_usd=input_usd,
+        cached_usd=input_usd if cached is None else cached,
+        output_usd=given.output_usd_per_million or 0.0,
+        batch_share=given.batch_share if given.gpu_hour is None else 1.0,
         max_output_tokens=None,
         is_reasoning=False,
         source="the benchmark file",
         as_of=None,
+        request_usd=(given.gpu_hour or 0.0) / (given.judgements_per_hour or 1.0),
     )
     if known is None:
         return mine
-    return replace(mine, image=known.image, max_output_tokens=known.max_output_tokens, is_reasoning=known.is_reasoning)
+    return replace(mine, max_output_tokens=known.max_output_tokens, is_reasoning=known.is_reasoning)
 
 
 def known_price(model: str) -> ModelPrice | None:
@@ -81,7 +83,7 @@ def why_no_price(judge: Judge) -> str:
     """Why a judge has no price, and what to do about it."""
     how = (
         "write [judges.price] below that judge, with input_usd_per_million and output_usd_per_million "
-        "(and cached_usd_per_million, batch_share)"
+        "(and cached_usd_per_million, batch_share), 0 where it costs nothing; or gpu_hour and judgements_per_hour"
     )
     tier = judge.parameters.get("service_tier")
     if known_price(judge.model) is not None:
@@ -89,21 +91,35 @@ def why_no_price(judge: Judge) -> str:
     return f"no price of {judge.model} is known; {how}"
 
 
+def images_of(model: str) -> Mapping[str, Any] | None:
+    """How a model counts pictures, by its own name or by that of its family, whoever serves it; None where it is not known."""
+    content, plain = _toml("models"), model.lower()
+    listed = content["models"].get(model) or content["models"].get(_DATED.sub("", model))
+    family = next((rule for pattern, rule in content["families"].items() if fnmatchcase(plain, pattern)), None)
+    rule = listed["images"] if listed else family
+    found: Mapping[str, Any] | None = content["images"][rule] if rule else None
+    return found
+
+
+@cache
+def _toml(name: str) -> Mapping[str, Any]:
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def _prices() -> Mapping[str, ModelPrice]:
-    content = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
-    return {name: _price(fields, content["images"], content["pricing_page"]) for name, fields in content["models"].items()}
+    figures = _toml("prices")
+    return {name: _price(fields, figures[name]) for name, fields in _toml("models")["models"].items()}
 
 
-def _price(fields: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]], page: str) -> ModelPrice:
+def _price(model: Mapping[str, Any], figures: Mapping[str, Any]) -> ModelPrice:
     return ModelPrice(
-        input_usd=float(fields["input_usd_per_million"]),
-        cached_usd=float(fields.get("cached_usd_per_million", fields["input_usd_per_million"])),
-        output_usd=float(fields["output_usd_per_million"]),
-        batch_share=float(fields.get("batch_share", 1.0)),
-        image=rules[fields["images"]],
-        max_output_tokens=fields["max_output_tokens"],
-        is_reasoning=fields.get("is_reasoning", False),
-        source=fields.get("source", page),
-        as_of=fields["as_of"],
+        input_usd=float(figures["input_usd_per_million"]),
+        cached_usd=float(figures.get("cached_usd_per_million", figures["input_usd_per_million"])),
+        output_usd=float(figures["output_usd_per_million"]),
+        batch_share=float(figures.get("batch_share", 1.0)),
+        max_output_tokens=model["max_output_tokens"],
+        is_reasoning=model.get("is_reasoning", False),
+        source=figures["source"],
+        as_of=figures["as_of"],
     )

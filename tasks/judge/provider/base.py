@@ -195,13 +195,6 @@ class BatchApi(Protocol):
         """(custom_id, how it ended) of every line of a file of results that can be told apart."""
 
 
-class PictureRule(Protocol):
-    """How a model counts a picture."""
-
-    def tokens(self, width_px: int, height_px: int, detail: str = "auto") -> tuple[int, int]:
-        """(tokens as billed, the most they can be) at a detail of `judges.detail`."""
-
-
 class Provider(Protocol):
     """One judge at one endpoint. Made, it raises MissingKeyError or InputError, before anything is sent."""
 
@@ -221,10 +214,6 @@ class Provider(Protocol):
     @staticmethod
     def remedy(detail: str) -> str | None:
         """What to change about an error with these words of the provider's; None where nothing is known of it."""
-
-    @staticmethod
-    def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
-        """The rule that price data state in the provider's terms; None: that of a model whose rule is not known."""
 
     @staticmethod
     def prompt_cache_tokens(judge: Judge) -> int | None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.mock_provider import billing as double
-from tasks.judge.budget.prices import _prices, known_price
-from tasks.judge.provider.openai.picture_tokens import NO_RULE_BOUND, NO_RULE_KNOWN, Patches, Tiles, picture_rule, stated_rule
+from tasks.judge.budget.picture_rules import NO_RULE_BOUND, NO_RULE_KNOWN, Patches, Rule, Tiles, picture_rule, stated_rule
+from tasks.judge.budget.prices import _toml, images_of
 
 TILES = Tiles(85, 170)
 MINI = Patches(162)
@@ -53,31 +53,57 @@ def test_patches(rule: Patches, size_px: tuple[int, int], n_tokens: int) -> None
     assert rule.n_tokens(*size_px) == n_tokens
 
 
+@pytest.mark.parametrize(
+    ("model", "size_px", "n_tokens"),
+    [
+        pytest.param("claude-sonnet-4-5", (200, 200), 64, id="claude, 8 x 8 blocks of 28 px"),
+        pytest.param("claude-sonnet-4-5-20250929", (1000, 1000), 1296, id="claude, 36 x 36, a dated name"),
+        pytest.param("claude-sonnet-4-5", (1920, 1080), 1560, id="claude, billed 1558 to 1561 for any large picture"),
+        pytest.param("claude-opus-4-7", (1920, 1080), 2691, id="claude with more pixels, 69 x 39"),
+        pytest.param("claude-opus-4-7", (8000, 8000), 4761, id="claude with more pixels, the most: 69 x 69"),
+        pytest.param("gemini-2.5-pro", (384, 384), 258, id="gemini 2, published: a small one is one crop"),
+        pytest.param("gemini-2.5-pro", (960, 540), 6 * 258, id="gemini 2, published: crops of 360 px"),
+        pytest.param("gemini-2.5-pro", (1024, 1024), 4 * 258, id="gemini 2, a square"),
+        pytest.param("gemini-2.5-pro", (3072, 3072), 16 * 258, id="gemini 2, crops of 768 px at most"),
+        pytest.param("gemini-3.5-flash", (64, 64), 1120, id="gemini 3, whatever the size"),
+        pytest.param("Qwen/Qwen2.5-VL-7B-Instruct", (1024, 1024), 1369 + 2, id="qwen 2.5, published: 37 x 37"),
+        pytest.param("Qwen/Qwen2.5-VL-7B-Instruct", (1008, 1008), 1296 + 2, id="qwen 2.5, published: 36 x 36"),
+        pytest.param("Qwen/Qwen3-VL-8B-Instruct", (1024, 1024), 1024 + 2, id="qwen 3: 32 x 32"),
+        pytest.param("qwen/qwen3-vl-8b-instruct", (10, 10), 4 + 2, id="qwen 3, the least"),
+        pytest.param("qwen3-vl-plus", (8192, 8192), 16384 + 2, id="qwen 3, the most"),
+    ],
+)
+def test_other_families_by_their_published_examples(model: str, size_px: tuple[int, int], n_tokens: int) -> None:
+    n_found, most = picture_rule(images_of(model)).tokens(*size_px)
+    assert n_found == pytest.approx(n_tokens, rel=0.01)
+    assert n_found <= most
+
+
+@pytest.mark.parametrize("model", ["llava-next", "gpt-5.5", "internvl3-78b", "Qwen/Qwen3-8B", "qwen2.5-72b-instruct", ""])
+def test_of_other_names_no_rule_is_known(model: str) -> None:
+    assert images_of(model) is None
+
+
 sides = st.integers(1, 2048)
 
 
 @given(sides, sides, st.sampled_from(sorted(double._PUBLISHED)), st.sampled_from(["auto", "high", "low"]))
 def test_up_to_2048_px_the_difficult_provider_counts_the_same(width: int, height: int, model: str, detail: str) -> None:
-    ours, theirs = known_price(model), double.published(model)
+    ours, theirs = images_of(model), double.published(model)
     assert ours is not None
-    assert ours.image is not None
     assert theirs is not None
     expected = theirs.image.n_tokens(width, height, detail)
-    rule = stated_rule(ours.image)
+    rule = stated_rule(ours)
     slack = 0 if isinstance(rule, Tiles) else 0.05  # its floats miss a patch where a ratio is exact
     assert abs(rule.n_tokens(width, height, detail) - expected) <= slack * expected
 
 
-rules = st.sampled_from(
-    [stated_rule(price.image) for price in _prices().values() if price.image] + [NO_RULE_KNOWN, NO_RULE_BOUND]
-)
+rules = st.sampled_from([stated_rule(fields) for fields in _toml("models")["images"].values()] + [NO_RULE_KNOWN, NO_RULE_BOUND])
 any_side = st.integers(1, 30_000)
 
 
 @given(rules, any_side, any_side, st.sampled_from(["auto", "high", "low"]))
-def test_the_most_is_never_less_and_turning_a_picture_changes_nothing(
-    rule: Tiles | Patches, width: int, height: int, detail: str
-) -> None:
+def test_the_most_is_never_less_and_turning_a_picture_changes_nothing(rule: Rule, width: int, height: int, detail: str) -> None:
     n_tokens = rule.n_tokens(width, height, detail)
     assert 0 < n_tokens <= rule.n_tokens_most(width, height, detail)
     assert n_tokens == rule.n_tokens(height, width, detail)

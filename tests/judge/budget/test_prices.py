@@ -1,12 +1,17 @@
 """Prices as data: each with its source and date, found by name or dated name, overridden by the benchmark file."""
 
+from collections import Counter
 from datetime import date
+from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from demo.mock_provider import billing as double
 from schemas.benchmark import Judge, Price
-from tasks.judge.budget.prices import _prices, known_price, price_of, why_no_price
+from tasks.judge.budget import prices
+from tasks.judge.budget.prices import _prices, _toml, images_of, known_price, price_of, why_no_price
+from tests.support.price_data import price_data
 
 
 @pytest.mark.parametrize("name", sorted(set(_prices()) - {"salon-demo-judge"}))
@@ -17,8 +22,8 @@ def test_each_price_says_who_said_so_and_when(name: str) -> None:
     assert date(2026, 1, 1) < price.as_of
     assert str(price.as_of) in price.said_by
     assert 0 < price.cached_usd <= price.input_usd < price.output_usd
-    assert price.batch_share == 0.5
-    assert price.image is not None
+    assert price.batch_share in {0.5, 1.0}
+    assert images_of(name) is not None
     assert price.max_output_tokens is not None
     assert price.max_output_tokens >= 4096
 
@@ -37,6 +42,7 @@ def test_the_price_data_agree_with_the_table_the_difficult_provider_keeps_for_it
         pytest.param("gpt-4.1-2025-04-14", "gpt-4.1", id="a dated name has its family's"),
         pytest.param("gpt-4.1-mini-2025-04-14", "gpt-4.1-mini", id="of its own size"),
         pytest.param("gpt-4o-2024-05-13", "gpt-4o-2024-05-13", id="unless it stands there itself"),
+        pytest.param("claude-sonnet-4-5-20250929", "claude-sonnet-4-5", id="a date without dashes"),
         pytest.param("gpt-4.1-turbo", None, id="a suffix that is no date"),
         pytest.param("my-gpt-4.1", None, id="a prefix"),
         pytest.param("gpt-4.1-2025", None, id="half a date"),
@@ -69,11 +75,11 @@ def test_the_benchmark_file_overrides_figures_and_keeps_the_picture_rule() -> No
     assert known is not None
     assert mine is not None
     assert (mine.input_usd, mine.cached_usd, mine.output_usd, mine.batch_share) == (1, 1, 3, 0.25)
-    assert (mine.image, mine.max_output_tokens) == (known.image, known.max_output_tokens)
+    assert mine.max_output_tokens == known.max_output_tokens
     assert mine.said_by == "the benchmark file"
     other = price_of(Judge(model="qwen-vl", price=given.model_copy(update={"cached_usd_per_million": 0.1})))
     assert other is not None
-    assert (other.cached_usd, other.image, other.max_output_tokens) == (0.1, None, None)
+    assert (other.cached_usd, other.max_output_tokens) == (0.1, None)
 
 
 @pytest.mark.parametrize(("tier", "is_known"), [("auto", True), ("flex", True), ("priority", False), ("fast", False)])
@@ -96,3 +102,46 @@ def test_the_demos_judge_is_free() -> None:
     price = price_of(Judge(model="salon-demo-judge"))
     assert price is not None
     assert price.usd(1e6, 0, 1e6) == 0
+
+
+def test_the_price_data_are_what_the_library_says() -> None:
+    """A new version of the library, or a model added to the list, shows here until `make prices` was run and reviewed."""
+    written = (Path(prices.__file__).parent / "prices.toml").read_text(encoding="utf-8")
+    assert written == price_data(_toml("prices")["gpt-4.1"]["as_of"])
+
+
+def test_judges_of_four_providers_and_more_are_priced() -> None:
+    listed = Counter(fields["listed"] for fields in _toml("models")["models"].values() if "listed" in fields)
+    assert len(listed) >= 4
+    assert listed.total() >= 12
+    assert set(_toml("models")["models"]) == set(_toml("prices"))
+
+
+def test_a_judge_of_ones_own_is_priced_by_the_hour_or_not_at_all() -> None:
+    by_hour = price_of(Judge(model="Qwen/Qwen3-VL-8B-Instruct", price=Price(gpu_hour=2.0, judgements_per_hour=4000)))
+    assert by_hour is not None
+    assert by_hour.usd(1e6, 0, 1e6) == pytest.approx(0.0005)
+    assert by_hour.usd(1e6, 0, 1e6, n_requests=1000) == pytest.approx(0.5)
+    assert by_hour.usd(0, 0, 0, is_batch=True) == pytest.approx(0.0005), "a batch takes the machine as long"
+    free = price_of(Judge(model="mine", price=Price(input_usd_per_million=0, output_usd_per_million=0)))
+    assert free is not None
+    assert free.usd(1e6, 0, 1e6) == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"input_usd_per_million": 1},
+        {"gpu_hour": 1},
+        {"judgements_per_hour": 10},
+        {"gpu_hour": 1, "judgements_per_hour": 0},
+        {"gpu_hour": 1, "judgements_per_hour": 10, "input_usd_per_million": 1, "output_usd_per_million": 1},
+        {"gpu_hour": 1, "judgements_per_hour": 10, "cached_usd_per_million": 1},
+        {"gpu_hour": 1, "input_usd_per_million": 1, "output_usd_per_million": 1},
+    ],
+    ids=str,
+)
+def test_half_a_price_is_none(given: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match=r"gpu_hour, judgements_per_hour|greater than 0"):
+        Price(**given)  # type: ignore[arg-type]

@@ -19,7 +19,6 @@ from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.failures import remedy
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
-from tasks.judge.provider.openai.picture_tokens import picture_rule
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.transport import (
     DEFAULT_BASE_URL,
@@ -105,7 +104,6 @@ class OpenAIProvider:
 
     check_parameters = staticmethod(check_parameters)
     remedy = staticmethod(remedy)
-    picture_rule = staticmethod(picture_rule)
 
     @property
     def batch(self) -> "OpenAIBatches":

@@ -1,13 +1,11 @@
-"""How many tokens a picture is: OpenAI's rules of tiles and of patches, and what is assumed of a model whose rule is unknown."""
+"""How many tokens a picture is, by each family of models, and what is assumed of one whose rule is unknown. Prices: prices.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from math import ceil, floor, isqrt, sqrt
 from typing import Any
-
-from tasks.judge.provider.base import PictureRule
 
 TILE_PX = 512
 SQUARE_PX = 2048
@@ -80,40 +78,133 @@ class Patches:
         return -(-n_patches * self.tokens_per_100_patches // 100)
 
 
-NO_RULE_KNOWN = Patches(100, patch_px=28, n_most=16_384, longest_px=1_000_000)
-"""For a model whose rule is not known: a token for 28 x 28 px, as open vision models of the Qwen family count."""
-NO_RULE_BOUND = Patches(100, patch_px=14, n_most=65_536, longest_px=1_000_000)
-"""The most such a model is taken to count; replies that report more raise the bound (budget/cost.py)."""
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Claude: a token for each block of `block_px`, shrunk into `longest_px` and `n_most` of them, as little as may be."""
+
+    block_px: int
+    n_most: int
+    longest_px: int
+
+    def n_tokens(self, width_px: int, height_px: int, _detail: str = "auto") -> int:
+        """Blocks that the picture reaches into, the last ones padded. Bills of large pictures: 1558 to 1561 of 1568."""
+        width, height = _shrink(width_px, height_px, max(width_px, height_px), self.longest_px)
+        whole = self._across(width), self._across(height)
+        if whole[0] * whole[1] <= self.n_most:
+            return whole[0] * whole[1]
+        # the largest scale that fits is one at which one of the sides is whole blocks
+        wide = ((n, self._across(n * self.block_px * height / width)) for n in range(1, whole[0] + 1))
+        tall = ((self._across(n * self.block_px * width / height), n) for n in range(1, whole[1] + 1))
+        return max(across * down for across, down in (*wide, *tall) if across * down <= self.n_most)
+
+    n_tokens_most = n_tokens
+
+    def _across(self, side_px: float) -> int:
+        return max(1, ceil(side_px / self.block_px - 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class Crops:
+    """Gemini 2: so many tokens for each crop; a picture no larger than `small_px` is one. The detail makes no difference."""
+
+    crop_tokens: int
+    small_px: int
+    least_px: int
+    most_px: int
+
+    def n_tokens(self, width_px: int, height_px: int, _detail: str = "auto") -> int:
+        """Crops of a side of two thirds of the shorter one, as the text's rough formula has it."""
+        if max(width_px, height_px) <= self.small_px:
+            return self.crop_tokens
+        return self._of(width_px, height_px, min(self.most_px, max(self.least_px, min(width_px, height_px) * 2 // 3)))
+
+    def n_tokens_most(self, width_px: int, height_px: int, detail: str = "auto") -> int:
+        """Of the formula, and of crops of `most_px` each, which the text gives as well."""
+        return max(self.n_tokens(width_px, height_px, detail), self._of(width_px, height_px, self.most_px))
+
+    def _of(self, width_px: int, height_px: int, side_px: int) -> int:
+        return self.crop_tokens * -(-width_px // side_px) * -(-height_px // side_px)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Gemini 3: as many as the resolution asked for allows, whatever the picture's size."""
+
+    tokens: int
+
+    def n_tokens(self, _width_px: int, _height_px: int, _detail: str = "auto") -> int:
+        """The most there can be: smaller pictures were seen to take a few less."""
+        return self.tokens
+
+    n_tokens_most = n_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Qwen-VL: a token for each cell of a grid that both sides are rounded to, and one on either side of the picture."""
+
+    grid_px: int
+    n_least: int = 4
+    n_most: int = 16_384
+
+    def n_tokens(self, width_px: int, height_px: int, _detail: str = "auto") -> int:
+        """As smart_resize of qwen-vl-utils has it: rounded, then shrunk or enlarged where cells are too many or few."""
+        grid, sides = self.grid_px, (width_px, height_px)
+        across, down = (max(1, round(side / grid)) for side in sides)
+        if across * down > self.n_most:
+            scale = sqrt(width_px * height_px / (self.n_most * grid * grid))
+            across, down = (max(1, floor(side / scale / grid)) for side in sides)
+        elif across * down < self.n_least:
+            scale = sqrt(self.n_least * grid * grid / (width_px * height_px))
+            across, down = (ceil(side * scale / grid) for side in sides)
+        return across * down + 2
+
+    n_tokens_most = n_tokens
+
+
+Rule = Tiles | Patches | Blocks | Crops | Fixed | Grid
+_KINDS: Mapping[str, type[Rule]] = {
+    "tiles": Tiles,
+    "patches": Patches,
+    "blocks": Blocks,
+    "crops": Crops,
+    "fixed": Fixed,
+    "grid": Grid,
+}
+
+NO_RULE_KNOWN = Patches(100, patch_px=28, n_most=16_384, longest_px=1_000_000)
+"""For a model whose rule is not known: a token for 28 x 28 px, as open vision models of the Qwen family count."""
+NO_RULE_BOUND = Patches(100, patch_px=14, n_most=65_536, longest_px=1_000_000)
+"""The most such a model is taken to count; replies that report more raise the bound (cost.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureRule:
     """`billed` says what is billed as a rule, `bound` the most it can be."""
 
-    billed: Tiles | Patches
-    bound: Tiles | Patches
+    billed: Rule
+    bound: Rule
 
     def tokens(self, width_px: int, height_px: int, detail: str = "auto") -> tuple[int, int]:
-        """(tokens as billed, the most they can be) at this detail."""
+        """(tokens as billed, the most they can be) at a detail of `judges.detail`."""
         return _tokens(self, width_px, height_px, detail)
 
 
 def picture_rule(fields: Mapping[str, Any] | None) -> PictureRule:
-    """The rule that price data state: its `kind`, "tiles" or "patches", and that one's fields."""
+    """The rule that models.toml states: its `kind`, and that one's fields; None: that of a model whose rule is not known."""
     if fields is None:
-        return _Rule(NO_RULE_KNOWN, NO_RULE_BOUND)
+        return PictureRule(NO_RULE_KNOWN, NO_RULE_BOUND)
     rule = stated_rule(fields)
-    return _Rule(rule, rule)
+    return PictureRule(rule, rule)
 
 
-def stated_rule(fields: Mapping[str, Any]) -> Tiles | Patches:
+def stated_rule(fields: Mapping[str, Any]) -> Rule:
     """The same without its bound."""
-    stated = {name: value for name, value in fields.items() if name != "kind"}
-    return Tiles(**stated) if fields["kind"] == "tiles" else Patches(**stated)
+    return _KINDS[fields["kind"]](**{name: value for name, value in fields.items() if name != "kind"})
 
 
 @lru_cache(maxsize=4096)
-def _tokens(rule: _Rule, width_px: int, height_px: int, detail: str) -> tuple[int, int]:
+def _tokens(rule: PictureRule, width_px: int, height_px: int, detail: str) -> tuple[int, int]:
     return rule.billed.n_tokens(width_px, height_px, detail), rule.bound.n_tokens_most(width_px, height_px, detail)
 
 
