@@ -10,6 +10,7 @@ import pytest
 from demo.running import running_judge
 from flows.observability.progress import Reporter
 from flows.run.preview import preview
+from tasks.judge.budget.prices import known_price
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
@@ -80,7 +81,9 @@ def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
     said = salon("plan", file, "--checkpoints", "step-1000")
     assert said.code == 0, said.err
     assert "$2 in, $0.5 repeated, $8 out a million tokens" in said.out
-    assert "as of 2026-07-30" in said.out
+    price = known_price(MODEL)
+    assert price is not None
+    assert f"as of {price.as_of}" in said.out
     assert "0.8 minutes at 60 requests a minute" in said.out
     assert "nothing was sent" in said.out
     flat = " ".join(said.out.split())

@@ -68,7 +68,6 @@ def test_two_judges_of_one_model_agree_on_the_share_that_both_were_shown(
     assert full.height == whole.height, "every picture of a drawn prompt"
     assert found["bias"]["n_items"].sum() == full.height
     assert found["bias"]["estimate"].abs().max() == 0  # this judge looks as closely at either
-    assert found["bias"]["ci_low"].is_not_null().all()
     assert found["quadratic_kappa"]["estimate"].unique().to_list() == [1]
     assert pl.read_parquet(folder / "pooled.parquet").is_empty(), "a share's judge is no part of a panel"
     replies = lake.scan(REPLIES, next((lake.root / "complete" / "replies").iterdir()).stem).collect()
