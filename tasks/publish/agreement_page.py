@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -139,25 +139,31 @@ def name_of_checkpoint(model: str, checkpoint: str) -> str:
 def _sentences(compared: pl.DataFrame, standings: pl.DataFrame) -> list[str]:
     """To whom the judge is kinder, beyond chance; and whether the labels look like a random part."""
     pairs = compared.filter(comparison=ComparisonKind.EACH_OTHER.value, estimator=Estimator.JUDGE_ERROR.value)
-    found = []
-    for row in pairs.filter(pl.col("verdict").is_in(["higher", "lower"])).iter_rows(named=True):
-        kind, other = ("a", "b") if row["verdict"] == "higher" else ("b", "a")
-        names = [name_of_checkpoint(row[f"model_{end}"], row[f"checkpoint_{end}"]) for end in (kind, other)]
-        low, high = sorted((abs(row["ci_low_adjusted"]), abs(row["ci_high_adjusted"])))
-        found.append(
-            f"The judge is kinder to {names[0]} than to {names[1]} by {abs(row['delta']):.2f} ({low:.2f} to {high:.2f})."
-        )
+    said = pairs.filter(pl.col("verdict").is_in(["higher", "lower"])).sort(
+        pl.col("delta").abs(), descending=True, maintain_order=True
+    )
+    found = [_kindness(row) for row in said.head(_N_SAID).iter_rows(named=True)]
+    if said.height > _N_SAID:
+        found.append(f"So it is in {said.height - _N_SAID} more pairs: corrected_comparisons, estimator judge_error.")
     if not found and pairs["p_adjusted"].is_not_null().any():
-        found.append("No two checkpoints between which the judge is kinder to one than people are, beyond chance.")
+        found.append("Between no two checkpoints is the judge kinder to one than people are, beyond chance.")
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
     return found + [_CHECKS[LabelCheck(word)].format(p=p) for word, p in checks.iter_rows()]
 
 
+def _kindness(row: dict[str, Any]) -> str:
+    kind, other = ("a", "b") if row["verdict"] == "higher" else ("b", "a")
+    names = [name_of_checkpoint(row[f"model_{end}"], row[f"checkpoint_{end}"]) for end in (kind, other)]
+    low, high = sorted((abs(row["ci_low_adjusted"]), abs(row["ci_high_adjusted"])))
+    return f"The judge is kinder to {names[0]} than to {names[1]} by {abs(row['delta']):.2f} ({low:.2f} to {high:.2f})."
+
+
+_N_SAID = 5
 _CHECKS = {
     LabelCheck.RANDOM: "The labels look like a random part of the prompts (p = {p:.3f}).",
     LabelCheck.CHOSEN_BY_SCORE: (
         "The labels are no random part of the prompts (p = {p:.2g}): the judge scores what is labelled otherwise than the rest. "
-        "Label more prompts, drawn at random (--label-next); corrected figures may be off."
+        "Corrected figures may be off; have prompts rated that are drawn at random (--label-next)."
     ),
     LabelCheck.CANNOT_TELL: "Whether the labels are a random part of the prompts cannot be told: too few are labelled, or left.",
 }  # fmt: skip

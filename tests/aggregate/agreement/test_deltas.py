@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from schemas.benchmark import Statistics
-from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, conform
+from schemas.tables import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, conform
 from tasks.aggregate.agreement.agreement import rated_dimensions
+from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.tables import Settings
 
@@ -33,7 +34,7 @@ def tables(
         raters: tuple[str, ...] = ("ann",),
     ) -> Tables:
         rng = np.random.default_rng(7)
-        quality = rng.normal(5, 1, N)
+        quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
         rubric = make_rubric({None: dimensions})
         rows, cells = [], []
         for model in models:
@@ -55,9 +56,10 @@ def tables(
                     for key in dimensions
                 ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
-        found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric})
+        found = list(rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric}))
         settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(), baseline="plain/1")
-        return {table.name: frame for table, frame in corrected_deltas(found, settings).items()}
+        made = {CORRECTED: corrected(found, settings)} | corrected_deltas(found, settings)
+        return {table.name: frame for table, frame in made.items()}
 
     return build
 
@@ -118,6 +120,13 @@ def test_the_label_check_stands_beside(tables: Callable[..., Tables], is_rated: 
         assert rows["label_check"].unique().to_list() == [verdict]
 
 
+def test_more_labels_of_a_good_category_speak_against_the_mean_over_all_prompts_alone(tables: Callable[..., Tables]) -> None:
+    """The judge scores the first category 1.5 higher: many labels of it are a choice over all prompts, within categories none."""
+    rows = tables(lambda p, _m, _q: p < 50 or p % 10 == 0)["corrected"].filter(model="__all__", estimator="prediction_powered")
+    verdicts = dict(rows.select("category", "label_check").iter_rows())
+    assert verdicts == {"__micro__": "chosen_by_score", "c0": "random", "c1": "random"}
+
+
 @pytest.mark.parametrize(
     ("is_rated", "reason"),
     [
@@ -143,7 +152,9 @@ def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_oth
 
 @pytest.mark.parametrize("how", [{"scale": None}, {"models": ("dear",)}], ids=["no scale", "one checkpoint"])
 def test_what_cannot_be_compared_has_no_rows(tables: Callable[..., Tables], how: dict[str, Any]) -> None:
-    assert all(frame.is_empty() for frame in tables(**how).values())
+    found = tables(**how)
+    assert found["corrected_comparisons"].is_empty()
+    assert found["corrected_standings"].is_empty()
 
 
 def test_two_raters_who_say_the_same_add_nothing(tables: Callable[..., Tables]) -> None:

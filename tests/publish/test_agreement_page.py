@@ -1,0 +1,93 @@
+"""The rankings beside one another, on the page and in the terminal: order, ranks, what is said of the judge and of the labels."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from tasks.publish.agreement_page import Ranking, rankings
+
+WHERE = {
+    "publication_id": "a" * 64, "benchmark": "b", "dataset_id": "d", "rubric_id": "plain", "rubric_version": "1",
+    "dimension": "overall", "category": "__macro__", "n_prompts": 90, "n_prompts_labelled": 30, "n_raters": 1,
+}  # fmt: skip
+
+
+def frame(table: Any, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame([{name: (WHERE | row).get(name) for name in table.columns} for row in rows], schema=table.empty().schema)
+
+
+def standing(model: str, estimator: str, estimate: float | None, rank: tuple[int, int] | None, **more: Any) -> dict[str, Any]:
+    of_judge = {"judge_model": "eye", "label_check": "random", "p_labels_random": 0.4} if estimator != "labels" else {}
+    ends = {} if estimate is None else {"ci_low": estimate - 1, "ci_high": estimate + 1}
+    low, high = rank or (None, None)
+    where = {"model": model, "checkpoint": "unnamed" if model == "plain" else "2", "is_headline": True}
+    return {"estimator": estimator, "estimate": estimate, "rank_low": low, "rank_high": high} | where | ends | of_judge | more
+
+
+def error(verdict: str, delta: float) -> dict[str, Any]:
+    return {
+        "judge_model": "eye", "comparison": "each_other", "estimator": "judge_error", "model_a": "dear", "checkpoint_a": "2",
+        "model_b": "plain", "checkpoint_b": "unnamed", "delta": delta, "ci_low_adjusted": delta - 0.5,
+        "ci_high_adjusted": delta + 0.5, "p_adjusted": 0.01, "verdict": verdict,
+    }  # fmt: skip
+
+
+ROWS = [
+    standing("dear", "judge", 8.0, (1, 1)), standing("plain", "judge", 7.0, (2, 2)),
+    standing("dear", "labels", 6.0, (1, 2)), standing("plain", "labels", 7.0, (1, 2)),
+    standing("dear", "prediction_powered", 6.1, (2, 2)), standing("plain", "prediction_powered", 6.9, (1, 1)),
+]  # fmt: skip
+
+
+def ranking(standings: list[dict[str, Any]], compared: list[dict[str, Any]]) -> Ranking:
+    (found,) = rankings(frame(CORRECTED_STANDINGS, standings), frame(CORRECTED_COMPARISONS, compared))
+    return found
+
+
+def test_the_three_stand_side_by_side_best_corrected_first() -> None:
+    found = ranking(ROWS, [error("higher", 1.8)])
+    assert found.title == "plain: overall, judge eye"
+    assert found.lines == [
+        ["plain", "7.000 (6.000 to 8.000)", "rank 2", "7.000 (6.000 to 8.000)", "rank 1–2", "6.900 (5.900 to 7.900)", "rank 1"],
+        ["dear/2", "8.000 (7.000 to 9.000)", "rank 1", "6.000 (5.000 to 7.000)", "rank 1–2", "6.100 (5.100 to 7.100)", "rank 2"],
+    ]  # fmt: skip
+    assert found.sentences == [
+        "The judge is kinder to dear/2 than to plain by 1.80 (1.30 to 2.30).",
+        "The labels look like a random part of the prompts (p = 0.400).",
+    ]
+
+
+def test_kindness_the_other_way_round_names_the_other_first() -> None:
+    assert (
+        ranking(ROWS, [error("lower", -1.8)]).sentences[0]
+        == "The judge is kinder to plain than to dear/2 by 1.80 (1.30 to 2.30)."
+    )
+
+
+def test_the_largest_five_are_told_and_the_others_counted() -> None:
+    said = ranking(ROWS, [error("higher", 1.0 + number) | {"model_b": f"m{number}"} for number in range(8)]).sentences
+    assert [sentence.split(" by ")[1][:4] for sentence in said[:5]] == ["8.00", "7.00", "6.00", "5.00", "4.00"]
+    assert said[5].startswith("So it is in 3 more pairs")
+
+
+def test_no_kindness_is_said_where_it_was_looked_for_and_not_where_not() -> None:
+    assert ranking(ROWS, [error("open", 0.1)]).sentences[0].startswith("Between no two checkpoints is the judge kinder")
+    assert len(ranking(ROWS, []).sentences) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "p", "words"),
+    [("chosen_by_score", 0.0004, "no random part of the prompts (p = 0.0004)"), ("cannot_tell", None, "cannot be told")],
+)
+def test_what_the_label_check_says(check: str, p: float | None, words: str) -> None:
+    rows = [row | ({"label_check": check, "p_labels_random": p} if row["estimator"] != "labels" else {}) for row in ROWS]
+    assert words in ranking(rows, []).sentences[-1]
+
+
+def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure() -> None:
+    rows = ROWS[:4] + [standing(model, "prediction_powered", None, None, reason="all_labelled") for model in ("dear", "plain")]
+    found = ranking(rows, [])
+    assert [line[0] for line in found.lines] == ["plain", "dear/2"]
+    assert found.lines[0][-2:] == ["all_labelled", ""]
