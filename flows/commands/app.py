@@ -49,7 +49,13 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "serve-judge": "serving.serve_judge",
     },
     "Instruments": {
-        "rubrics": {"list": "instruments.list_", "show": "instruments.show", "lint": "instruments.lint"},
+        "rubrics": {
+            "list": "instruments.list_",
+            "show": "instruments.show",
+            "lint": "instruments.lint",
+            "new": "starting_rubrics.new",
+            "try": "starting_rubrics.try_",
+        },
         "parse": "instruments.parse",
         "agreement": "agreement.agreement",
         "anchors": {"freeze": "anchors.freeze", "list": "anchors.list_", "bridge": "anchors.bridge"},
@@ -58,7 +64,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
 }
 """Under each heading of the help, a command's name and its function in this folder, or a group's commands."""
 GROUPS = {
-    "rubrics": "List, show and check rubrics.",
+    "rubrics": "List, show, check, begin and try rubrics.",
     "anchors": "Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
 }
 

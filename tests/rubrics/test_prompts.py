@@ -39,7 +39,7 @@ def test_every_prompt_loaded_is_pinned_and_decoded_without_loss(shipped: dict[st
 
 def test_no_prompt_file_lies_about_unused() -> None:
     texts = {str(path.relative_to(SHIPPED)) for path in SHIPPED.rglob("*.txt")}
-    assert texts == set(PINNED)
+    assert {text for text in texts if not text.startswith("starters/")} == set(PINNED)
 
 
 def test_ends_that_matter(shipped: dict[str, Rubric]) -> None:

@@ -1,0 +1,127 @@
+"""`salon rubrics new|try`: a rubric of one's own begun, and tried on one sample by hand. Nothing is asked, nothing stored."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from flows.commands.instruments import Folders, find_rubric
+from flows.observability.terminal import indented, one_line, result_console
+from rubrics.golden import GOLDEN
+from rubrics.linting import lint
+from rubrics.loading import DECLARATION, SHIPPED, load_rubric
+from rubrics.model import Rubric
+from rubrics.rendering import render
+from rubrics.replies.read import parse_reply
+from rubrics.rules import facts, mapped
+from schemas.errors import InputError, RubricError
+from schemas.input_budget import REPLY_BYTES, ROW_BYTES
+
+_STARTERS = SHIPPED / "starters"
+_ID = re.compile(r'^id = "[^"\n]*"', re.MULTILINE)
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="ID", help="The new rubric's id, which is its folder's name: a-z, 0-9 and _.")],
+    folder: Annotated[Path, typer.Option(help="Where its folder is made: what rubric_folders of a benchmark file names.")] = Path(
+        "my-rubrics"
+    ),
+    like: Annotated[str | None, typer.Option(help="Begin with a copy of this rubric: an id, or a folder.")] = None,
+    kind: Annotated[
+        Literal["scale", "aspects"], typer.Option(help="Begin with one number on a labelled line, or several in JSON.")
+    ] = "scale",
+    rubrics: Folders = None,
+) -> int:
+    """Begin a rubric of your own: a folder that lints, to be written over."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        raise RubricError(f"{name!r} is no id of a rubric; write small letters, digits and _, a letter first")
+    source = find_rubric(like, rubrics or []).folder if like else _STARTERS / kind
+    target = folder / name
+    if target.exists():
+        raise RubricError(f"{target} is there already; name another id, or remove it")
+    declared = (source / DECLARATION).read_text(encoding="utf-8")
+    try:
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", GOLDEN if not like else "__pycache__"))
+        (target / DECLARATION).write_text(_ID.sub(f'id = "{name}"', declared, count=1), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error}") from error
+    problems = lint(load_rubric(target))
+    for problem in problems:
+        print(f"  - {one_line(problem)}")
+    print(
+        f"{one_line(str(target))}: {'good' if not problems else f'{len(problems)} problems'}, as {one_line(like or kind)}; write "
+        f"it over, then\n  salon rubrics lint {one_line(str(target))}\n  salon rubrics try {one_line(str(target))} --sample "
+        "sample.json"
+    )
+    return 0
+
+
+def try_(
+    rubric: Annotated[str, typer.Argument(help="An id, or a rubric folder's path.")],
+    sample: Annotated[Path, typer.Option(help='One sample as JSON: {"prompt": "…", "image": "a.png"}; - for standard input.')],
+    reply: Annotated[Path | None, typer.Option(help="A reply to read, as text; - for standard input.")] = None,
+    rubrics: Folders = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the messages as JSON instead.")] = False,
+) -> int:
+    """What one sample is asked under a rubric, word for word, and how a reply of yours is read."""
+    found = find_rubric(rubric, rubrics or [])
+    values, has_image = _sample(found, sample)
+    messages = render(found, values, has_image).messages
+    if as_json:
+        print(json.dumps(messages, ensure_ascii=False))
+    console = result_console()
+    for message in () if as_json else messages:
+        _print_message(console, message)
+    if reply is not None:
+        category = values.get(found.dispatch) if found.dispatch else None
+        context: dict[str, Any] = facts(found, values, has_image)
+        if found.dispatch and category:
+            context["category"] = mapped(found, found.dispatch, category)
+        text = _read(reply, REPLY_BYTES).decode("utf-8", "replace")
+        print(json.dumps(parse_reply(found, text, context).as_dict(), ensure_ascii=False))
+    return 0
+
+
+def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], bool]:
+    """The texts of a sample, and whether it has a picture."""
+    try:
+        content = json.loads(_read(path, ROW_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f'{path}: not JSON: {error}; write one object, such as {{"prompt": "a cup", "image": "a.png"}}'
+        ) from error
+    if not isinstance(content, dict) or not all(isinstance(value, str | None) for value in content.values()):
+        raise InputError(f"{path}: one object of texts is expected, by column: {', '.join(rubric.needs)}")
+    image = content.pop("image", None)
+    if image is not None and not (path.parent / image).is_file():
+        raise InputError(f"{path}: there is no picture {image!r} in {path.parent}; name a file, or null for none")
+    return content, image is not None
+
+
+def _read(path: Path, n_bytes_most: int) -> bytes:
+    try:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
+            content = file.read(n_bytes_most + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; name a file, or - for standard input") from error
+    if len(content) > n_bytes_most:
+        raise InputError(f"{path}: over {n_bytes_most:,} bytes; shorten it")
+    return content
+
+
+def _print_message(console: Console, message: Mapping[str, Any]) -> None:
+    console.rule(f"{message['role']}")
+    for kind, text in _parts(message["content"]):
+        console.print(indented(text) if kind == "text" else f"  [{kind}]", markup=False, soft_wrap=True)
+
+
+def _parts(content: Any) -> Iterator[tuple[str, str]]:
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        yield str(part["type"]), str(part.get("text", ""))

@@ -1,0 +1,93 @@
+"""`salon rubrics new|try`: a folder that lints from the start, and one sample asked and read by hand."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rubrics.linting import lint
+from rubrics.loading import SHIPPED, list_rubrics, load_rubric
+from tests.flows.flow_support import Said
+
+SHIPPED_IDS = [rubric.id for rubric in list_rubrics([SHIPPED])]
+
+
+@pytest.mark.parametrize(
+    "begun", [*(("--like", name) for name in SHIPPED_IDS), ("--kind", "scale"), ("--kind", "aspects")], ids="-".join
+)
+def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_path: Path, begun: tuple[str, str]) -> None:
+    said = salon("rubrics", "new", "my_own", *begun)
+    assert said.code == 0, said.err
+    made = load_rubric(tmp_path / "my-rubrics" / "my_own")
+    assert (made.id, lint(made)) == ("my_own", [])
+    assert "salon rubrics lint my-rubrics/my_own" in said.out
+    again = salon("rubrics", "new", "my_own")
+    assert again.code == 2
+    assert "is there already" in again.err
+
+
+def test_the_starters_are_no_rubrics_of_the_shipped_ones() -> None:
+    assert set(SHIPPED_IDS) == {"alignment", "caption", "composition", "image_aspects", "interleaved"}
+
+
+@pytest.mark.parametrize("name", ["My", "1st", "a/b", "../up", "", "a" * 65])
+def test_an_id_that_is_none_is_refused(salon: Callable[..., Said], tmp_path: Path, name: str) -> None:
+    assert salon("rubrics", "new", name).code == 2
+    assert not (tmp_path / "my-rubrics").exists()
+
+
+def test_a_sample_is_asked_word_for_word_and_a_reply_read(
+    salon: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.png").write_bytes(b"a picture")
+    (tmp_path / "sample.json").write_text(
+        json.dumps({"prompt": "a cup {x} " + "long " * 60, "category": "counting", "image": "a.png"})
+    )
+    asked = salon("rubrics", "try", "composition", "--sample", "sample.json", "--json")
+    messages = json.loads(asked.out)
+    prompt = (SHIPPED / "composition" / "counting.txt").read_text()
+    assert [message["content"] for message in messages] == [
+        prompt, [{"type": "text", "text": "a cup {x} " + "long " * 60}, {"type": "image"}],
+    ]  # fmt: skip
+    shown = salon("rubrics", "try", "composition", "--sample", "sample.json").out
+    assert "  a cup {x} " + "long " * 60 in shown, "lines stay whole"
+    assert "[image]" in shown
+    scores = {"count_accuracy": 10, "object_uniformity": 7.5, "spatial_legibility": 8, "overall_score": 8.5}
+    (tmp_path / "reply.txt").write_text(json.dumps(scores))
+    read = salon("rubrics", "try", "composition", "--sample", "sample.json", "--reply", "reply.txt")
+    assert json.loads(read.out.splitlines()[-1]) == {"scores": scores}
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"I am sorry, but I cannot assist with that.")))
+    pasted = salon("rubrics", "try", "composition", "--sample", "sample.json", "--reply", "-")
+    assert json.loads(pasted.out.splitlines()[-1]) == {"error": "refusal"}
+
+
+def test_rules_look_at_the_sample(salon: Callable[..., Said], tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"a picture")
+    texts = {"caption_type": "brief", "reference": "one two three", "output": "one two three four five six", "image": "a.png"}
+    (tmp_path / "sample.json").write_text(json.dumps(texts))
+    (tmp_path / "reply.txt").write_text('{"score": 3, "reason": "long"}')
+    read = salon("rubrics", "try", "caption", "--sample", "sample.json", "--reply", "reply.txt")
+    assert json.loads(read.out.splitlines()[-1]) == {"error": "rule_violation", "scores": {"score": 3}}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("[1]", "one object of texts is expected, by column: prompt, image"),
+        ('{"prompt": 3}', "one object of texts is expected"),
+        ('{"prompt": ', "not JSON"),
+        ('{"prompt": "a", "image": "none.png"}', "there is no picture 'none.png'"),
+        ('{"image": null, "prompt": "a"}', "rubric alignment needs image"),
+        (None, "cannot be read"),
+    ],
+    ids=["a list", "a number", "cut", "no such file", "no picture", "no file"],
+)
+def test_a_sample_that_cannot_be_asked_is_told(salon: Callable[..., Said], tmp_path: Path, content: str | None, why: str) -> None:
+    if content is not None:
+        (tmp_path / "sample.json").write_text(content)
+    said = salon("rubrics", "try", "alignment", "--sample", "sample.json")
+    assert said.code == 2
+    assert why in " ".join(said.err.split())
