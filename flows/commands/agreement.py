@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
@@ -31,6 +31,8 @@ SHOWN = {
     AgreementMetric.KRIPPENDORFF_ALPHA: "alpha",
 }
 
+_NAME_WIDTH = 28
+
 
 def agreement(
     file: BenchmarkFile,
@@ -45,7 +47,9 @@ def agreement(
     label_dimension: Annotated[str | None, typer.Option(help="With --label-next: the dimension, of several.")] = None,
     between: Annotated[
         list[str] | None,
-        typer.Option(help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline."),
+        typer.Option(
+            help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline, or the one before."
+        ),
     ] = None,
     run_date: RunDate = None,
 ) -> int:
@@ -114,7 +118,9 @@ def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
 
 def _print_ranking(console: Console, ranking: Ranking) -> None:
     console.print(Text(one_line(ranking.title), style="bold"))
-    table = Table("", "judge", "", "people", "", "corrected", "", box=None, padding=(0, 1), header_style="dim")
+    width = min(_NAME_WIDTH, max(len(str(line[0])) for line in ranking.lines))
+    names = Column("", min_width=width)  # or checkpoints of one model could not be told apart
+    table = Table(names, "judge", "", "people", "", "corrected", "", box=None, padding=(0, 1), header_style="dim")
     for checkpoint, *cells in ranking.lines:
         table.add_row(name_of(str(checkpoint)), *(Text(str(cell)) for cell in cells))
     console.print(table)

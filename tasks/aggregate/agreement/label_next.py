@@ -119,7 +119,7 @@ def _dimension(rubrics: Mapping[str, Rubric], wanted: str | None) -> tuple[Rubri
 
 
 def _decision(systems: Sequence[System], baseline: str | None, between: Sequence[str]) -> tuple[int, int]:
-    """The two checkpoints; by default the newest one against the benchmark's baseline."""
+    """The two checkpoints; by default the newest one against the benchmark's baseline, else against the one before it."""
     names = [_name(system) for system in systems]
     ways = f"--between MODEL/CHECKPOINT --between MODEL/CHECKPOINT, of {', '.join(names)}"
     if between:
@@ -129,14 +129,11 @@ def _decision(systems: Sequence[System], baseline: str | None, between: Sequence
         if len(set(between)) != 2:
             raise InputError(f"--between names {len(set(between))} checkpoints, a difference is of two: {ways}")
         return names.index(between[0]), names.index(between[1])
-    if baseline not in names:
-        raise InputError(
-            f"the benchmark names no baseline that the run has; which two are the labels to tell apart? Say it: {ways}"
-        )
     others = [number for number, name in enumerate(names) if name != baseline]
-    if len({systems[number][0] for number in others}) != 1:
-        raise InputError(f"which of several models is to be held against {baseline}? Say it: {ways}")
-    return max(others, key=lambda number: (natural_key(systems[number][1]), systems[number][1])), names.index(baseline)
+    if len({systems[number][0] for number in others}) != 1 or len(names) < 2:
+        raise InputError(f"which two checkpoints are the labels to tell apart? Say it: {ways}")
+    ordered = sorted(others, key=lambda number: (natural_key(systems[number][1]), systems[number][1]))
+    return ordered[-1], names.index(baseline) if baseline in names else ordered[-2]
 
 
 def _name(system: System) -> str:

@@ -89,8 +89,7 @@ def test_labelled_prompts_are_not_asked_for_again(plan: Callable[..., Any]) -> N
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        pytest.param({"baseline": None}, "names no baseline that the run has.*of north/base, north/step-1000", id="no baseline"),
-        pytest.param({"models": ("north", "south")}, "which of several models", id="two models"),
+        pytest.param({"models": ("north", "south")}, "which two checkpoints .* of north/base, north/step-1000", id="two models"),
         pytest.param({"wanted": Wanted(9, ("north/base",))}, "names 1 checkpoints, a difference is of two", id="one end"),
         pytest.param({"wanted": Wanted(9, ("north/base", "north/x"))}, "'north/x' is no checkpoint of the run", id="another end"),
         pytest.param(
@@ -104,6 +103,11 @@ def test_labelled_prompts_are_not_asked_for_again(plan: Callable[..., Any]) -> N
 def test_what_is_refused(plan: Callable[..., Any], how: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         plan(**({"wanted": Wanted(20)} | how))
+
+
+def test_without_a_baseline_the_newest_is_held_against_the_one_before(plan: Callable[..., Any]) -> None:
+    found, _ = plan(Wanted(20), baseline=None)
+    assert (found.a, found.b) == ("north/step-1000", "north/step-900")
 
 
 def test_between_names_the_ends_in_their_order(plan: Callable[..., Any]) -> None:

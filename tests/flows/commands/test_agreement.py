@@ -112,7 +112,7 @@ def test_labels_are_asked_for_filled_in_and_read(salon: Callable[..., Said], lak
     assert salon(*command("viescore_sc", folder)).code == 0
     file, sheet = str(folder / "viescore_sc.toml"), folder / "eve.csv"
     ask = ("agreement", file, "--label-next", str(sheet), "--run-date", "2026-01-01")
-    assert "the benchmark names no baseline" in salon(*ask).err
+    assert "which two checkpoints are the labels to tell apart?" in salon(*ask).err
     between = ("--between", "SDXL/unnamed", "--between", "SD/unnamed", "--label-count", "20")
     said = salon(*ask, *between)
     assert said.code == 0, said.err
