@@ -147,8 +147,8 @@ def world(
     return levels, scores, draw.random((n_draws, n_checkpoints, len(CATEGORY_OF), N_IMAGES)) < 0.03
 
 
-def tables_of(scores: np.ndarray, has_failed: np.ndarray) -> dict[object, pl.DataFrame]:
-    """The published tables; the number of the draw stands in judge_model."""
+def tables_of(scores: np.ndarray, has_failed: np.ndarray, dimensions: tuple[str, ...] = ()) -> dict[object, pl.DataFrame]:
+    """The published tables; the number of the draw stands in judge_model. Dimensions without names are d0, d1, …"""
     n_draws, n_checkpoints, n_dimensions, n_prompts, _ = scores.shape
     index = np.indices((n_draws, n_checkpoints, n_prompts, N_IMAGES)).reshape(4, -1)
     key = pl.Series("request_key", np.arange(index.shape[1])).cast(pl.String)
@@ -161,9 +161,10 @@ def tables_of(scores: np.ndarray, has_failed: np.ndarray) -> dict[object, pl.Dat
         status=pl.lit("planned"), reason=pl.lit(None, pl.String),
     )  # fmt: skip
     failed = pl.Series(has_failed.ravel())
+    names = dimensions or tuple(f"d{d}" for d in range(n_dimensions))
     long = pl.concat([
-        pl.DataFrame({"request_key": key, "number": scores[:, :, d].ravel(), "failed": failed, "dimension": [f"d{d}"] * len(key)})
-        for d in range(n_dimensions)
+        pl.DataFrame({"request_key": key, "number": scores[:, :, d].ravel(), "failed": failed, "dimension": [name] * len(key)})
+        for d, name in enumerate(names)
     ])  # fmt: skip
     is_failed = pl.col("failed")
     read = long.select(
@@ -174,15 +175,15 @@ def tables_of(scores: np.ndarray, has_failed: np.ndarray) -> dict[object, pl.Dat
     )  # fmt: skip
     replies = REPLIES.empty().lazy()
     statistics = Statistics(at_least={"d0": AT_LEAST}, max_ranked=5, family="table")
-    run = Settings("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics)
+    run = Settings("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics, baseline="model/0")
     tables: dict[object, pl.DataFrame] = dict(
-        aggregated(judgements.lazy(), read.lazy(), replies, {"simulated": rubric(n_dimensions)}, run)
+        aggregated(judgements.lazy(), read.lazy(), replies, {"simulated": rubric(names)}, run)
     )
     return tables
 
 
-def rubric(n_dimensions: int) -> Rubric:
-    dimensions = tuple(Dimension(f"d{n}", (f"D{n}",), 0, 10, step=1) for n in range(n_dimensions))
+def rubric(names: tuple[str, ...]) -> Rubric:
+    dimensions = tuple(Dimension(name, (name.upper(),), 0, 10, step=1) for name in names)
     return Rubric(
         id="simulated", version="1", title="", source="", folder=Path(), digest="f" * 64, reply_format=ReplyFormat.JSON, needs=(),
         may_be_null=frozenset(), unit=("prompt",), report_by="category", dispatch=None, value_maps={}, messages=(),

@@ -198,10 +198,14 @@ class Statistics(Section):
     at_least: dict[str, float] = Field(
         default_factory=dict, description="dimension or rubric.dimension -> k: also publish the share of scores of k or more."
     )
+    primary: list[str] = Field(
+        default_factory=list,
+        description="dimension or rubric.dimension: what claims are made of. Default: overall_score, else all of a rubric.",
+    )
     correction: Correction = Correction.BONFERRONI
     family: Literal["benchmark", "table", "pair"] = Field(
         default="benchmark",
-        description="Corrected together: all headline rankings, those of a rubric and judge, or each two checkpoints alone.",
+        description="Corrected together: all primary rankings, those of a rubric and judge, or each two checkpoints alone.",
     )
     failures: Literal["worst_case", "at_random"] = Field(
         default="worst_case",

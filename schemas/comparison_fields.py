@@ -49,6 +49,9 @@ P_ADJUSTED = number("p_adjusted", "p corrected for the family.", low=0, high=1)
 VERDICT = text("verdict", "What is said of a: rank, colour and words follow from it.", null=True, values=ComparisonVerdict)
 ADJUSTMENT = text("adjustment", "How p and interval were corrected.", null=True, values=Correction)
 FAMILY = text("family", "The comparisons that were corrected together: rows with the same text.", null=True)
+IS_PRIMARY = _flag(
+    "is_primary", "Of the primary family: what claims and alerts are made of; false: exploratory. Null without p.", null=True
+)
 N_FAMILY = count("n_family", "How many comparisons the family has; one under several kinds counts once.", null=True)
 N_PROMPTS_PAIRED = count("n_prompts_paired", "Prompts scored for both.")
 WIN = count("win", "Paired prompts on which a is higher.")
@@ -77,7 +80,10 @@ PAIRED_SE = number("se", "Standard error of delta, prompts and raters as they co
 N_RANKED_SO = count("n_ranked", "Checkpoints that have a rank in this ranking by this estimator.", null=True)
 
 # --- standings and the wide table -------------------------------------------------------------------------------
-IS_HEADLINE = _flag("is_headline", "A dimension its rubric leads up to: overall_score where there is one, else every one.")
+IS_HEADLINE = _flag(
+    "is_headline",
+    "A primary dimension: as the benchmark file declares, else overall_score where the rubric has one, else every one.",
+)
 STATE = text("state", "Whether it has a rank.", values=StandingState)
 RANK_LOW = count("rank_low", "Best rank the comparisons allow: 1 + those that are higher.", null=True)
 RANK_HIGH = count("rank_high", "Worst rank they allow: n_ranked less those that are lower.", null=True)

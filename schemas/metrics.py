@@ -59,6 +59,12 @@ def is_headline(dimension: str, dimensions: Iterable[str]) -> bool:
     return dimension == HEADLINE or HEADLINE not in dimensions
 
 
+def is_primary(rubric_id: str, dimension: str, dimensions: Iterable[str], declared: Iterable[str]) -> bool:
+    """Whether claims are made of it: where nothing is declared (as dimension or rubric.dimension), of a rubric's headline."""
+    named = set(declared)
+    return not named.isdisjoint({dimension, f"{rubric_id}.{dimension}"}) if named else is_headline(dimension, dimensions)
+
+
 def is_mean_for_prompts_like_these(row: Mapping[str, object]) -> bool:
     """Whether a row of `benchmark_long` is one that leaderboards and a cell's path mean."""
     return row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE

@@ -28,6 +28,7 @@ EVENTS = (
     NIGHT_FAILED,
 )  # fmt: skip
 
+COMPARISON_ALPHA = 0.05  # of nights on which nothing differs, the share that has a false regression at most
 N_LISTED = 20  # rows in a payload; n_all says how many there are
 
 _COMPARED = [
@@ -51,7 +52,7 @@ class Alert:
 
 
 def regressions(comparisons: pl.DataFrame) -> list[Alert]:
-    """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, by the comparison's verdict.
+    """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, by a primary verdict.
 
     An older checkpoint, one that is the predecessor of another, was newest once and was told of then.
     """
@@ -62,11 +63,13 @@ def regressions(comparisons: pl.DataFrame) -> list[Alert]:
         pl.col("comparison").is_in(_SHOWN_OF_A_LINEAGE),
         pl.col("category") == Total.MACRO.value,
         pl.col("verdict") == ComparisonVerdict.LOWER.value,
+        pl.col("is_primary").fill_null(value=True),  # of a publication from before there was a difference
     ).join(predecessors, on=["model_a", "checkpoint_a"], how="anti")
     worse = worse.sort("delta", "rubric_id", "judge_model", "dimension", "model_a", "checkpoint_a", "comparison")
-    return _listed(
+    found = _listed(
         REGRESSION, worse, _COMPARED, "{n} means of newest checkpoints are lower than a predecessor's or the baseline's"
     )
+    return [Alert(one.name, dict(one.payload) | {"alpha": COMPARISON_ALPHA}) for one in found]
 
 
 def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:

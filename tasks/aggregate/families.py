@@ -17,8 +17,8 @@ ALPHA = 0.05
 class Family(StrEnum):
     """Which comparisons are meant to be read together; the first word of the column family."""
 
-    HEADLINE = "headline"  # the rankings of headline dimensions: what the benchmark is for
-    ASPECTS = "aspects"  # the rankings of the other dimensions
+    HEADLINE = "headline"  # primary: the rankings of primary dimensions, all that the benchmark makes claims of
+    ASPECTS = "aspects"  # exploratory, as the next: the rankings of the other dimensions
     CATEGORIES = "categories"  # single categories, and means over images, of dimensions that are ranked by another figure
 
 
@@ -51,7 +51,8 @@ def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> N
         for row in rows:
             row["has_unequal_failures"] = p < ALPHA
     for row in (row for rows in pairs for row in rows):
-        row["family"] = None if row.get("p") is None else name
+        has_p = row.get("p") is not None
+        row |= {"is_primary": row["family"] == Family.HEADLINE if has_p else None, "family": name if has_p else None}
 
 
 def adjust(p: Sequence[float], correction: Correction) -> list[float]:

@@ -21,8 +21,8 @@ from schemas.metrics import (
     TOTALS,
     Metric,
     cell_id,
-    is_headline,
     is_mean_for_prompts_like_these,
+    is_primary,
     means_for_prompts_like_these,
 )
 from schemas.statuses import Total
@@ -131,7 +131,7 @@ def aggregated(
                 )
             ]
             mine, contestants, expected = run.statistics, contestants_of(dimension.tallied, dimension.rows), dimension.expected
-            is_main = is_headline(dimension.key, read)
+            is_main = is_primary(rubric.id, dimension.key, read, mine.primary)
             held = comparison_rows(
                 judged, contestants, expected, mine, baseline=run.baseline, answered_by=answered_by, is_headline=is_main
             )

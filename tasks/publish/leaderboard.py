@@ -9,12 +9,12 @@ from itertools import groupby
 
 import polars as pl
 
-from schemas.metrics import BOARD, HEADLINE, means_for_prompts_like_these
+from schemas.metrics import BOARD, means_for_prompts_like_these
 from schemas.statuses import CellStatus, Total
 from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.standings import DASH, answers, best_first, difference, number, rank, weights, why
+from tasks.publish.standings import DASH, answers, best_first, difference, headlines, number, rank, weights, why
 
 _HEADERS = (
     "rank",
@@ -86,8 +86,8 @@ def leaderboard_rows(
 ) -> list[LeaderboardRow]:  # fmt: skip
     """The rows of one category (default: the mean over categories), best first within rubric, judge and dimension.
 
-    `cells` are `standings.placed`. With `is_headline_only` a rubric that has an `overall_score` shows that alone; every other
-    shows all its dimensions that have such a row.
+    `cells` are `standings.placed`. With `is_headline_only` the primary dimensions alone: what the benchmark file declares, else
+    the `overall_score` of a rubric that has one and all dimensions of one that has none.
     """
     return [_row(cell) for cell in leading(cells, category=category, is_headline_only=is_headline_only)]
 
@@ -96,9 +96,13 @@ def leading(cells: pl.DataFrame, *, category: str = Total.MACRO.value, is_headli
     """The cells that the rows of the leaderboard are made of, in its order: by rank, then by mean."""
     chosen = means_for_prompts_like_these(cells).filter(pl.col("category") == category)
     if is_headline_only:
-        with_headline = cells.filter(pl.col("dimension") == HEADLINE)["rubric_id"].unique()
-        chosen = chosen.filter((pl.col("dimension") == HEADLINE) | ~pl.col("rubric_id").is_in(with_headline.implode()))
-    return sorted(chosen.to_dicts(), key=lambda row: (*(row[name] for name in BOARD), *best_first(row)))
+        leading_ones = headlines(cells)
+        return _in_order(row for row in chosen.to_dicts() if (row["rubric_id"], row["dimension"]) in leading_ones)
+    return _in_order(chosen.to_dicts())
+
+
+def _in_order(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
+    return sorted(rows, key=lambda row: (*(row[name] for name in BOARD), *best_first(row)))
 
 
 def leaderboard(rows: Sequence[LeaderboardRow]) -> pl.DataFrame:

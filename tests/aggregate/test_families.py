@@ -94,6 +94,32 @@ def test_families_are_what_the_benchmark_file_declares(make_rubric, all_tables):
     assert len(found["pair"]) == 2 * (3 + 3 + 2)  # judges, and pairs; of the single cells those of predecessors
 
 
+@pytest.mark.parametrize(
+    ("primary", "expected"),
+    [
+        pytest.param([], {"overall_score"}, id="by default"),
+        pytest.param(["style"], {"style"}, id="another"),
+        pytest.param(["plain.style", "overall_score"], {"overall_score", "style"}, id="two, one of them of this rubric"),
+        pytest.param(["other.style"], set(), id="none of this rubric"),
+    ],
+)
+def test_claims_are_made_of_the_dimensions_that_are_declared(make_rubric, all_tables, primary, expected):
+    asked = make_rubric({None: ("overall_score", "style")}, report_by="category")
+    rows = [
+        row | {"scores": {"overall_score": row["scores"]["q"], "style": 5 + n % 3}, "category": "xy"[n % 2]}
+        for n, row in enumerate(drawn(2, 4, 5, 7))
+    ]
+    tables = all_tables(rows, asked, primary=primary)
+    assert set(tables["standings"].filter("is_headline")["dimension"]) == expected
+    tested = tables["comparisons"].drop_nulls("family")
+    mine = tested.filter("is_primary")
+    assert set(mine["dimension"]) == expected
+    assert mine["family"].str.starts_with("headline").all()
+    assert mine["n_family"].unique().to_list() == ([3 * len(expected)] if expected else [])
+    assert set(mine["category"]) <= {"__macro__"}
+    assert tested.filter(~pl.col("is_primary"))["family"].str.contains("^(aspects|categories)").all()
+
+
 def test_where_no_total_exists_the_categories_are_the_ranking(make_rubric, all_tables):
     asked = make_rubric({"x": ("q",), "y": ("other",)})
     rows = [row | {"category": "x"} for row in drawn(3, 4, 7)]

@@ -1,8 +1,10 @@
 """The short form of `make simulate`: the same code, fewer draws, bounds widened by three standard errors of a rate."""
 
+import numpy as np
 import pytest
 
-from benchmarks.simulate_statistics import coverage, paired, ranks
+from benchmarks.simulate_claims import N_CHECKPOINTS, RUBRICS, claims, first_screen, publications
+from benchmarks.simulate_statistics import coverage, paired, ranks, tables_of, world
 
 
 @pytest.mark.parametrize(
@@ -12,3 +14,17 @@ def test_rates_lie_where_they_must(rates, n_draws, n_rates):
     found = list(rates(n_draws, 20261103))
     assert len(found) == n_rates
     assert [f"{rate.name}: {rate.rate}" for rate in found if not rate.is_within(n_errors=3.0)] == []
+
+
+@pytest.mark.parametrize("dimensions", RUBRICS.values(), ids=RUBRICS)
+def test_pages_of_benchmarks_in_which_nothing_differs_claim_nothing(dimensions):
+    """The short form of benchmarks/simulate_claims.py: a few publications, whose expected claims are well under one."""
+    said = [found for tables in publications(5, 7, dimensions) if (found := claims(first_screen(tables)))]
+    assert len(said) <= 2
+
+
+def test_what_a_page_claims_is_read():
+    """The reading bites: where checkpoints do differ, words, ranks and colours are all found."""
+    _, scores, has_failed = world(np.random.default_rng(3), 1, N_CHECKPOINTS, 1, shift=0.5)
+    found = claims(first_screen(tables_of(scores, has_failed, ("overall_score",))))
+    assert {"is the best", "is better than", 'class="first"', 'class="delta up"', "1", "5"} <= set(found)

@@ -43,6 +43,13 @@ def test_one_measure_is_answered_in_sentences():
     ]
 
 
+def test_a_difference_outside_the_primary_family_says_so():
+    found = {flag: difference(row("3", **BETTER, is_headline=flag), "predecessor") for flag in (True, False, None)}
+    assert found[False] == "+0.42 [+0.10, +0.74] better, exploratory"
+    assert found[True] == found[None] == "+0.42 [+0.10, +0.74] better"
+    assert difference(row("3", **OPEN, is_headline=False), "predecessor").endswith("can't tell")
+
+
 def test_what_cannot_be_told_is_not_told():
     rows = [row("3", (1, 3), predecessor="2", **OPEN), row("2", (1, 3)), row("1", (1, 3), n_failed=2)]
     assert answers(rows) == [

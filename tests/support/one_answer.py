@@ -53,7 +53,9 @@ def _of_page(by_cell, page):
             yield f"{cell}: rank {placed} on the page, {rank(row)} in standings"
         change = _CHANGE.search(rest)
         verdict = row["verdict_predecessor"]
-        if (change and verdict) and (change[1], change[2].replace("&#39;", "'")) != MARKS[verdict]:
+        colour, word = MARKS.get(verdict, ("", ""))
+        word += ", exploratory" if verdict in ("higher", "lower") and not row["is_headline"] else ""
+        if (change and verdict) and (change[1], change[2].replace("&#39;", "'")) != (colour, word):
             yield f"{cell}: {change[1]}, {change[2]} on the page, {verdict} in standings"
         if (change is None) != (row["delta_predecessor"] is None):
             yield f"{cell}: a change on the page or in standings alone"

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import BOARD, HEADLINE, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
+from schemas.metrics import BOARD, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
 from schemas.statuses import ComparisonKind, HealthMeasure, Total
 from schemas.tables import COMPARISONS, DISTRIBUTIONS, HEALTH, Table
-from tasks.publish.standings import best_first, failures_of, namer, placed, why
+from tasks.publish.standings import best_first, failures_of, headlines, namer, placed, why
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")
@@ -47,16 +47,16 @@ class Board:
 
 
 def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:
-    """Every ranking of the publication, the headline dimension of a rubric first."""
-    means = means_for_prompts_like_these(placed(tables))
+    """Every ranking of the publication, the primary dimensions of a rubric first."""
+    cells = placed(tables)
+    means, primary = means_for_prompts_like_these(cells), headlines(cells)
     costs = _costs(rows_of(tables, HEALTH))
     compared, shares = (_by_board(rows_of(tables, table)) for table in (COMPARISONS, DISTRIBUTIONS))
-    has_headline = {row["rubric_id"] for row in means.filter(dimension=HEADLINE).iter_rows(named=True)}
     found = []
-    for index, (key, cells) in enumerate(sorted(_by_board(means.to_dicts()).items())):
-        macro = [_standing(row, costs) for row in cells if row["category"] == Total.MACRO]
-        is_headline = key[2] == HEADLINE or key[0] not in has_headline
-        found.append(_board(f"board-{index + 1}", key, cells, macro, is_headline, compared[key], shares[key]))
+    for index, (key, mine) in enumerate(sorted(_by_board(means.to_dicts()).items())):
+        macro = [_standing(row, costs) for row in mine if row["category"] == Total.MACRO]
+        is_headline = (key[0], key[2]) in primary
+        found.append(_board(f"board-{index + 1}", key, mine, macro, is_headline, compared[key], shares[key]))
     return sorted(found, key=lambda board: (board.rubric_id, board.judge_model, not board.is_headline, board.anchor))
 
 

@@ -55,18 +55,21 @@ def compared(*rows: dict[str, Any]) -> pl.DataFrame:
         ([{}, {"checkpoint_a": "3", "checkpoint_b": "2", "verdict": "higher"}], 0),
         ([{}, {"checkpoint_a": "3", "checkpoint_b": "2", "delta": -0.5}], 1),
         ([{}, {"dimension": "other"}], 2),
+        ([{"is_primary": False}], 0),
+        ([{"is_primary": True}, {"is_primary": False, "dimension": "other"}], 1),
         ([], 0),
     ],
     ids=[
         "lower", "higher", "cannot tell", "failures could turn it", "not known",
         "than the baseline", "each other", "one category", "of an older one",
-        "of the newest of two", "two dimensions", "nothing",
+        "of the newest of two", "two dimensions", "exploratory", "one of two is exploratory", "nothing",
     ],
 )  # fmt: skip
 def test_regressions(rows: list[dict[str, Any]], n: int) -> None:
     found = regressions(compared(*rows))
     assert [alert.payload["n_all"] for alert in found] == ([n] if n else [])
     assert all(alert.name == "salon.score.regression" for alert in found)
+    assert all(alert.payload["alpha"] == 0.05 for alert in found)
 
 
 def test_a_payload_lists_the_worst_and_counts_all() -> None:
