@@ -1,8 +1,8 @@
 """Publish benchmarks in which nothing differs and read what their pages claim (`python -m benchmarks.simulate_claims`).
 
-Five checkpoints of equal merit, six dimensions, the world of simulate_statistics.py. Tables come from the code of a run, words from
-the page's own template: the answers in sentences, ranks, colours. Claimed is a rank that not all share, a figure marked as the best,
-a checkpoint that is better or worse than another. Exit code 1 where more than 6 % claim something.
+Five checkpoints of equal merit, six dimensions, the world of simulate_statistics.py. Tables come from the code of a run, words
+from the page's own template: answers in sentences, ranks, colours. Claimed is a rank that not all share, a figure marked as the
+best, a checkpoint that is better or worse than another. Exit code 1 where more than 6 % claim something.
 """
 
 import argparse

@@ -25,7 +25,7 @@ SIZES = (80, 99, 80, 94, 100, 100)
 CENTRES = (9.2, 8.0, 5.5, 8.5, 4.0, 3.0)
 CATEGORIES = tuple(f"category {n}" for n in range(6))
 PROMPT_SD, STRENGTH_SD, IMAGE_SD, JUDGE_SD, N_IMAGES = 2.0, 0.5, 1.2, 0.8, 4
-AT_LEAST = 7
+AT_LEAST, LOW = 7, 2
 CATEGORY_OF = np.repeat(np.arange(6), SIZES)
 DRAWS_AT_ONCE = 50
 
@@ -110,10 +110,29 @@ def paired(n_draws: int, seed: int) -> Iterator[Rate]:
     yield Rate(
         "flagged: failure rates where they are the same", float(macro["has_unequal_failures"].mean()), macro.height, 0, 0.05
     )
+    yield from refused(draw, max(1, n_draws // 10))
     effect = float(macro["mde80"].mean())
     shift = optimize.brentq(lambda s: np.mean([true_mean(c + s) - true_mean(c) for c in CENTRES]) - effect, 0, 3)
     planted = pl.concat([pairs_of(draw, n, 1, shift) for n in chunks(n_draws)]).filter(pl.col("category") == "__macro__")
     yield Rate(f"found: a planted delta of mde80 = {effect:.3f}", float((planted["p"] < 0.05).mean()), n_draws, 0.77, 0.83)
+
+
+def refused(draw: np.random.Generator, n_draws: int) -> Iterator[Rate]:
+    """Two checkpoints of equal merit a draw; 30 % of the low scores are refused and 1 % of the others: of one, and of both."""
+    for named, which in (("of one checkpoint", [1]), ("of both checkpoints", [0, 1])):
+        found: list[bool] = []
+        for n in chunks(n_draws):
+            _, scores, _ = world(draw, n, 2, 1)
+            share = np.full(scores[:, :, 0].shape, 0.01)
+            share[:, which] = np.where(scores[:, which, 0] <= LOW, 0.3, 0.01)
+            tables = tables_of(scores, draw.random(share.shape) < share)
+            found += (
+                tables[BENCHMARK_WIDE]
+                .group_by("judge_model")
+                .agg(pl.col("has_unequal_failures").any())["has_unequal_failures"]
+                .to_list()
+            )
+        yield Rate(f"flagged: low scores {named} refused", float(np.mean(found)), len(found), 0.9, 1.0)
 
 
 def ranks(n_draws: int, seed: int) -> Iterator[Rate]:

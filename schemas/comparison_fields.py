@@ -61,10 +61,20 @@ MDE80 = number("mde80", "True difference found in 80 % of cases with this se (5 
 FAIL_RATE_A = number("fail_rate_a", "fail_rate of a.", low=0, high=1)
 FAIL_RATE_B = number("fail_rate_b", "fail_rate of b.", low=0, high=1)
 P_FAILURES = number("p_failures", "Two-sided p of equal failure rates: exact sign test over prompts, uncorrected.", low=0, high=1)
-HAS_UNEQUAL_FAILURES = _flag(
-    "has_unequal_failures", "One fails more often than the other: p_failures, corrected for the family, is under 0.05.", null=True
+P_FAILURES_LOW = number(
+    "p_failures_low",
+    "p that neither fails more where the other's scores are low; uncorrected. Null without failures.",
+    low=0,
+    high=1,
 )
-FAILS_MORE = _flag("has_unequal_failures", "It fails more often than another of its ranking.", null=True)
+HAS_UNEQUAL_FAILURES = _flag(
+    "has_unequal_failures",
+    "One fails more often than the other, or where scores are low: p_failures or p_failures_low, corrected, is under 0.025.",
+    null=True,
+)
+FAILS_MORE = _flag(
+    "has_unequal_failures", "It fails more often than another of its ranking, or where the other's scores are low.", null=True
+)
 
 # --- corrected by people -----------------------------------------------------------------------------------------
 RATER_SE = number(

@@ -139,7 +139,7 @@ COMPARISONS = Table(
         c.DELTA_HIGH, f.CI_LEVEL, c.DELTA_LOW_ADJUSTED, c.DELTA_HIGH_ADJUSTED, c.DELTA_BOUND_LOW, c.DELTA_BOUND_HIGH, f.DF,
         c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
-        c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY,
+        c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY, c.P_FAILURES_LOW,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",

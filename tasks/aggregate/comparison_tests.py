@@ -110,8 +110,11 @@ def _bounds_over(tally: Tally, prompts: Array) -> tuple[float, float]:
     return low, high
 
 
-def failures_p(a: Tally, b: Tally) -> float | None:
-    """Exact two-sided sign test over prompts: on as many of them a fails more often as b does. None without a shared prompt."""
+def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:
+    """Exact two-sided sign test over prompts: on as many of them a fails more often as b does. None without a shared prompt.
+
+    The p, and the least that so many prompts could have had: 1 where fewer than two differ.
+    """
     share_a, prompts_a = a.failed_shares
     share_b, prompts_b = b.failed_shares
     if not np.array_equal(prompts_a, prompts_b):
@@ -119,12 +122,40 @@ def failures_p(a: Tally, b: Tally) -> float | None:
         if not len(shared):
             return None
         share_a, share_b = share_a[in_a], share_b[in_b]
-    if not share_a.any() and not share_b.any():
-        return 1.0
     n_more, n_less = int((share_a > share_b + _SAME).sum()), int((share_b > share_a + _SAME).sum())
+    least = min(1.0, 2.0 ** (1 - n_more - n_less))
     if n_more == n_less:
-        return 1.0
-    return _rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5))))
+        return 1.0, least
+    return _rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5)))), least
+
+
+def failures_low_p(a: Tally, b: Tally) -> float | None:
+    """One-sided p that a's failures fall no more on prompts that b scores low than on others; None where a has no failure.
+
+    Van Elteren's (1960) stratified rank test: in each category a's share of failures against the rank of b's mean, prompts
+    permuted. The normal law is conservative here, since a sum of few ranks has no tails.
+    """
+    off, variance = 0.0, 0.0
+    for category, mine in a.by_category.items():
+        other = b.by_category.get(category)
+        if other is None or other.scored is None:
+            continue
+        share, prompts = mine.failed_shares
+        sums, counts, _, scored = other.scored
+        _, here, there = np.intersect1d(prompts, scored, assume_unique=True, return_indices=True)
+        if len(here) < 2:
+            continue
+        failing, rank = share[here] - share[here].mean(), _ranks((sums / counts)[there])
+        rank = (rank - rank.mean()) / (len(here) + 1)
+        off += float((failing * rank).sum())
+        variance += float((failing**2).sum()) * float((rank**2).sum()) / (len(here) - 1)
+    return _rounded(float(scipy.special.ndtr(off / math.sqrt(variance)))) if variance > _SAME**2 else None
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks from 1, those of equal values their mean."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
 
 
 def _rounded(value: float) -> float:

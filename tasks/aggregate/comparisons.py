@@ -10,6 +10,7 @@ from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_li
 from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparison_tests import (
     delta_bounds,
+    failures_low_p,
     failures_p,
     is_still,
     mde80,
@@ -200,9 +201,18 @@ def _tested(delta: float, se: float, df: float, width: float) -> Row:
 
 
 def _failures(a: Contestant, b: Contestant, category: str) -> Row:
-    """In a total the test is over the prompts of all categories."""
+    """In a total the tests are over the prompts of all categories. `fails_low` is the end that `p_failures_low` is of."""
     one, other = a.part(category), b.part(category)
-    return {"p_failures": failures_p(one, other) if one and other else None}
+    found = failures_p(one, other) if one and other else None
+    if one is None or other is None or found is None:
+        return {"p_failures": None}
+    low = {"a": failures_low_p(one, other), "b": failures_low_p(other, one)}
+    known = {end: p for end, p in low.items() if p is not None}
+    end = min(known, key=lambda end: known[end], default=None)
+    return {
+        "p_failures": found[0], "p_failures_least": found[1], "fails_low": end,
+        "p_failures_low": None if end is None else min(1.0, 2 * known[end]),
+    }  # fmt: skip
 
 
 def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:

@@ -45,14 +45,38 @@ def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> N
         for row in rows:
             row.update({"p_adjusted": p, "adjustment": statistics.correction.value, "n_family": len(tested)})
             row.update(_interval(row, level) | {"verdict": _verdict(row, statistics).value})
-    failing = [rows for rows in pairs if rows[0].get("p_failures") is not None]
-    p_failures = adjust([_number(rows[0]["p_failures"]) for rows in failing], statistics.correction)
-    for rows, p in zip(failing, p_failures, strict=True):
-        for row in rows:
-            row["has_unequal_failures"] = p < ALPHA
+    _flag_failures([rows for rows in pairs if rows[0].get("p_failures") is not None])
     for row in (row for rows in pairs for row in rows):
         has_p = row.get("p") is not None
         row |= {"is_primary": row["family"] == Family.HEADLINE if has_p else None, "family": name if has_p else None}
+
+
+def _flag_failures(pairs: Sequence[list[Row]]) -> None:
+    """Which pairs fail unequally, or where scores are low; half of ALPHA for each question. `failing` names who, as "a" or "b".
+
+    Failures that several dimensions share are one test, and one that could never be found, for so few failures, is none.
+    """
+    rates = {_rate_test(rows[0]): _number(rows[0]["p_failures_least"]) for rows in pairs}
+    n_rates = n_attainable(list(rates.values()), ALPHA / 2)
+    n_low = sum(rows[0]["p_failures_low"] is not None for rows in pairs)
+    for rows in pairs:
+        p, low = _number(rows[0]["p_failures"]), rows[0]["p_failures_low"]
+        for row in rows:
+            more = "a" if _number(row["fail_rate_a"]) > _number(row["fail_rate_b"]) else "b"
+            failing = {more} if p * n_rates < ALPHA / 2 else set()
+            failing |= {str(row["fails_low"])} if low is not None and _number(low) * n_low < ALPHA / 2 else set()
+            row |= {"has_unequal_failures": bool(failing), "failing": failing}
+
+
+def _rate_test(row: Row) -> tuple[object, ...]:
+    """What makes the sign test of a pair's failures another than that of the same pair in another dimension."""
+    named = (row["rubric_id"], row["judge_model"], row["category"], *sorted(_both(row)))
+    return (*named, row["p_failures"], row["p_failures_least"])
+
+
+def n_attainable(least: Sequence[float], alpha: float) -> int:
+    """What exact p are multiplied with: the smallest K with no more than K tests that can come under alpha / K (Tarone 1990)."""
+    return next(k for k in range(1, len(least) + 2) if sum(p <= alpha / k for p in least) <= k)
 
 
 def adjust(p: Sequence[float], correction: Correction) -> list[float]:

@@ -171,11 +171,9 @@ def _place(rows: Sequence[Row], pairs: Sequence[Row]) -> None:
             n_below[better] += 1
     for one, row in placed.items():
         row |= {"rank_low": 1 + n_above[one], "rank_high": len(placed) - n_below[one], "n_ranked": len(placed)}
-    unequal = [pair for pair in pairs if pair.get("has_unequal_failures")]
-    more = [(pair, "a" if _rate(pair, "a") > _rate(pair, "b") else "b") for pair in unequal]
-    fail_more = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair, end in more}
+    failing = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair in pairs for end in pair.get("failing", ())}  # type: ignore[attr-defined]
     for row in rows:
-        row["has_unequal_failures"] = _contestant(row) in fail_more
+        row["has_unequal_failures"] = _contestant(row) in failing
 
 
 def _add_differences(row: Row, compared: Sequence[Row]) -> None:
@@ -193,10 +191,6 @@ def _add_differences(row: Row, compared: Sequence[Row]) -> None:
     families = [pair for pair in compared if pair.get("family") is not None]
     if families:
         row |= {name: families[0][name] for name in ("adjustment", "family", "n_family")}
-
-
-def _rate(pair: Row, end: str) -> float:
-    return float(str(pair[f"fail_rate_{end}"]))
 
 
 def _ranking_of(row: Row) -> tuple[object, ...]:

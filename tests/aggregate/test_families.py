@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses import Correction
-from tasks.aggregate.families import adjust, interval_level
+from tasks.aggregate.families import adjust, interval_level, n_attainable
 from tests.support.scored_rows import FAILS, drawn, scored
 
 CORRECTIONS = [correction.value for correction in Correction]
@@ -153,19 +153,54 @@ def test_a_difference_that_failures_could_turn_is_none(make_rubric, all_tables, 
     assert ranks == ({"2": (1, 1), "1": (2, 2)} if verdict == "higher" else {"2": (1, 2), "1": (1, 2)})
 
 
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [
+        ([], 1), ([0.01], 1), ([1.0] * 9, 1), ([0.01] * 3, 3), ([0.02] * 2, 2), ([0.001, 0.02, 0.5, 1.0], 2),
+        ([0.001] * 4 + [1.0] * 6, 4),
+    ],
+)  # fmt: skip
+def test_exact_tests_that_can_never_be_found_are_not_counted(least, expected):
+    assert n_attainable(least, 0.025) == expected
+
+
+def test_failures_that_dimensions_share_are_one_test(make_rubric, all_tables):
+    """8 of 8 failing prompts in five dimensions: p = 2/256 is under 0.025 / 3, not under 0.025 / 5."""
+    names = tuple("abcde")
+    rows = scored("1", [5 + n % 3 for n in range(30)]) + scored("2", [FAILS] * 8 + [5 + n % 2 for n in range(22)])
+    rows = [row | {"scores": dict.fromkeys(names, row["scores"]["q"])} for row in rows]
+    found = all_tables(rows, make_rubric({None: names}))["standings"]
+    assert set(found.filter(checkpoint="2")["has_unequal_failures"]) == {True}
+    assert set(found.filter(checkpoint="1")["has_unequal_failures"]) == {False}
+
+
+@pytest.mark.parametrize(("where", "flagged"), [("low", {"2"}), ("high", set()), ("anywhere", set())])
+def test_failing_where_scores_are_low_is_found_though_rates_are_equal(make_rubric, all_tables, where, flagged):
+    """Both fail on 7 of 28 prompts: the one at random, the other where the first one's scores are low, high, anywhere."""
+    levels = [n / 5 for n in range(28)]
+    first = [FAILS if n % 4 == 1 else level for n, level in enumerate(levels)]
+    fails = {"low": range(7), "high": range(21, 28), "anywhere": range(2, 28, 4)}[where]
+    second = [FAILS if n in fails else level + n % 2 for n, level in enumerate(levels)]
+    tables = all_tables(scored("1", first) + scored("2", second), make_rubric({None: ("q",)}))
+    rows = tables["standings"].filter("has_unequal_failures")
+    assert set(rows["checkpoint"]) == flagged
+    p = tables["comparisons"].filter(comparison="each_other")["p_failures_low"][0]
+    assert (p < 0.02) == bool(flagged)
+
+
 def test_unequal_failures_are_corrected_for_how_many_pairs_there_are(make_rubric, all_tables):
-    """6 of 6 prompts fail more often: p = 2/64 alone is under 0.05, among three pairs it is not. 9 of 9 stay under it."""
+    """7 of 7 prompts fail more often: p = 2/128 alone is under 0.025, among two pairs that can be found it is not; 9 stay."""
     fine, half = [5] * 30, [5 + n % 2 for n in range(30)]
     found = []
     for rows in (
-        scored("1", fine) + scored("2", [FAILS] * 6 + half[6:]),
-        scored("1", fine) + scored("2", [FAILS] * 6 + half[6:]) + scored("3", half),
+        scored("1", fine) + scored("2", [FAILS] * 7 + half[7:]),
+        scored("1", fine) + scored("2", [FAILS] * 7 + half[7:]) + scored("3", half),
         scored("1", fine) + scored("2", [FAILS] * 9 + half[9:]) + scored("3", half),
     ):
         standings = all_tables(rows, make_rubric({None: ("q",)}))["standings"]
         found.append(dict(standings.select("checkpoint", "has_unequal_failures").iter_rows()))
     alone, three, nine = found
-    assert stats.binomtest(0, 6).pvalue < 0.05 < 3 * stats.binomtest(0, 6).pvalue
+    assert stats.binomtest(0, 7).pvalue < 0.025 < 2 * stats.binomtest(0, 7).pvalue
     assert alone == {"1": False, "2": True}, "the one that fails is flagged, the other never"
     assert three == {"1": False, "2": False, "3": False}
     assert nine == {"1": False, "2": True, "3": False}

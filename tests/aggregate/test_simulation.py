@@ -8,7 +8,7 @@ from benchmarks.simulate_statistics import coverage, paired, ranks, tables_of, w
 
 
 @pytest.mark.parametrize(
-    ("rates", "n_draws", "n_rates"), [(coverage, 150, 22), (paired, 100, 6), (ranks, 20, 1)], ids=["coverage", "paired", "ranks"]
+    ("rates", "n_draws", "n_rates"), [(coverage, 150, 22), (paired, 100, 8), (ranks, 20, 1)], ids=["coverage", "paired", "ranks"]
 )
 def test_rates_lie_where_they_must(rates, n_draws, n_rates):
     found = list(rates(n_draws, 20261103))
