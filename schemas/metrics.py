@@ -65,6 +65,17 @@ def is_primary(rubric_id: str, dimension: str, dimensions: Iterable[str], declar
     return not named.isdisjoint({dimension, f"{rubric_id}.{dimension}"}) if named else is_headline(dimension, dimensions)
 
 
+def headlines(cells: pl.DataFrame) -> set[tuple[str, str]]:
+    """The primary (rubric, dimension)s of placed cells; by their names where a publication is older than its standings."""
+    known = cells.filter(pl.col("is_headline").is_not_null())
+    if not known.is_empty():
+        return set(known.filter("is_headline").select("rubric_id", "dimension").iter_rows())
+    by_rubric: dict[str, set[str]] = {}
+    for rubric_id, dimension in cells.select("rubric_id", "dimension").unique().iter_rows():
+        by_rubric.setdefault(rubric_id, set()).add(dimension)
+    return {(rubric, one) for rubric, dimensions in by_rubric.items() for one in dimensions if is_headline(one, dimensions)}
+
+
 def is_mean_for_prompts_like_these(row: Mapping[str, object]) -> bool:
     """Whether a row of `benchmark_long` is one that leaderboards and a cell's path mean."""
     return row["metric"] == MEAN and row["estimand"] == Estimand.PROMPTS_LIKE_THESE

@@ -164,7 +164,7 @@ class ComparisonTest(StrEnum):
     """What gave a comparison's p."""
 
     PAIRED_T = "paired_t_clustered"  # Student's t over paired prompts
-    SIGN_FLIP = "sign_flip"  # every prompt differs by the same amount: exact, all signs flipped
+    SIGN_FLIP = "sign_flip"  # twelve prompts or fewer, or every prompt differs by the same amount: exact, all signs flipped
 
 
 class Correction(StrEnum):

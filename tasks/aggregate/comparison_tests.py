@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
+from schemas.statuses import CellStatus, ComparisonTest
 from tasks.aggregate.intervals import LEVEL, added, t_quantile
 from tasks.aggregate.outcomes import Array
 from tasks.aggregate.tallies import Tally
 
 POWER = 0.80
+N_EXACT = 12  # prompts: up to so many all patterns of signs are looked at, 4,096 of them
 _SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
 
 
@@ -19,7 +21,7 @@ _SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a
 class Paired:
     """A mean less another over the prompts scored for both; `se` and `df` None where there is one such prompt.
 
-    `signs` holds the sign of each category's delta where nothing varies in it, for the exact test.
+    `parts` are what each prompt adds to delta, `weights` its weight in it (their sum is 1), shape (n_prompts,).
     """
 
     delta: float
@@ -29,6 +31,8 @@ class Paired:
     win: int
     tie: int
     loss: int
+    parts: Array
+    weights: Array
 
 
 def paired(a: Tally, b: Tally, width: float) -> Paired | None:
@@ -51,11 +55,15 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
     apart = sums_a / counts_a - sums_b / counts_b
     win, loss = int((apart > _SAME * width).sum()), int((apart < -_SAME * width).sum())
     counts = {"win": win, "tie": n_prompts - win - loss, "loss": loss}
-    if n_prompts == 1:
-        return Paired(mean_a - mean_b, None, None, 1, **counts)
     residuals = (sums_a - mean_a * counts_a) / n_a - (sums_b - mean_b * counts_b) / n_b
+    weights = np.full(n_prompts, 1 / n_prompts)
+    parts = residuals + (mean_a - mean_b) * weights
+    if n_prompts == 1:
+        return Paired(mean_a - mean_b, None, None, 1, **counts, parts=parts, weights=weights)
     variance = float((residuals**2).sum()) * n_prompts / (n_prompts - 1)
-    return Paired(mean_a - mean_b, math.sqrt(variance), float(n_prompts - 1), n_prompts, **counts)
+    return Paired(
+        mean_a - mean_b, math.sqrt(variance), float(n_prompts - 1), n_prompts, **counts, parts=parts, weights=weights
+    )  # fmt: skip
 
 
 def mean_of_paired(strata: Sequence[Paired]) -> Paired:
@@ -63,10 +71,11 @@ def mean_of_paired(strata: Sequence[Paired]) -> Paired:
     n = len(strata)
     delta = math.fsum(stratum.delta for stratum in strata) / n
     counts = {name: sum(getattr(stratum, name) for stratum in strata) for name in ("n_prompts", "win", "tie", "loss")}
-    parts = [(s.se**2 / n**2, s.df) for s in strata if s.se is not None and s.df is not None]
-    if len(parts) < n:
-        return Paired(delta, None, None, **counts)
-    return Paired(delta, *added(parts, float(counts["n_prompts"] - n)), **counts)
+    parts, weights = (np.concatenate([getattr(stratum, name) for stratum in strata]) / n for name in ("parts", "weights"))
+    known = [(s.se**2 / n**2, s.df) for s in strata if s.se is not None and s.df is not None]
+    if len(known) < n:
+        return Paired(delta, None, None, **counts, parts=parts, weights=weights)
+    return Paired(delta, *added(known, float(counts["n_prompts"] - n)), **counts, parts=parts, weights=weights)
 
 
 def is_still(found: Paired, width: float) -> bool:
@@ -74,9 +83,52 @@ def is_still(found: Paired, width: float) -> bool:
     return found.se is not None and found.se <= _SAME * width
 
 
+def tested(found: Paired, width: float) -> dict[str, object]:
+    """P of no difference, its test, delta's uncorrected interval; of few prompts `subset_means` for the corrected one.
+
+    No mean of so few prompts is near enough to normal: all patterns of signs are looked at.
+    """
+    se, df = found.se or 0.0, found.df or 1.0
+    row: dict[str, object] = {"mde80": mde80(se, df), "status": CellStatus.OK.value, "reason": None}
+    if found.n_prompts <= N_EXACT:
+        means = subset_means(found)
+        low, high = exact_interval(means, LEVEL, width)
+        row |= {"p": exact_p(means, width), "test": ComparisonTest.SIGN_FLIP.value, "subset_means": means}
+    else:
+        half = t_quantile(LEVEL, df) * se
+        low, high = max(-width, found.delta - half), min(width, found.delta + half)
+        row |= {"p": t_test(found.delta, se, df), "test": ComparisonTest.PAIRED_T.value}
+    return row | {"ci_low": low, "ci_high": high}
+
+
 def t_test(delta: float, se: float, df: float) -> float:
     """Two-sided p of Student's t, to 12 digits: the last ones differ between processors, published bytes may not."""
     return _rounded(2.0 * float(scipy.special.stdtr(df, -abs(delta) / se)))
+
+
+def subset_means(found: Paired) -> Array:
+    """The weighted means of all sets of the prompts' differences, sorted, shape (2**n_prompts - 1,).
+
+    With one picture a prompt the parts are the prompts' own differences; else those of the linearised ratio.
+    """
+    parts, weights = np.zeros(1), np.zeros(1)
+    for part, weight in zip(found.parts, found.weights, strict=True):
+        parts, weights = np.concatenate([parts, parts + part]), np.concatenate([weights, weights + weight])
+    return np.sort(parts[1:] / weights[1:])
+
+
+def exact_p(means: Array, width: float) -> float:
+    """Two-sided p of the sign flip test of no difference: twice the share of patterns as extreme as the one seen."""
+    below, above = (means <= _SAME * width).sum(), (means >= -_SAME * width).sum()
+    return _rounded(min(1.0, 2 * (1 + int(min(below, above))) / (len(means) + 1)))
+
+
+def exact_interval(means: Array, level: float, width: float) -> tuple[float, float]:
+    """The differences that the sign flip test keeps at this level (Hartigan, JASA 64, 1969); the scale where it keeps all."""
+    n_left_out = math.ceil((1 - level) * (len(means) + 1) / 2 * (1 - _SAME) - 1)
+    if n_left_out < 1:
+        return -width, width
+    return float(max(-width, means[n_left_out - 1])), float(min(width, means[-n_left_out]))
 
 
 def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
@@ -108,6 +160,20 @@ def _bounds_over(tally: Tally, prompts: Array) -> tuple[float, float]:
     n_samples = int(tally.columns["n_samples"][rows].sum())
     low, high = (float(np.add.reduce(tally.columns[end][rows])) / n_samples for end in ("low", "high"))
     return low, high
+
+
+def failures_tested(a: Tally | None, b: Tally | None) -> dict[str, object]:
+    """P of both questions about failures; `fails_low` is the end that `p_failures_low` is of. Of a total over all categories."""
+    found = failures_p(a, b) if a and b else None
+    if a is None or b is None or found is None:
+        return {"p_failures": None}
+    low = {"a": failures_low_p(a, b), "b": failures_low_p(b, a)}
+    known = {end: p for end, p in low.items() if p is not None}
+    end = min(known, key=lambda end: known[end], default=None)
+    return {
+        "p_failures": found[0], "p_failures_least": found[1], "fails_low": end,
+        "p_failures_low": None if end is None else min(1.0, 2 * known[end]),
+    }  # fmt: skip
 
 
 def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:

@@ -10,18 +10,16 @@ from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_li
 from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparison_tests import (
     delta_bounds,
-    failures_low_p,
-    failures_p,
+    failures_tested,
     is_still,
-    mde80,
     mean_of_paired,
     paired,
     sign_flip_p,
-    t_test,
+    tested,
 )
 from tasks.aggregate.families import Family
 from tasks.aggregate.figures import strata_of
-from tasks.aggregate.intervals import LEVEL, t_quantile
+from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.outcomes import Judged
 from tasks.aggregate.tallies import Tally
 
@@ -154,7 +152,7 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
         if not is_same_judge:
             yield row | _null(ComparisonReason.ANSWERING_MODEL_DIFFERS)
             continue
-        row |= _failures(a, b, category)
+        row |= failures_tested(a.part(category), b.part(category))
         reason = _why_not(cells[0], cells[1])
         yield row | (
             _null(reason) if reason else _figures(a, b, category, strata_names(a, category, how.expected), how.statistics)
@@ -180,7 +178,7 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
         return row | {
             "p": p, "test": test, "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
         }  # fmt: skip
-    return row | _tested(joint.delta, joint.se, joint.df, width)
+    return row | tested(joint, width)
 
 
 def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
@@ -190,29 +188,6 @@ def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tal
     parts = [found for one, other in both if one and other and (found := delta_bounds(one, other))]
     low, high = (math.fsum(part[end] for part in parts) / len(parts) for end in (0, 1))
     return {"delta_bound_low": min(low, delta), "delta_bound_high": max(high, delta)}
-
-
-def _tested(delta: float, se: float, df: float, width: float) -> Row:
-    half = t_quantile(LEVEL, df) * se
-    return {
-        "ci_low": max(-width, delta - half), "ci_high": min(width, delta + half), "mde80": mde80(se, df),
-        "p": t_test(delta, se, df), "test": ComparisonTest.PAIRED_T.value, "status": CellStatus.OK.value, "reason": None,
-    }  # fmt: skip
-
-
-def _failures(a: Contestant, b: Contestant, category: str) -> Row:
-    """In a total the tests are over the prompts of all categories. `fails_low` is the end that `p_failures_low` is of."""
-    one, other = a.part(category), b.part(category)
-    found = failures_p(one, other) if one and other else None
-    if one is None or other is None or found is None:
-        return {"p_failures": None}
-    low = {"a": failures_low_p(one, other), "b": failures_low_p(other, one)}
-    known = {end: p for end, p in low.items() if p is not None}
-    end = min(known, key=lambda end: known[end], default=None)
-    return {
-        "p_failures": found[0], "p_failures_least": found[1], "fails_low": end,
-        "p_failures_low": None if end is None else min(1.0, 2 * known[end]),
-    }  # fmt: skip
 
 
 def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from schemas.benchmark import Statistics
 from schemas.statuses import ComparisonVerdict, Correction
+from tasks.aggregate.comparison_tests import exact_interval
 from tasks.aggregate.intervals import t_quantile
 
 Row = dict[str, object]
@@ -101,6 +102,9 @@ def interval_level(p_adjusted: Sequence[float], correction: Correction) -> float
 def _interval(row: Row, level: float) -> Row:
     if row.get("ci_low") is None:  # an exact test has p and no interval
         return {}
+    if "subset_means" in row:
+        low, high = exact_interval(np.asarray(row["subset_means"]), level, _number(row["width"]))
+        return {"ci_low_adjusted": low, "ci_high_adjusted": high}
     half = t_quantile(level, _number(row["df"])) * _number(row["se"])
     delta, width = _number(row["delta"]), _number(row["width"])
     return {"ci_low_adjusted": max(-width, delta - half), "ci_high_adjusted": min(width, delta + half)}

@@ -9,12 +9,12 @@ from itertools import groupby
 
 import polars as pl
 
-from schemas.metrics import BOARD, means_for_prompts_like_these
+from schemas.metrics import BOARD, headlines, means_for_prompts_like_these
 from schemas.statuses import CellStatus, Total
 from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.standings import DASH, answers, best_first, difference, headlines, number, rank, weights, why
+from tasks.publish.standings import DASH, answers, best_first, difference, number, rank, weights, why
 
 _HEADERS = (
     "rank",

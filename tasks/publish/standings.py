@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import ADDRESS, is_headline, natural_key
+from schemas.metrics import ADDRESS, natural_key
 from schemas.records import UNNAMED
 from schemas.statuses import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
 from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS, Table
@@ -96,17 +96,6 @@ def verdict_word(row: Row, other: str) -> str:
 def is_exploratory(row: Row) -> bool:
     """Whether its ranking is none of those that the benchmark makes claims of; unknown, and so false, in older publications."""
     return row.get("is_headline") is False
-
-
-def headlines(cells: pl.DataFrame) -> set[tuple[str, str]]:
-    """The primary (rubric, dimension)s of placed cells; by their names where a publication is older than its standings."""
-    known = cells.filter(pl.col("is_headline").is_not_null())
-    if not known.is_empty():
-        return set(known.filter("is_headline").select("rubric_id", "dimension").iter_rows())
-    by_rubric: dict[str, set[str]] = {}
-    for rubric_id, dimension in cells.select("rubric_id", "dimension").unique().iter_rows():
-        by_rubric.setdefault(rubric_id, set()).add(dimension)
-    return {(rubric, one) for rubric, dimensions in by_rubric.items() for one in dimensions if is_headline(one, dimensions)}
 
 
 def _delta(row: Row, other: str, n_digits: int = 2) -> str:

@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from schemas.metrics import natural_key
+from tasks.aggregate.comparison_tests import Paired, exact_p, mean_of_paired, subset_means
 
-PROMPTS = "abcdefgh"
+PROMPTS = "abcdefghijklmnop"
 
 
 def rows_of(checkpoint, scores, category=None, model="north", **more):
@@ -28,16 +29,57 @@ def compared(tables, one, **address):
 
 
 def test_one_picture_a_prompt_gives_the_paired_t_test(make_rubric, all_tables, one):
-    new, old = [5, 7, 9, 3, 8, 4], [4, 7, 6, 2, 9, 1]
+    new, old = [5, 7, 9, 3, 8, 4, 6, 6, 2, 5, 7, 8, 1], [4, 7, 6, 2, 9, 1, 6, 5, 3, 5, 4, 9, 0]
     row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
     expected = stats.ttest_rel(new, old)
     low, high = expected.confidence_interval(0.95)
-    assert (row["checkpoint_a"], row["checkpoint_b"], row["delta"]) == ("2", "1", pytest.approx(7 / 6, abs=1e-12))
+    assert (row["checkpoint_a"], row["checkpoint_b"], row["delta"]) == ("2", "1", pytest.approx(10 / 13, abs=1e-12))
     assert row["p"] == pytest.approx(expected.pvalue, abs=1e-9)
-    assert (row["ci_low"], row["ci_high"], row["df"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), 5)
-    assert (row["win"], row["tie"], row["loss"], row["n_prompts_paired"]) == (4, 1, 1, 6)
-    se = np.std(np.subtract(new, old), ddof=1) / np.sqrt(6)
-    assert row["mde80"] == pytest.approx((stats.t.ppf(0.975, 5) + stats.t.ppf(0.8, 5)) * se, abs=1e-9)
+    assert (row["ci_low"], row["ci_high"], row["df"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), 12)
+    assert (row["win"], row["tie"], row["loss"], row["n_prompts_paired"]) == (7, 3, 3, 13)
+    se = np.std(np.subtract(new, old), ddof=1) / np.sqrt(13)
+    assert row["mde80"] == pytest.approx((stats.t.ppf(0.975, 12) + stats.t.ppf(0.8, 12)) * se, abs=1e-9)
+
+
+FEW = {
+    "all higher": ([5, 7, 9, 3, 8, 4], [4, 5, 6, 2, 7, 1]),
+    "mixed": ([5, 7, 9, 3, 8, 4], [4, 7, 6, 2, 9, 1]),
+    "ties": ([5, 7, 9, 3, 8], [5, 7, 9, 3, 6]),
+    "lower, twelve of them": ([1, 2, 0, 4, 3, 1, 2, 2, 5, 0, 1, 3], [4, 7, 6, 2, 9, 1, 8, 3, 6, 7, 2, 9]),
+}
+
+
+@pytest.mark.parametrize(("new", "old"), FEW.values(), ids=FEW)
+def test_of_few_prompts_all_signs_are_flipped(make_rubric, all_tables, one, new, old):
+    """p against scipy's permutation test; the interval is of the differences that the same test would keep."""
+    row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
+
+    def p_of(apart):
+        return stats.permutation_test((apart,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
+
+    apart = np.subtract(new, old).astype(float)
+    assert (row["test"], row["status"]) == ("sign_flip", "ok")
+    assert row["p"] == pytest.approx(p_of(apart), abs=1e-9)
+    ends = row["ci_low"], row["ci_high"]
+    if p_of(np.full(len(apart), 1.0)) > 0.05:  # so few prompts can leave nothing out: the scale's width stands
+        assert ends == (-10, 10)
+        return
+    for end, out in zip(ends, (-1, 1), strict=True):
+        assert p_of(apart - (end + out * 1e-6)) < 0.05 <= p_of(apart - (end - out * 1e-6))
+
+
+def test_the_sign_flip_test_weighs_categories_alike():
+    """Three prompts in one category and two in another: parts weigh 1/6 and 1/4, and delta is their sum."""
+    one, other = (
+        Paired(delta, 1.0, 1.0, n, n, 0, 0, np.full(n, delta / n), np.full(n, 1 / n)) for delta, n in ((1.0, 3), (3.0, 2))
+    )
+    joint = mean_of_paired([one, other])
+    assert joint.delta == pytest.approx(joint.parts.sum()) == pytest.approx(2.0)
+    assert joint.weights.tolist() == pytest.approx([1 / 6] * 3 + [1 / 4] * 2)
+    means = subset_means(joint)
+    assert len(means) == 31
+    assert (means[0], means[-1]) == (pytest.approx(1.0), pytest.approx(3.0))
+    assert exact_p(means, 10.0) == 2 / 32
 
 
 def test_unequal_pictures_by_hand(make_rubric, all_tables, one):
@@ -58,7 +100,7 @@ def test_macro_is_the_mean_of_the_categories_with_satterthwaites_df(make_rubric,
     assert macro["delta"] == pytest.approx((x["delta"] + y["delta"]) / 2, abs=1e-12)
     v = [x["se"] ** 2 / 4, y["se"] ** 2 / 4]
     assert macro["se"] == pytest.approx(np.sqrt(sum(v)), abs=1e-12)
-    assert macro["df"] == pytest.approx(sum(v) ** 2 / sum(part**2 / 7 for part in v), abs=1e-9)
+    assert macro["df"] == pytest.approx(sum(v) ** 2 / sum(part**2 / 15 for part in v), abs=1e-9)
     assert (macro["win"], macro["tie"], macro["loss"]) == tuple(x[w] + y[w] for w in ("win", "tie", "loss"))
     assert set(tables["comparisons"].filter(pl.col("comparison") == "each_other")["category"]) == {"__macro__"}
 
@@ -79,10 +121,11 @@ def test_the_delta_is_the_difference_of_the_published_means(make_rubric, all_tab
 
 
 def test_only_prompts_scored_for_both_are_paired(make_rubric, all_tables, one):
-    new, old = [5, 7, "refusal", 3, 8, 4, 9], [4, 7, 6, "empty", 9, 1, 2]
+    new = [5, 7, "refusal", 3, 8, 4, 9, 2, 6, 5, 7, 3, 1, 4, 8]
+    old = [4, 7, 6, "empty", 9, 1, 2, 2, 5, 6, 3, 3, 2, 1, 8]
     row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
     kept = [(a, b) for a, b in zip(new, old, strict=True) if not isinstance(a, str) and not isinstance(b, str)]
-    assert row["n_prompts_paired"] == len(kept) == 5
+    assert row["n_prompts_paired"] == len(kept) == 13
     assert row["p"] == pytest.approx(stats.ttest_rel(*zip(*kept, strict=True)).pvalue, abs=1e-9)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import BOARD, NO_TOTAL, TOTALS, means_for_prompts_like_these, natural_key
+from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompts_like_these, natural_key
 from schemas.statuses import ComparisonKind, HealthMeasure, Total
 from schemas.tables import COMPARISONS, DISTRIBUTIONS, HEALTH, Table
-from tasks.publish.standings import best_first, failures_of, headlines, namer, placed, why
+from tasks.publish.standings import best_first, failures_of, namer, placed, why
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")
