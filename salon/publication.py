@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 MACRO = "__macro__"
 _CONTESTANT = ("model", "checkpoint")
-_SIGNED = ("delta", "ci_low", "ci_high", "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high")
+_ENDS = [(f"{name}_low{end}", f"{name}_high{end}") for name, end in (
+    ("ci", ""), ("ci", "_adjusted"), ("delta_bound", ""), ("delta_bound_ci", "")
+)]  # fmt: skip
+_SIGNED = ("delta", *(name for ends in _ENDS for name in ends))
 _TURNED = {"higher": "lower", "lower": "higher"}
 _SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
 
@@ -231,8 +234,7 @@ def _turned(rows: "pl.DataFrame") -> "pl.DataFrame":
     """The same comparisons seen from b: sides change places, differences their sign, ends and words theirs."""
     import polars as pl
 
-    pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss")]
-    pairs += [("ci_low", "ci_high"), ("ci_low_adjusted", "ci_high_adjusted"), ("delta_bound_low", "delta_bound_high")]
+    pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss"), *_ENDS]
     other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
     columns = [pl.col(other.get(name, name)).alias(name) * (-1 if name in _SIGNED else 1) if name in _SIGNED
                else pl.col(other.get(name, name)).alias(name) for name in rows.columns]  # fmt: skip

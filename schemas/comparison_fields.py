@@ -43,6 +43,10 @@ DELTA_BOUND_LOW = number(
     "Delta over the prompts judged for both if each failure of a were the worst, of b the best it can have been.",
 )
 DELTA_BOUND_HIGH = number("delta_bound_high", "The same the other way round.")
+DELTA_BOUND_CI_LOW = number(
+    "delta_bound_ci_low", "Lower end of delta_bound_low's interval, corrected as p_adjusted is: what a verdict goes by."
+)
+DELTA_BOUND_CI_HIGH = number("delta_bound_ci_high", "Upper end of delta_bound_high's corrected interval.")
 TEST = text("test", "What gave p.", null=True, values=ComparisonTest)
 P = number("p", "Two-sided p of no difference.", low=0, high=1)
 P_ADJUSTED = number("p_adjusted", "p corrected for the family.", low=0, high=1)

@@ -204,6 +204,10 @@ COVERAGE = number("coverage", "n_scored / n_judgements.", low=0, high=1)
 COVERAGE_FLOOR = number("coverage_floor", "The benchmark's floor under which the cell is blocked.", null=False, low=0, high=1)
 CELL_BOUND_LOW = number("bound_low", "The mean if every failure were the worst score it can have been.")
 CELL_BOUND_HIGH = number("bound_high", "The mean if every failure were the best score it can have been.")
+CELL_BOUND_CI_LOW = number(
+    "bound_ci_low", "Lower end of bound_low's interval, for prompts like these: sampling error and failures."
+)
+CELL_BOUND_CI_HIGH = number("bound_ci_high", "Upper end of bound_high's interval.")
 DESIGN_EFFECT = number("design_effect", "Clustered variance over the variance of as many independent images.", low=0)
 CELL_STATUS = text("status", "What the cell is.", values=CellStatus)
 

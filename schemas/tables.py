@@ -113,7 +113,7 @@ BENCHMARK_LONG = Table(
         f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH,
         f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
         f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH,
-        f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON,
+        f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON, f.CELL_BOUND_CI_LOW, f.CELL_BOUND_CI_HIGH,
     ),
     key=("cell_id",),
 )  # fmt: skip
@@ -140,6 +140,7 @@ COMPARISONS = Table(
         c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
         c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY, c.P_FAILURES_LOW,
+        c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",

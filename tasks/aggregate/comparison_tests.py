@@ -50,20 +50,25 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
     n_prompts = len(sums_a)
     if not n_prompts:
         return None
-    n_a, n_b = int(counts_a.sum()), int(counts_b.sum())
-    mean_a, mean_b = float(sums_a.sum()) / n_a, float(sums_b.sum()) / n_b
+    delta, residuals = _linearised(sums_a, counts_a, sums_b, counts_b)
     apart = sums_a / counts_a - sums_b / counts_b
     win, loss = int((apart > _SAME * width).sum()), int((apart < -_SAME * width).sum())
     counts = {"win": win, "tie": n_prompts - win - loss, "loss": loss}
-    residuals = (sums_a - mean_a * counts_a) / n_a - (sums_b - mean_b * counts_b) / n_b
     weights = np.full(n_prompts, 1 / n_prompts)
-    parts = residuals + (mean_a - mean_b) * weights
+    parts = residuals + delta * weights
     if n_prompts == 1:
-        return Paired(mean_a - mean_b, None, None, 1, **counts, parts=parts, weights=weights)
+        return Paired(delta, None, None, 1, **counts, parts=parts, weights=weights)
     variance = float((residuals**2).sum()) * n_prompts / (n_prompts - 1)
     return Paired(
-        mean_a - mean_b, math.sqrt(variance), float(n_prompts - 1), n_prompts, **counts, parts=parts, weights=weights
+        delta, math.sqrt(variance), float(n_prompts - 1), n_prompts, **counts, parts=parts, weights=weights
     )  # fmt: skip
+
+
+def _linearised(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Array) -> tuple[float, Array]:
+    """The difference of two ratio estimators over the same prompts, and what each prompt adds to its error."""
+    n_a, n_b = int(counts_a.sum()), int(counts_b.sum())
+    mean_a, mean_b = float(sums_a.sum()) / n_a, float(sums_b.sum()) / n_b
+    return mean_a - mean_b, (sums_a - mean_a * counts_a) / n_a - (sums_b - mean_b * counts_b) / n_b
 
 
 def mean_of_paired(strata: Sequence[Paired]) -> Paired:
@@ -146,20 +151,41 @@ def mde80(se: float, df: float) -> float:
     return (t_quantile(LEVEL, df) + _rounded(float(scipy.special.stdtrit(df, POWER)))) * se
 
 
-def delta_bounds(a: Tally, b: Tally) -> tuple[float, float] | None:
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A difference that failures may have made, with its standard error over prompts."""
+
+    delta: float
+    se: float
+    df: float
+
+
+def delta_bounds(a: Tally, b: Tally) -> tuple[Bound, Bound] | None:
     """The lowest and the highest difference over the prompts judged for both: every failure at the end that makes it so."""
-    shared = np.intersect1d(a.columns["prompt"], b.columns["prompt"])
-    if not len(shared):
+    if not np.isin(a.columns["prompt"], b.columns["prompt"]).any():
         return None
-    (low_a, high_a), (low_b, high_b) = (_bounds_over(one, shared) for one in (a, b))
-    return low_a - high_b, high_a - low_b
+    return _bound(a, b, ("low", "high")), _bound(a, b, ("high", "low"))
 
 
-def _bounds_over(tally: Tally, prompts: Array) -> tuple[float, float]:
-    rows = np.isin(tally.columns["prompt"], prompts)
-    n_samples = int(tally.columns["n_samples"][rows].sum())
-    low, high = (float(np.add.reduce(tally.columns[end][rows])) / n_samples for end in ("low", "high"))
-    return low, high
+def mean_of_bounds(bounds: Sequence[Bound]) -> Bound:
+    """The mean of the categories' bounds, as of their deltas."""
+    n = len(bounds)
+    found = added([(bound.se**2 / n**2, bound.df) for bound in bounds], min(bound.df for bound in bounds))
+    return Bound(math.fsum(bound.delta for bound in bounds) / n, *found)
+
+
+def _bound(a: Tally, b: Tally, ends: tuple[str, str]) -> Bound:
+    (prompts_a, sums_a, n_a), (prompts_b, sums_b, n_b) = (_by_prompt(one, end) for one, end in ((a, ends[0]), (b, ends[1])))
+    _, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
+    delta, residuals = _linearised(sums_a[in_a], n_a[in_a], sums_b[in_b], n_b[in_b])
+    n = len(in_a)
+    return Bound(delta, math.sqrt(float((residuals**2).sum()) * n / max(1, n - 1)), float(max(1, n - 1)))
+
+
+def _by_prompt(tally: Tally, end: str) -> tuple[Array, Array, Array]:
+    """Prompts, each once, and the sums and numbers of their samples: one may stand in two categories."""
+    prompts, place = np.unique(tally.columns["prompt"], return_inverse=True)
+    return prompts, np.bincount(place, tally.columns[end]), np.bincount(place, tally.columns["n_samples"])
 
 
 def failures_tested(a: Tally | None, b: Tally | None) -> dict[str, object]:

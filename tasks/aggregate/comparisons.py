@@ -1,6 +1,5 @@
 """Which checkpoints are compared in which cells, and the rows of it. Tests: comparison_tests.py. Corrections: families.py."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
@@ -12,6 +11,7 @@ from tasks.aggregate.comparison_tests import (
     delta_bounds,
     failures_tested,
     is_still,
+    mean_of_bounds,
     mean_of_paired,
     paired,
     sign_flip_p,
@@ -182,12 +182,15 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
 
 
 def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
-    """What delta can have been: itself where no judgement of either failed, else the mean of its parts' bounds."""
+    """What delta can have been: itself where no judgement of either failed, else the mean of its parts' bounds.
+
+    With failures `bounds` are the two with their errors, for the corrected interval that families.py makes of them.
+    """
     if not a["n_failed"] and not b["n_failed"]:
         return {"delta_bound_low": delta, "delta_bound_high": delta}
     parts = [found for one, other in both if one and other and (found := delta_bounds(one, other))]
-    low, high = (math.fsum(part[end] for part in parts) / len(parts) for end in (0, 1))
-    return {"delta_bound_low": min(low, delta), "delta_bound_high": max(high, delta)}
+    low, high = (mean_of_bounds([part[end] for part in parts]) for end in (0, 1))
+    return {"delta_bound_low": min(low.delta, delta), "delta_bound_high": max(high.delta, delta), "bounds": (low, high)}
 
 
 def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:

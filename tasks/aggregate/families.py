@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import cast
 
 import numpy as np
 
 from schemas.benchmark import Statistics
 from schemas.statuses import ComparisonVerdict, Correction
-from tasks.aggregate.comparison_tests import exact_interval
+from tasks.aggregate.comparison_tests import Bound, exact_interval
 from tasks.aggregate.intervals import t_quantile
 
 Row = dict[str, object]
@@ -45,7 +46,9 @@ def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> N
     for rows, p in zip(tested, p_adjusted, strict=True):
         for row in rows:
             row.update({"p_adjusted": p, "adjustment": statistics.correction.value, "n_family": len(tested)})
-            row.update(_interval(row, level) | {"verdict": _verdict(row, statistics).value})
+            row.update(_interval(row, level))
+            row.update(_bound_interval(row, level))
+            row["verdict"] = _verdict(row, statistics).value
     _flag_failures([rows for rows in pairs if rows[0].get("p_failures") is not None])
     for row in (row for rows in pairs for row in rows):
         has_p = row.get("p") is not None
@@ -110,11 +113,27 @@ def _interval(row: Row, level: float) -> Row:
     return {"ci_low_adjusted": max(-width, delta - half), "ci_high_adjusted": min(width, delta + half)}
 
 
+def _bound_interval(row: Row, level: float) -> Row:
+    """The corrected interval of what failures may have made of delta: of delta itself where nothing failed."""
+    own = {"delta_bound_ci_low": row.get("ci_low_adjusted"), "delta_bound_ci_high": row.get("ci_high_adjusted")}
+    if own["delta_bound_ci_low"] is None:  # no interval: delta never varies, and its bounds are taken as they are
+        own = {"delta_bound_ci_low": row["delta_bound_low"], "delta_bound_ci_high": row["delta_bound_high"]}
+    if "bounds" not in row:
+        return own
+    low, high = cast("tuple[Bound, Bound]", row["bounds"])
+    width = _number(row["width"])
+    ends = low.delta - t_quantile(level, low.df) * low.se, high.delta + t_quantile(level, high.df) * high.se
+    return {
+        "delta_bound_ci_low": max(-width, min(_number(own["delta_bound_ci_low"]), ends[0])),
+        "delta_bound_ci_high": min(width, max(_number(own["delta_bound_ci_high"]), ends[1])),
+    }
+
+
 def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
     delta = _number(row["delta"])
     if _number(row["p_adjusted"]) >= ALPHA or delta == 0:
         return ComparisonVerdict.OPEN
-    turned = _number(row["delta_bound_low"]) if delta > 0 else -_number(row["delta_bound_high"])
+    turned = _number(row["delta_bound_ci_low"]) if delta > 0 else -_number(row["delta_bound_ci_high"])
     if statistics.failures == "worst_case" and turned <= 0:
         return ComparisonVerdict.FAILURES_COULD_TURN_IT
     return ComparisonVerdict.HIGHER if delta > 0 else ComparisonVerdict.LOWER

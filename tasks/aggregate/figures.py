@@ -17,7 +17,7 @@ from schemas.statuses import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
 from tasks.aggregate.scales import scale, score_steps, total_reason
-from tasks.aggregate.tallies import Tally, bounds_of, commonest, exact_sums, macro_of, mean_of
+from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, exact_sums, macro_of, mean_of
 
 Row = dict[str, object]
 _ROUNDING = 1e-12
@@ -39,7 +39,7 @@ def cell_rows(
             ends = metric.ends(scale(rubric, category, key))
             for estimand in Estimand:
                 yield {"category": category} | _describe(
-                    tally, mean_of(tally, estimand), estimand, metric, bounds=bounds_of([tally]), ends=ends, floor=floor
+                    tally, mean_of(tally, estimand), estimand, metric, strata=[tally], ends=ends, floor=floor
                 )
     ends, why_not = metric.ends(scale(rubric, None, key)), total_reason(rubric, key)
     if metric.at_least is not None and why_not is CellReason.SCALES_DIFFER:
@@ -49,11 +49,11 @@ def cell_rows(
     for estimand in Estimand:
         macro = macro_of(strata, estimand)
         yield {"category": Total.MACRO.value} | _describe(
-            whole, macro, estimand, metric, bounds=bounds_of(strata), ends=ends, floor=floor, null_reason=why_not or missing
+            whole, macro, estimand, metric, strata=strata, ends=ends, floor=floor, null_reason=why_not or missing
         )
         micro = mean_of(whole, estimand)
         yield {"category": Total.MICRO.value} | _describe(
-            whole, micro, estimand, metric, bounds=bounds_of([whole]), ends=ends, floor=floor, null_reason=why_not
+            whole, micro, estimand, metric, strata=[whole], ends=ends, floor=floor, null_reason=why_not
         )
 
 
@@ -63,7 +63,7 @@ def _describe(
     estimand: Estimand,
     metric: Metric,
     *,
-    bounds: tuple[float, float],
+    strata: Sequence[Tally],
     ends: tuple[float, float],
     floor: float,
     null_reason: CellReason | None = None,
@@ -78,13 +78,18 @@ def _describe(
         "failures": failures,
         "fail_rate": n_failed / n_judgements, "coverage": coverage,
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
-        "bound_low": None, "bound_high": None, "design_effect": None,
+        "bound_low": None, "bound_high": None, "bound_ci_low": None, "bound_ci_high": None, "design_effect": None,
     }  # fmt: skip
     if null_reason:
         return row | {"status": CellStatus.NULL.value, "reason": null_reason.value}
+    bounds = bounds_of(strata)
     if estimate and not n_failed:  # the same sum in another order may differ in its last digit
         bounds = (estimate.mean, estimate.mean)
     row |= {"bound_low": bounds[0], "bound_high": bounds[1]}
+    if estimand is Estimand.PROMPTS_LIKE_THESE:
+        low, high = (interval(mean, *ends) for mean in bound_means(strata))
+        row |= {"bound_ci_low": low.low if isinstance(low, Interval) else None}
+        row |= {"bound_ci_high": high.high if isinstance(high, Interval) else None}
     if estimate is None or coverage < floor:
         return row | {"status": CellStatus.BLOCKED.value, "reason": commonest(failures)}
     return row | _figures(estimate, ends, estimand)

@@ -214,6 +214,15 @@ def bounds_of(strata: Sequence[Tally]) -> tuple[float, float]:
     return math.fsum(lows) / len(strata), math.fsum(highs) / len(strata)
 
 
+def bound_means(strata: Sequence[Tally]) -> tuple[ClusteredMean, ClusteredMean]:
+    """The same two means with the sampling error of their prompts: a failure's lowest and highest vary as scores do."""
+    found = []
+    for end in ("low", "high"):
+        columns = [(stratum.columns[end], stratum.columns["n_samples"]) for stratum in strata]
+        found.append(mean_of_means([clustered_mean(sums, n, np.zeros(len(n))) for sums, n in columns]))
+    return found[0], found[1]
+
+
 def commonest(failures: Counter[str]) -> str:
     """The commonest reason; the first in the alphabet where several are."""
     return min(failures, key=lambda reason: (-failures[reason], reason))

@@ -135,6 +135,7 @@ def test_where_no_total_exists_the_categories_are_the_ranking(make_rubric, all_t
     [
         pytest.param(0, {}, "higher", id="nothing is missing"),
         pytest.param(1, {}, "higher", id="one missing reply cannot turn it"),
+        pytest.param(6, {}, "failures_could_turn_it", id="six cannot here, and could on other prompts like these"),
         pytest.param(9, {}, "failures_could_turn_it", id="nine can"),
         pytest.param(9, {"failures": "at_random"}, "higher", id="nine, taken as random"),
     ],
@@ -162,6 +163,26 @@ def test_a_difference_that_failures_could_turn_is_none(make_rubric, all_tables, 
 )  # fmt: skip
 def test_exact_tests_that_can_never_be_found_are_not_counted(least, expected):
     assert n_attainable(least, 0.025) == expected
+
+
+def test_bounds_have_the_sampling_error_of_scores_at_their_ends(make_rubric, all_tables, one):
+    """The same rows with each failure replaced by the worst, or the best, score give the same ends."""
+    old = [6 + n % 3 / 2 for n in range(30)]
+
+    def published(failed):
+        rows = scored("2", [failed if n < 4 else 8 + n % 2 for n in range(30)]) + scored("1", old)
+        tables = all_tables(rows, make_rubric({None: ("q",)}))
+        address = {"category": "__macro__", "checkpoint": "2", "estimand": "prompts_like_these"}
+        return one(tables["benchmark_long"], **address), one(
+            tables["comparisons"], comparison="predecessor", category="__macro__"
+        )
+
+    (cell, pair), (worst, below), (best, above) = (published(failed) for failed in (FAILS, 0, 10))
+    assert (cell["bound_ci_low"], cell["bound_ci_high"]) == pytest.approx((worst["ci_low"], best["ci_high"]), abs=1e-12)
+    ends = below["ci_low_adjusted"], above["ci_high_adjusted"]
+    assert (pair["delta_bound_ci_low"], pair["delta_bound_ci_high"]) == pytest.approx(ends, abs=1e-12)
+    assert (worst["bound_ci_low"], worst["bound_ci_high"]) == (worst["ci_low"], worst["ci_high"])  # nothing failed
+    assert (below["delta_bound_ci_low"], below["delta_bound_ci_high"]) == (below["ci_low_adjusted"], below["ci_high_adjusted"])
 
 
 def test_failures_that_dimensions_share_are_one_test(make_rubric, all_tables):

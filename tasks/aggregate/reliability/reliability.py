@@ -158,8 +158,6 @@ def _components(judged: Judged) -> Components:
 def _figures(judged: Judged) -> tuple[dict[str, object], ReliabilityReason | None]:
     """Variances, ICC with its interval, reliability; and what cannot be told, or why nothing can."""
     n_strata = int(judged.strata.max()) + 1
-    if len(judged.strata) <= n_strata:
-        return {}, ReliabilityReason.TOO_FEW_PROMPTS
     whole = _components(judged)
     raw = {
         "var_prompt": whole.prompt[0], "var_image": whole.image[0], "var_judge": whole.judge[0],
@@ -167,6 +165,8 @@ def _figures(judged: Judged) -> tuple[dict[str, object], ReliabilityReason | Non
     }  # fmt: skip
     shown = {name: None if math.isnan(value) else max(0.0, float(value)) for name, value in raw.items()}
     figures: dict[str, object] = {**shown, "n_truncated": sum(float(value) < 0 for value in raw.values())}
+    if len(judged.strata) <= n_strata:  # one image asked again says what the judge's own noise is, and no more
+        return figures, ReliabilityReason.TOO_FEW_PROMPTS
     judge, between = float(whole.judge[0]), max(0.0, float(whole.between_images[0]))
     if math.isnan(judge):
         return figures, ReliabilityReason.NO_REPEATS

@@ -99,7 +99,9 @@ REASONS = {
     "no repeats": ([[[1], [2]], [[5], [7]], [[3], [3]]], "null", "no_repeats", ("var_prompt", "var_image_judge")),
     "one image a prompt": ([[[1, 2]], [[5, 7]], [[3, 4]]], "ok", "one_image_per_prompt", ("var_judge", "icc", "reliability")),
     "one score a prompt": ([[[1]], [[5]], [[3]]], "null", "no_repeats", ()),
-    "one prompt": ([[[1, 2], [5, 7]]], "null", "too_few_prompts", ()),
+    "one prompt": ([[[1, 2], [5, 7]]], "null", "too_few_prompts", ("var_image", "var_judge")),
+    "one image": ([[[1, 2, 6]]], "null", "too_few_prompts", ("var_judge",)),
+    "one image asked once": ([[[1]]], "null", "too_few_prompts", ()),
     "the same score everywhere": ([[[4, 4], [4, 4]]] * 3, "null", "no_variation", ("var_prompt", "var_image", "var_judge")),
 }
 
@@ -111,6 +113,11 @@ def test_what_a_design_cannot_tell_is_null_with_its_reason(values, status, reaso
     figures = ("var_prompt", "var_image", "var_judge", "icc", "reliability")
     assert {name for name in (*figures, "var_image_judge") if row[name] is not None} >= set(known)
     assert all(row[name] is None for name in figures if name not in known)
+
+
+def test_one_image_asked_again_gives_the_judges_own_variance():
+    row = reliability(rows_of([[[1, 2, 6]]])).row(0, named=True)
+    assert row["var_judge"] == pytest.approx(np.var([1, 2, 6], ddof=1), abs=1e-12)
 
 
 def test_a_negative_estimate_is_shown_as_0_and_counted():
