@@ -45,7 +45,7 @@ def left_out(n_prompts: int) -> Counts:
 def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, level: float) -> tuple[float, float] | None:
     """The figure ± t times the jackknife's standard error over K prompts (or groups), on Fisher's z where the figure ends at 1.
 
-    Tukey (1958); Arvesen, Ann. Math. Stat. 40 (1969). t has K - 1 degrees of freedom, K - 2 for kappas,
+    Tukey (1958); Arvesen, Ann. Math. Stat. 40 (1969). t has K - 1 degrees of freedom, K - 3 for kappas,
     Pearson's and the alphas that are not of ranks. Which is used where was chosen by how often the interval holds the truth:
     docs/statistics.md. None without replicates, where one is undefined, or where all are the same.
     """
@@ -56,9 +56,8 @@ def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, le
     is_on_z = metric not in _AS_IT_IS and is_inside
     if is_on_z:
         estimate, replicates = float(np.arctanh(estimate)), np.arctanh(replicates)
-    half = t_quantile(level, float(n - 1 - (metric in _LESS_ONE))) * float(
-        np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2))
-    )
+    se = float(np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2)))
+    half = t_quantile(level, float(n - 3 if metric in _LESS_FREEDOM else n - 1)) * se
     low, high = estimate - half, estimate + half
     if is_on_z:
         return float(np.tanh(low)), float(np.tanh(high))
@@ -68,7 +67,7 @@ def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, le
 
 _SAME = 1e-12
 _AS_IT_IS = frozenset({AgreementMetric.BIAS, AgreementMetric.PAIRWISE_ACCURACY})
-_LESS_ONE = frozenset({
+_LESS_FREEDOM = frozenset({
     AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.LINEAR_KAPPA, AgreementMetric.COHEN_KAPPA, AgreementMetric.PEARSON,
     AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL,
 })  # fmt: skip

@@ -1,14 +1,20 @@
 """Figures corrected by people, raters, the label check, the order of checkpoints: closed forms and short simulations."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulate_corrected import World, delta_outcome, found_by_label_check, order_covered
-from schemas.statuses import AgreementMetric
-from tasks.aggregate.agreement.label_check import van_elteren
+from schemas.statuses import AgreementMetric, Assessor
+from tasks.aggregate.agreement.grid import Grid
+from tasks.aggregate.agreement.label_check import label_check, van_elteren
+from tasks.aggregate.agreement.pairs import Assessment, Rated
 from tasks.aggregate.agreement.powered import (
     RaterSpread,
     powered_mean,
@@ -149,6 +155,40 @@ def test_the_label_check_is_within_strata_whatever_their_order() -> None:
     assert van_elteren(values + 40 * strata, is_labelled, np.zeros(100, dtype=int)) < 0.01 < p
     order = rng.permutation(100)
     assert van_elteren(values[order], is_labelled[order], strata[order]) == pytest.approx(p, rel=1e-9)
+
+
+@pytest.fixture
+def rated(make_rubric: Callable[..., Any]) -> Callable[..., Rated]:
+    """Sixty prompts of four samples, all prompts with one label: of the sample that `pick` says, given its prompt's scores."""
+
+    def build(pick: Callable[[np.ndarray], int]) -> Rated:
+        scores = np.random.default_rng(12).normal(5, 1, (60, 4))
+        labels = np.full((60, 4), NAN)
+        for prompt, mine in enumerate(scores):
+            labels[prompt, pick(mine)] = 5.0
+        items = pl.DataFrame({
+            "sample_id": [f"{p:02d}{s}" for p in range(60) for s in range(4)],
+            "prompt_id": [f"{p:02d}" for p in range(60) for _ in range(4)],
+        }).with_columns(category=pl.lit(None, pl.String), model=pl.lit("m"), checkpoint=pl.lit("1"))  # fmt: skip
+        judge = Assessment(Assessor.JUDGE, "eye", scores.ravel(), 1.0, has_scale=True)
+        ann = Assessment(Assessor.RATER, "ann", labels.ravel(), 1.0, has_scale=True)
+        return Rated(make_rubric({None: ("overall",)}), "overall", 0, 10, items, (judge,), (), (ann,))
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("pick", "verdict"),
+    [
+        pytest.param(lambda scores: int(scores.argmax()), "chosen_by_score", id="the best picture of each prompt"),
+        pytest.param(lambda scores: int(scores.argmin()), "chosen_by_score", id="the worst"),
+        pytest.param(lambda _scores: 0, "random", id="the first"),
+    ],
+)
+def test_pictures_chosen_within_prompts_are_found(rated: Callable[..., Rated], pick: Callable[..., int], verdict: str) -> None:
+    """Every prompt is labelled, so prompts tell nothing: the samples within them do."""
+    one = rated(pick)
+    assert label_check(Grid(one), one.judges[0], is_within=True).verdict == verdict
 
 
 @pytest.mark.parametrize(("choice", "low", "high"), [("random", 0.0, 0.085), ("judge", 0.9, 1.0), ("people per sd", 0.99, 1.0)])
