@@ -53,7 +53,7 @@ class DimensionSection(Section):
     key: Id
     labels: list[Line] = Field(default_factory=list, max_length=20)
     scale: Scale | None = None
-    at: Line | None = None
+    at: Line | Annotated[list[Line], Field(min_length=1, max_length=10)] | None = None
 
 
 class VariantSection(Section):

@@ -214,12 +214,14 @@ def _dimension(folder: Path, section: DimensionSection, default: Scale | None) -
     scale = section.scale or default
     if scale is None:
         raise _refusal(folder, f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}")
-    if section.at is not None:
+    places = [section.at] if isinstance(section.at, str) else section.at or []
+    for place in places:
         try:
-            steps(section.at)
+            steps(place)
         except InputError as error:
             raise _refusal(folder, f"dimension {section.key!r}, at: {error}") from error
-    return Dimension(section.key, tuple(section.labels) or (section.key,), scale.min, scale.max, scale.step, section.at)
+    labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
+    return Dimension(section.key, labels, scale.min, scale.max, scale.step, at, tuple(places[1:]))
 
 
 def _check_scales_agree(folder: Path, variants: Mapping[str | None, Variant]) -> None:

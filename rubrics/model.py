@@ -24,6 +24,11 @@ class Dimension:
     maximum: float
     step: float | None = None
     at: str | None = None  # JSON only: where the number stands, such as "score[0]"; default: under its label
+    or_at: tuple[str, ...] = ()  # the other places it may stand at
+
+    def __hash__(self) -> int:
+        """Patterns are looked up by a variant's dimensions several times a reply; equality compares every attribute."""
+        return hash(self.key)
 
 
 @dataclass(frozen=True, slots=True)

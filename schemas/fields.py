@@ -157,6 +157,11 @@ DIMENSION = text("dimension", "The dimension's key in its rubric.")
 SCORE = number("score", "The judge's number; null where none was given or could be read.")
 SCORE_STATUS = text("status", "What became of the dimension.", values=ScoreStatus)
 NOTE = text("note", "What the judge wrote beside the number.", null=True)
+SCORE_SPAN = text(
+    "score_span",
+    "Where the number stands in reply_text: [start, end] in characters from 0, end excluded, as JSON. Null without a score.",
+    null=True,
+)
 ASK_INDEX_READ = Field("ask_index", pa.int64(), "The ask the scores were read from.", is_nullable=True, minimum=0)
 BOUND_LOW = number("bound_low", "The lowest this score can have been (the score itself where scored).", null=False)
 BOUND_HIGH = number("bound_high", "The highest this score can have been.", null=False)

@@ -110,11 +110,15 @@ def reply_sha256(values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadScores:
-    """A reply that was read: every dimension has a number. `violated` holds, by dimension, the (low, high) a rule allows."""
+    """A reply that was read: every dimension has a number. `violated` holds, by dimension, the (low, high) a rule allows.
+
+    `spans`: where each number's digits stand in the reply, (start, end) in characters.
+    """
 
     scores: Mapping[str, float]
     notes: Mapping[str, str] = field(default_factory=dict)
     violated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """What `salon parse` prints."""

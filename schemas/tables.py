@@ -90,8 +90,10 @@ SCORES = Table(
     (
         f.REQUEST_KEY, f.DIMENSION, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.VARIANT, f.SCORE, f.SCORE_STATUS,
         f.REASON, f.NOTE, f.ASK_INDEX_READ, f.BOUND_LOW, f.BOUND_HIGH, f.IS_IN_RANGE, f.IS_ON_STEP, f.IS_RULE_KEPT,
+        f.SCORE_SPAN,
     ),
     key=("request_key", "dimension"),
+    later=("score_span",),
 )  # fmt: skip
 
 CHECKS = Table(

@@ -25,6 +25,9 @@ def parse(
     rubric: Annotated[str, typer.Option(help="ID, or ID:CATEGORY where the rubric asks by category; or a rubric folder's path.")],
     jsonl: Annotated[Path, typer.Option(help='Lines {"raw": reply, "context": {...}}; - for standard input.')],
     rubrics: Folders = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say of each number which characters of the reply it came from.")
+    ] = False,
 ) -> int:
     """Read replies by a rubric: one JSON line of scores, or of the reason there are none, for each line."""
     name, _, category = rubric.partition(":") if not Path(rubric).is_dir() else (rubric, "", "")
@@ -32,7 +35,7 @@ def parse(
     chosen = choose_category(instrument, category or None)
     try:
         with nullcontext(sys.stdin.buffer) if str(jsonl) == "-" else jsonl.open("rb") as lines:
-            for line in parse_jsonl(instrument, lines, chosen):
+            for line in parse_jsonl(instrument, lines, chosen, is_explained=explain):
                 print(line)
     except BrokenPipeError:
         raise
@@ -101,7 +104,7 @@ def show(rubric: str, rubrics: Folders = None) -> int:
         console.rule(name_of(variant.category or "prompt"))
         table = Table("dimension", "labels", "scale", "number stands at", box=None)
         for dimension in variant.dimensions:
-            said = (dimension.key, ", ".join(dimension.labels), _scale(dimension), dimension.at or "its label")
+            said = (dimension.key, ", ".join(dimension.labels), _scale(dimension), _places(dimension))
             table.add_row(*map(name_of, said))
         console.print(table)
         if variant.prompt is not None:
@@ -134,6 +137,10 @@ def _rubrics_in(folder: Path) -> list[Rubric]:
 
 def _need(rubric: Rubric, column: str) -> str:
     return f"{column} (or null)" if column in rubric.may_be_null else column
+
+
+def _places(dimension: Dimension) -> str:
+    return "its label" if dimension.at is None else " or ".join((dimension.at, *dimension.or_at))
 
 
 def _scale(dimension: Dimension) -> str:

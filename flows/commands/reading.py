@@ -162,6 +162,11 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
     why = f" ({judgement.status}{': ' + judgement.reason if judgement.reason else ''})"
     if judgement.score is not None or judgement.reason:
         console.rule(name_of(f"{score}{why}"), align="left")
+    if judgement.sentence is not None:
+        before, number, after = map(one_line, judgement.sentence)
+        console.print(
+            Text.assemble("read in  ", before, (number, "bold reverse"), after, f"   characters {judgement.score_span}")
+        )
     console.print(f"sample   {judgement.sample_id}")
     for name, value in judgement.sample.items():
         if value is not None:

@@ -2,15 +2,30 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import IntEnum
 from typing import Any
 
 from rubrics.model import Dimension
+from rubrics.replies.json_values import (
+    AMENDED,
+    SCALE_KEYS,
+    SCORE,
+    Said,
+    is_other_scale,
+    is_text,
+    is_words,
+    note_of,
+    own_numbers,
+    rival_keys,
+    says,
+)
 from rubrics.replies.labels import key_patterns, keys_by_label, normal
-from rubrics.replies.numbers import BLANK, Found, Value, literal, read_number, scale_stated
-from rubrics.replies.tolerant_json import Bare, Broken, Cut, Hopeless, Number, ObjectReader, Pairs
-from schemas.pointers import steps
+from rubrics.replies.numbers import BLANK, Found
+from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
 from schemas.statuses import ParseReason
 
 _N_ATTEMPTS_MAX = 100
@@ -20,10 +35,11 @@ _OPENING = re.compile(r"\{(?!\s*+\{)")
 _BRACE = re.compile(r"[{}]")
 _FENCED_STRING = re.compile(r'```[A-Za-z]{0,10}+\s*+(".*")\s*```', re.DOTALL)
 _QUOTED_START = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)")
-_SCALE_KEYS = frozenset(
-    {"max", "maxscore", "maximum", "maximumscore", "outof", "scale", "scoremax", "scoringscale", "scorescale"}
-)
-_SCORE = "score"
+_ENUMERATION = re.compile(r"\s*+(?:\(?[a-zA-Z0-9]{1,2}[).:]|[*_#]{1,3})\s*+")
+_ENUMERATED_AT = frozenset(").:")
+_ASPECT_KEYS = frozenset({"aspect", "dimension", "criterion", "criteria", "metric", "name", "category", "key", "label"})
+_N_ASPECT_KEYS_MAX = 12
+_TAKING_BACK = frozenset(AMENDED) - {"final", "overall", "total"}
 # A dimension called plainly "score" could be anything's; only these words around it say that it is the answer's.
 _WRAPPER_WORD = re.compile(
     r"(?:scores?|evaluations?|results?|ratings?|response|reply|answer|output|assessments?|aspects?|individual|final|overall|judge?ments?"
@@ -31,22 +47,73 @@ _WRAPPER_WORD = re.compile(
 )
 
 
+_Object = tuple[Pairs, int, int]
+
+
+class Standing(IntEnum):
+    """What the keys around an object make of it: `score` in one of something else (ASIDE) is that thing's."""
+
+    ASIDE = 0
+    RIVAL = 1  # "corrected": {...} takes back what stands elsewhere
+    ANSWER = 2
+
+
+@dataclass(slots=True)
+class _Collected:
+    says: dict[str, list[Said]] = field(default_factory=dict)
+    rivals: list[tuple[str, Said]] = field(default_factory=list)
+    words: dict[str, Any] = field(default_factory=dict)  # under a dimension's key, in an object of texts
+    notes: dict[str, str] = field(default_factory=dict)
+
+
 def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
     """Everything the reply's JSON objects say. `is_cut`: the provider says the reply was stopped by its length."""
-    text = _decoded(text)
-    objects, reason = _objects(text, dimensions)
+    text = decoded(text)
+    objects, reason = _objects(ObjectReader(text, key_patterns(dimensions)[0]), text, dimensions)
     if reason is None and not objects:
         reason = ParseReason.TRUNCATED if is_cut else ParseReason.NOT_FOUND
     if reason:
         return Found(reason=reason)
-    values: dict[str, list[Value]] = {}
-    notes: dict[str, str] = {}
-    for pairs in objects:
-        _collect(pairs, dimensions, values, notes)
-    return Found(values, {key: note for key, note in notes.items() if note})
+    found = _collected(objects, dimensions)
+    values = {key: [value for value, _ in said] for key, said in found.says.items()}
+    return Found(values, {key: note for key, note in found.notes.items() if note}, between=_between(objects, len(text)))
 
 
-def _decoded(text: str) -> str:
+def places_in_json(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, float]) -> Mapping[str, tuple[int, int]]:
+    """Where in a decoded text the leaf of each score begins and ends. They are read anew by the reader that knows places."""
+    objects, _ = _objects(ObjectReader(text, key_patterns(dimensions)[0], has_places=True), text, dimensions)
+    found: dict[str, tuple[int, int]] = {}
+    for key, said in _collected(objects, dimensions).says.items():
+        for value, leaf in said:
+            if key not in found and value == Decimal(str(scores[key])) and getattr(leaf, "at", None) is not None:
+                found[key] = (leaf.at, leaf.end)
+    return found
+
+
+def _collected(objects: Sequence[_Object], dimensions: tuple[Dimension, ...]) -> _Collected:
+    found = _Collected()
+    for pairs, _, _ in objects:
+        _collect(pairs, dimensions, found)
+    for key, (value, leaf) in found.rivals:
+        if key in found.says and isinstance(value, Decimal):
+            found.says[key].append((value, leaf))
+    for key, words in found.words.items():
+        if key not in found.says:
+            found.says[key] = [(ParseReason.WRONG_TYPE, None)]
+        elif not found.notes.get(key) and isinstance(words, str):
+            found.notes[key] = words.strip()
+    return found
+
+
+def _between(objects: Sequence[_Object], n_characters: int) -> tuple[tuple[int, int], ...]:
+    """The stretches of the text that are in none of the objects."""
+    ends = [0, *(end for _, _, end in objects)]
+    return tuple(
+        (end, start) for end, start in zip(ends, [*(start for _, start, _ in objects), n_characters], strict=True) if start > end
+    )
+
+
+def decoded(text: str) -> str:
     """A reply that is itself one JSON string, in a fence or not: the text in it."""
     trimmed = text.strip(BLANK)
     if trimmed.startswith("```") and (fenced := _FENCED_STRING.fullmatch(trimmed)):
@@ -60,11 +127,10 @@ def _decoded(text: str) -> str:
     return text
 
 
-def _objects(text: str, dimensions: tuple[Dimension, ...]) -> tuple[list[Pairs], ParseReason | None]:
-    """The outermost objects of the text, or why they cannot be told."""
+def _objects(reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]) -> tuple[list[_Object], ParseReason | None]:
+    """The outermost objects of the text, each with its ends, or why they cannot be told."""
     key, key_or_quoted = key_patterns(dimensions)
-    reader = ObjectReader(text, key)
-    objects: list[Pairs] = []
+    objects: list[_Object] = []
     at = n_read = next_key = 0
     for _ in range(_N_ATTEMPTS_MAX):
         opening = _OPENING.search(text, at)
@@ -73,7 +139,7 @@ def _objects(text: str, dimensions: tuple[Dimension, ...]) -> tuple[list[Pairs],
         start = opening.start()
         try:
             pairs, at = reader.read(start)
-            objects.append(pairs)
+            objects.append((pairs, start, at))
         except Cut as cut:
             return objects, _cut_reason(text, start, key, is_in_string=cut.is_in_string)
         except Broken as broken:
@@ -110,98 +176,79 @@ def _balanced_end(text: str, start: int) -> int:
     return len(text)
 
 
-def _collect(root: Pairs, dimensions: tuple[Dimension, ...], values: dict[str, list[Value]], notes: dict[str, str]) -> None:
-    labels = keys_by_label(dimensions)
-    for holder, is_answer in _holders(root, labels.keys()):
-        named = [(normal(key), value) for key, value in holder]
-        says = [(name, value) for name, value in named if name in labels and (is_answer or name != _SCORE)]
-        scales = {value for name, value in named if name in _SCALE_KEYS and isinstance(value, str)} if says else set()
-        for name, value in says:
-            for dimension in labels[name]:
-                said, note = _says(value, dimension, dimensions)
-                is_other = any(_is_other_scale(scale, dimension) for scale in scales)
-                values.setdefault(dimension.key, []).extend([ParseReason.SCALE_MISMATCH] if is_other else said)
-                if dimension.key not in notes and any(isinstance(value, Decimal) for value in said):
-                    notes[dimension.key] = note or (_note(holder, labels.keys()) if len(dimensions) == 1 else "")
+def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) -> None:
+    labels, rivals = keys_by_label(dimensions), rival_keys(dimensions)
+    for holder, standing in _holders(root, labels):
+        named = [(_name(key, labels), value) for key, value in holder]
+        said = [(name, value) for name, value in named if name in labels and (standing is not Standing.ASIDE or name != SCORE)]
+        if said:
+            _collect_said(holder, said, standing, dimensions, found)
+        if standing is not Standing.ASIDE and len(named) > len(said):
+            for name, value in named:
+                if name in rivals and name not in labels:
+                    found.rivals += [(dimension.key, one) for dimension in rivals[name] for one in own_numbers(value, dimension)]
 
 
-def _holders(root: Pairs, labels: Any) -> Iterator[tuple[Pairs, bool]]:
-    """The object and those in it, but for the dimensions' own; and whether every key around one means the whole answer."""
-    waiting: list[tuple[Any, bool, int]] = [(root, True, 0)]
+def _collect_said(
+    holder: Pairs, said: list[tuple[str, Any]], standing: Standing, dimensions: tuple[Dimension, ...], found: _Collected
+) -> None:
+    """What one object says under the dimensions' keys. A text there is words about one that has its number elsewhere."""
+    labels, times = keys_by_label(dimensions), Counter(name for name, _ in said)
+    scales = [value for key, value in holder if normal(key) in SCALE_KEYS]
+    for name, value in said:
+        is_about = times[name] == 1 and is_words(value)
+        for dimension in labels[name]:
+            if is_about:
+                found.words.setdefault(dimension.key, value)
+                continue
+            values, note = says(name, value, dimension, dimensions)
+            if scales and any(is_other_scale(scale, dimension) for scale in scales):
+                values = [(ParseReason.SCALE_MISMATCH, None)]
+            if standing is Standing.RIVAL:
+                found.rivals += [(dimension.key, one) for one in values]
+                continue
+            found.says.setdefault(dimension.key, []).extend(values)
+            if dimension.key not in found.notes and any(isinstance(one, Decimal) for one, _ in values):
+                found.notes[dimension.key] = note or (note_of(holder, labels) if len(dimensions) == 1 else "")
+
+
+def _name(key: str, labels: Mapping[str, Any]) -> str:
+    """The normalised key, less the number or letter that the prompt's own headings have: "a) Accuracy to Prompt"."""
+    name = normal(key)
+    if name in labels or not _ENUMERATED_AT.intersection(key[1:5]):
+        return name
+    return normal(_ENUMERATION.sub("", key, count=1))
+
+
+def _holders(root: Pairs, labels: Mapping[str, Any]) -> Iterator[tuple[Pairs, Standing]]:
+    """The object and those in it, but for the dimensions' own; and what the keys around each make of it."""
+    waiting: list[tuple[Any, Standing, int]] = [(root, Standing.ANSWER, 0)]
     while waiting:
-        value, is_answer, depth = waiting.pop()
+        value, standing, depth = waiting.pop()
         if isinstance(value, Pairs):
-            yield value, is_answer
+            yield _by_aspect(value, labels), standing
         if depth >= _DEPTH_MAX:
             continue
         if isinstance(value, Pairs):
             for key, inner in value:
-                if isinstance(inner, list) and normal(key) not in labels:
-                    waiting.append((inner, is_answer and _is_wrapper(key), depth + 1))
+                if isinstance(inner, list) and _name(key, labels) not in labels:
+                    waiting.append((inner, min(standing, _standing(key)), depth + 1))
         else:
-            waiting.extend((inner, is_answer, depth + 1) for inner in value if isinstance(inner, list))
+            waiting.extend((inner, standing, depth + 1) for inner in value if isinstance(inner, list))
 
 
-def _is_wrapper(key: str) -> bool:
+def _by_aspect(holder: Pairs, labels: Mapping[str, Any]) -> Pairs:
+    """{"aspect": "detectability", "score": 9} says what {"detectability": {"score": 9}} does."""
+    if SCORE in labels or len(holder) > _N_ASPECT_KEYS_MAX:
+        return holder
+    names = [value for key, value in holder if is_text(value) and normal(key) in _ASPECT_KEYS]
+    if len(names) != 1 or _name(names[0], labels) not in labels or any(_name(key, labels) in labels for key, _ in holder):
+        return holder
+    return Pairs([(names[0], Pairs(pair for pair in holder if pair[1] is not names[0]))])
+
+
+def _standing(key: str) -> Standing:
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key[:80]).lower())
-    return all(_WRAPPER_WORD.fullmatch(word) for word in words)
-
-
-def _says(value: Any, dimension: Dimension, dimensions: Sequence[Dimension]) -> tuple[list[Value], str]:
-    """What a dimension's value says (several values where its `score` is there twice), and the words beside it."""
-    if dimension.at is not None:
-        value = _at_pointer(value, dimension.at, dimensions)
-    if not isinstance(value, Pairs):
-        return [_read(value, dimension)], ""
-    says = [_read(inner, dimension) for key, inner in value if normal(key) == _SCORE]
-    if any(_is_other_scale(inner, dimension) for key, inner in value if normal(key) in _SCALE_KEYS):
-        says = [ParseReason.SCALE_MISMATCH]
-    return says or [ParseReason.WRONG_TYPE], _note(value, frozenset({_SCORE}))
-
-
-def _read(value: Any, dimension: Dimension) -> Value:
-    if isinstance(value, Number):
-        return literal(value)
-    if isinstance(value, str):
-        return read_number(value, dimension, is_prose_allowed=False) if value.strip(BLANK) else ParseReason.WRONG_TYPE
-    if isinstance(value, list) and not isinstance(value, Pairs) and 0 < len(value) <= 120:
-        return _read_list(value, dimension)
-    return ParseReason.WRONG_TYPE
-
-
-def _read_list(items: list[Any], dimension: Dimension) -> ParseReason:
-    """A list is no number; yet `[0-4]` is how a prompt writes its form."""
-    if all(isinstance(item, Bare | Number) for item in items):
-        says = read_number("[" + ", ".join(items) + "]", dimension, is_prose_allowed=False)
-        if says is ParseReason.TEMPLATE_ECHO:
-            return says
-    return ParseReason.WRONG_TYPE
-
-
-def _at_pointer(value: Any, pointer: str, dimensions: Sequence[Dimension]) -> Any:
-    """What stands at the rest of the pointer; None (no number) where a list has another length than the pointers imply."""
-    path = steps(pointer)
-    for index, step in enumerate(path[1:], 1):
-        if isinstance(step, str):
-            inner = [entry for key, entry in value if normal(key) == normal(step)] if isinstance(value, Pairs) else []
-            value = inner[0] if len(inner) == 1 else None
-        else:
-            is_list = isinstance(value, list) and not isinstance(value, Pairs)
-            value = value[step] if is_list and len(value) == _n_implied(path[:index], dimensions) else None
-    return value
-
-
-def _n_implied(prefix: tuple[str | int, ...], dimensions: Sequence[Dimension]) -> int:
-    """One more than the highest index any dimension takes from the list at `prefix`."""
-    paths = [steps(dimension.at) for dimension in dimensions if dimension.at is not None]
-    indices = [path[len(prefix)] for path in paths if len(path) > len(prefix) and path[: len(prefix)] == prefix]
-    return 1 + max((index for index in indices if isinstance(index, int)), default=-1)
-
-
-def _is_other_scale(stated: Any, dimension: Dimension) -> bool:
-    return isinstance(stated, str) and len(stated) < 100 and scale_stated(stated, dimension) is not None
-
-
-def _note(pairs: Pairs, labels: Any) -> str:
-    """The texts that stand beside the number."""
-    return " ".join(value.strip() for key, value in pairs if type(value) is str and normal(key) not in labels)
+    if not all(_WRAPPER_WORD.fullmatch(word) or word in _TAKING_BACK for word in words):
+        return Standing.ASIDE
+    return Standing.RIVAL if _TAKING_BACK.intersection(words) else Standing.ANSWER

@@ -60,7 +60,7 @@ def _cases(letter: str) -> list[str]:
 
 
 def _labels(dimension: Dimension) -> tuple[str, ...]:
-    """With a pointer the label is the name it starts at."""
+    """With pointers the labels are the names they start at."""
     if dimension.at is not None:
-        return (str(steps(dimension.at)[0]),)
+        return tuple(str(steps(place)[0]) for place in (dimension.at, *dimension.or_at))
     return (*dimension.labels, dimension.key)

@@ -4,7 +4,7 @@ Work on a text is done by re in one pass; Python sees each distinct piece once, 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,12 +19,17 @@ _N_LABELS_MAX = 20_000
 _N_BRACKETS_MAX = 20_000
 _LINE_END = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _FIRST_LINE = re.compile(rf"[^{_LINE_END}]*+")
-_FIRST_ENTRY = re.compile(rf"(?:[^{_LINE_END};\[\]]++|\[[^\[\]]*+\])*+")
+_FIRST_ENTRY = re.compile(rf"(?:[^{_LINE_END};；\[\]]++|\[[^\[\]]*+\])*+")
 _ANY_LINE_END = re.compile(f"[{_LINE_END}]")
 _WORD_BEFORE = re.compile(r"(?<!\w)(\w{1,24}+)[ \t]{1,3}[*_`]{0,3}\Z")
-_LAST_WORDS = frozenset({"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the"})
+_LAST_WORDS = frozenset(
+    {"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the", "adjusted", "amended"}
+)
 _OPEN_ENDS = "0123456789.,/+-–—~ \t"
 _GAP = BLANK + "*`"
+_AFTER_VALUE = _GAP + "|,/(，、；"
+_PLAIN_VALUE = re.compile(r"[ *_]{0,4}+([0-9]{1,9}+(?:\.[0-9]{1,9}+)?+)(?=[*_ ]{0,3}+(?:[;；\]】］,，\n]|\Z)(?!\s?[0-9]))")
+_GAPS = re.compile(f"[{_GAP}]*+")
 
 
 class _Patterns(NamedTuple):
@@ -73,6 +78,42 @@ def read_label(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) ->
     return _read_lines(text, dimensions, _FIRST_LINE, is_cut=is_cut)
 
 
+def numbers_beside(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[tuple[str, Decimal]]:
+    """(key, number) of each labelled line in a text that holds the answer in another form."""
+    for said in _said(text, dimensions, _FIRST_LINE):
+        if isinstance(said.value, Decimal):
+            yield said.key, said.value
+
+
+def places_in_lines(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, float]) -> dict[str, tuple[int, int]]:
+    """Where the first value behind each dimension's label stands that reads as its score."""
+    labels, label = keys_by_label(dimensions), _patterns(dimensions).label
+    places: dict[str, tuple[int, int]] = {}
+    for n_seen, found in enumerate(label.finditer(text)):
+        if len(places) == len(dimensions) or n_seen > _N_LABELS_MAX:
+            break
+        for dimension in labels[normal(found[1])]:
+            if dimension.key not in places and (place := _place(text, found.end(), dimension, label, scores[dimension.key])):
+                places[dimension.key] = place
+    return places
+
+
+def _place(text: str, at: int, dimension: Dimension, label: re.Pattern[str], score: float) -> tuple[int, int] | None:
+    plain = _PLAIN_VALUE.match(text, at)
+    if plain is not None and float(plain[1]) == score:
+        return plain.span(1)
+    gap = _GAPS.match(text, at)
+    start = gap.end() if gap else at
+    for entry in (_FIRST_LINE, _FIRST_ENTRY):
+        said = entry.match(text, start)
+        following = label.search(text, start, said.end()) if said else None
+        end = following.start() if following else said.end() if said else start
+        value = text[start:end].rstrip(_AFTER_VALUE)
+        if any(read_number(value.rstrip(closing), dimension, is_prose_allowed=True) == score for closing in ("", "]】］")):
+            return start, end
+    return None
+
+
 def _read_lines(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str], *, is_cut: bool) -> Found:
     values: dict[str, list[Value]] = {}
     everything = list(_said(text, dimensions, entry))
@@ -112,7 +153,7 @@ def _said(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str]) 
         if qualifier and qualifier not in _LAST_WORDS:
             continue
         found = entry.match(after.lstrip(_GAP))
-        value = found[0].rstrip(_GAP + "|,/(") if found else ""
+        value = found[0].rstrip(_AFTER_VALUE) if found else ""
         for dimension in labels.get(normal(label), ()):
             says = scale_stated(parenthesis or "", dimension) or read_number(value, dimension, is_prose_allowed=True)
             yield _Said(dimension.key, says if value else None, bool(qualifier))
@@ -133,7 +174,7 @@ def _qualifier(before: str, label: str, dimensions: Iterable[Dimension], *, is_f
 def _is_last_number_open(text: str, dimensions: tuple[Dimension, ...]) -> bool:
     """Whether the text ends in a labelled value that might have gone on: 4, 4.5, 4/10."""
     after = _patterns(dimensions).label.split(text)[-1].lstrip(_GAP)
-    if _ANY_LINE_END.search(after) or ";" in after:
+    if _ANY_LINE_END.search(after) or ";" in after or "；" in after:
         return False
     says = [read_number(after, dimension, is_prose_allowed=True) for dimension in dimensions]
     return after[-1:] in _OPEN_ENDS or not any(isinstance(value, Decimal) for value in says)

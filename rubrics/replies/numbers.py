@@ -69,6 +69,8 @@ class Found:
     values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     reason: ParseReason | None = None
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # where a form that is not the one asked for holds them
+    between: Sequence[tuple[int, int]] = ()  # JSON: the stretches of the text around its objects
 
     @property
     def has_number(self) -> bool:
@@ -76,6 +78,7 @@ class Found:
         return any(isinstance(value, Decimal) for values in self.values.values() for value in values)
 
 
+NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 WHITE_SPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -85,12 +88,19 @@ BLANK = WHITE_SPACE + ZERO_WIDTH
 
 _LENGTH_USUAL = 200
 _MARKS = BLANK + "*_`\"'“”‘’„«»$"
+_ENDS = ".,;!。，；！、"
 _BRACKETS = {"<": ">", "[": "]", "(": ")", "{": "}", "〈": "〉", "【": "】", "（": "）"}
 
+_N_DIGITS_PLAIN = 16
+_BOXED = re.compile(r"(?:\\[(\[]\s*+)?\\(?:boxed|fbox|text|textbf|mathbf)\{([^{}]{0,40}+)\}(?:\s*+\\[)\]])?")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}+\s?/?>")  # of HTML, or <score>: unfilled, nothing is left of it
 
 # ASCII digits alone: Python's \d and int() also take other scripts' digits, which the prompts never use.
 _NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
+_NAMED = re.compile(
+    rf"({'|'.join(NUMBER_WORDS)})[*_]{{0,3}}\s*+[:=\-–—]?\s*+[(\[（]\s*+([^()\[\]（）]{{1,20}}+)[)\]）]", re.IGNORECASE
+)
+_WORD_AFTER = re.compile(rf"\s*+[(\[（]\s*+({'|'.join(NUMBER_WORDS)})\s*+[)\]）]", re.IGNORECASE)
 _GLUED = re.compile(r"[.,'’_:]?[0-9]|\.\.?[0-9]|,\.|\s*[½¼¾⅓⅔⅛]")
 _OUT_OF = re.compile(
     r"\s*+\(?\s*+(?:/|／|⁄|out\s++of|of)\s*+(?:an?\s++)?(?:possible\s++|maximum\s++)?([0-9]++(?:\.[0-9]++)?+)(?![0-9a-z])",
@@ -104,7 +114,7 @@ _OTHER_UNIT = re.compile(r"\s*+(?:%|％|‰|per\s?cent\b|stars?\b|[★☆⭐])",
 _STARS = re.compile(r"\s*+(?:stars?\b|[★⭐])", re.IGNORECASE)
 _POINTS = re.compile(r"\s*+(?:points?|pts?)\b\.?", re.IGNORECASE)
 _SECOND = re.compile(
-    r"\s*+(?:[-–—−~〜～±|/&,;]|\+/-|\+-|\.{2,3}|…|to\b|or\b|and\b|vs\b|→|->|=>)\s*+[+\-−–]?\.?([0-9]++(?:\.[0-9]++)?+)",
+    r"\s*+(?:[-–—−~〜～±|/&,;，；、]|\+/-|\+-|\.{2,3}|…|to\b|or\b|and\b|vs\b|→|->|=>)\s*+[+\-−–]?\.?([0-9]++(?:\.[0-9]++)?+)",
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
@@ -116,7 +126,9 @@ _ABOUT = re.compile(
     r"|nearly|almost|maybe|either|circa|probably|perhaps)[.\s]*+[0-9]", re.IGNORECASE,
 )  # fmt: skip
 # Words after a number, in the forms that are prose: a pause, or a word that opens a reason.
-_PROSE = re.compile(r"\s*+(?:[.,;:!(\[|*_`\"'“”‘’—✅✓✔]|[-–]\s|(?<=\s)(?:because|since|as|due|for|given)\b)", re.IGNORECASE)
+_PROSE = re.compile(
+    r"\s*+(?:[.,;:!(\[|*_`\"'“”‘’—✅✓✔。，；：！？、（]|[-–]\s|(?<=\s)(?:because|since|as|due|for|given)\b)", re.IGNORECASE
+)
 _NEXT_LABEL = re.compile(r"[\s.,;|*_)\]]*+[A-Z][A-Za-z]{2,20}(?:\s[A-Za-z]{1,20})?[*_]*+\s*+[:：]")
 _NO_VALUE = frozenset(
     {"na", "n/a", "none", "null", "nil", "nan", "unknown", "undefined", "true", "false", "inf", "infinity", "-infinity"}
@@ -128,18 +140,41 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
 
     With `is_prose_allowed` words may follow the number, as long as no other digit stands among them.
     """
+    if len(text) < _N_DIGITS_PLAIN and text.isdigit() and text.isascii():
+        return Decimal(text)
     if "<" in text:
         text = _TAG.sub("", text)
+    if "\\" in text:
+        text = _BOXED.sub(r"\1", text)
     text, is_enclosed = _undecorated(text if len(text) < _LENGTH_USUAL else " ".join(text.split()))
     if text.lower() in _NO_VALUE:
         return ParseReason.WRONG_TYPE
     if is_placeholder(text, dimension, is_enclosed=is_enclosed):
         return ParseReason.TEMPLATE_ECHO
-    found = _NUMBER.match(text)
-    if found is None:
-        return ParseReason.AMBIGUOUS if _ABOUT.match(text) else ParseReason.WRONG_TYPE
-    problem = _after(text[found.end() :], dimension, is_prose_allowed=is_prose_allowed)
-    return problem or literal(found[0])
+    if found := _NUMBER.match(text):
+        return _after_word(found[0], text[found.end() :], dimension, is_prose_allowed=is_prose_allowed) or literal(found[0])
+    if named := _NAMED.match(text):
+        return _as_named(named, text[named.end() :], dimension, is_prose_allowed=is_prose_allowed)
+    return ParseReason.AMBIGUOUS if _ABOUT.match(text) else ParseReason.WRONG_TYPE
+
+
+def _after_word(number: str, rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
+    """What stands behind the number, less its own word: 4 (four)."""
+    if rest and (word := _WORD_AFTER.match(rest)):
+        if number != str(NUMBER_WORDS.index(word[1].lower())):
+            return ParseReason.AMBIGUOUS
+        rest = rest[word.end() :]
+    return _after(rest, dimension, is_prose_allowed=is_prose_allowed)
+
+
+def _as_named(named: re.Match[str], rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> Value:
+    """Four (4): the number, where the word before it says the same."""
+    value = read_number(named[2], dimension, is_prose_allowed=False)
+    if not isinstance(value, Decimal):
+        return value
+    if value != NUMBER_WORDS.index(named[1].lower()):
+        return ParseReason.AMBIGUOUS
+    return _after(rest, dimension, is_prose_allowed=is_prose_allowed) or value
 
 
 def literal(text: str) -> Value:
@@ -183,9 +218,8 @@ def _undecorated(text: str) -> tuple[str, bool]:
         if len(text) < 2 or _BRACKETS.get(text[0]) != text[-1]:
             break
         text, is_enclosed = text[1:-1], True
-    return text.rstrip(_MARKS + ".,;!") if text[-1:] in (".", ",", ";", "!") and any(
-        c in "0123456789" for c in text
-    ) else text, is_enclosed
+    is_ended = text[-1:] in _ENDS and any(c in "0123456789" for c in text)
+    return text.rstrip(_MARKS + _ENDS) if is_ended else text, is_enclosed
 
 
 def _after(rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
@@ -204,7 +238,7 @@ def _after(rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseR
         rest = rest[unit.end() :]
     if _OTHER_UNIT.match(rest):
         return ParseReason.SCALE_MISMATCH
-    return _words_after(rest, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + ".,;!)") else None
+    return _words_after(rest, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + _ENDS + ")）") else None
 
 
 def _scale_length(rest: str, dimension: Dimension) -> int | None:

@@ -5,16 +5,22 @@ the lines of `salon parse`.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from rubrics.model import Dimension, ReplyFormat, Rubric
-from rubrics.replies.json_form import read_json
-from rubrics.replies.line_forms import read_bracket, read_label
+from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
+from rubrics.replies.cleaning import cleaned, thoughts_and_answer
+from rubrics.replies.json_form import decoded, read_json
+from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label
+from rubrics.replies.missing_input import saw_nothing
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
+from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.refusals import declined
+from rubrics.replies.spans import Spans, spans_of
+from rubrics.replies.taken_back import is_answered_again, is_withdrawn, states_another_scale
+from rubrics.replies.words import words_of
 from rubrics.rules import violations
 from schemas.errors import InputError
 from schemas.input_budget import REPLY_TEXT_BYTES
@@ -22,6 +28,7 @@ from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
+_N_AROUND = 40
 _READERS = {ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label}
 # Providers behind one API say the same in several words.
 _FILTERED = frozenset(
@@ -31,10 +38,7 @@ _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "
 _LINE_FORM = '{"raw": "the reply\'s text", "context": {}}'
 _ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
-_THINKING = re.compile(rf"[{BLANK}]*+<think(?:ing)?>", re.IGNORECASE)
-_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-# Some models' opening tag is part of their prompt. Alone at a line's end: a text may speak of the tag.
-_THOUGHT_UNOPENED = re.compile(r"</think(?:ing)?>[ \t\r]*+(?:\n|\Z)", re.IGNORECASE)
+_OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, ParseReason.AMBIGUOUS})
 
 
 def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
@@ -52,9 +56,9 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     reason = _unread(text, is_cut=finish in _CUT)
     if reason or variant is None or not isinstance(text, str):
         return Unreadable(reason or ParseReason.NOT_FOUND)
-    read = _read(rubric.reply_format, text, variant.dimensions, is_cut=finish in _CUT)
+    read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
     if isinstance(read, ReadScores) and rubric.rules:
-        return ReadScores(read.scores, read.notes, violations(rubric, read.scores, context))
+        return replace(read, violated=violations(rubric, read.scores, context))
     return read
 
 
@@ -73,18 +77,91 @@ def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
     return None
 
 
-def _read(form: ReplyFormat, text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> ParsedScore:
-    thoughts, answer = _thoughts(text)
-    if answer is None:
+def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, Any], *, is_cut: bool) -> ParsedScore:
+    thoughts, at = thoughts_and_answer(text)
+    if at is None:
         return Unreadable(ParseReason.TRUNCATED)
-    found = _READERS[form](answer, dimensions, is_cut=is_cut)
-    settled = _settle(found, dimensions)
+    said = text[at:] if at else text
+    answer = cleaned(said, variant.prompt)
+    if answer is not said and not answer.strip(BLANK):  # the prompt and nothing else, or its form alone
+        echo = _settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
+        return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
+    words = words_of(answer)
+    if saw_nothing(answer, words, context, thoughts):
+        return Unreadable(ParseReason.MISSING_INPUT)
+    found = _found(form, answer, variant.dimensions, is_cut=is_cut)
+    settled = _settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
-        is_answerless = settled in _WITHOUT_ANSWER and not found.has_number
-        return Unreadable((declined(answer) if is_answerless else None) or settled)
-    if thoughts and _is_contradicted(settled, _READERS[form](thoughts, dimensions, is_cut=False)):
-        return Unreadable(ParseReason.AMBIGUOUS)
-    return ReadScores(settled, {key: _storable(note) for key, note in found.notes.items()})
+        return Unreadable(_reason(settled, answer, words, variant.dimensions, found))
+    spans = spans_of(form, answer, variant.dimensions, found, settled)
+    reason = _doubt(answer, words, settled, variant.dimensions, spans, _end_of_form(answer, found, spans))
+    notes = {key: _storable(note) for key, note in found.notes.items()}
+    return (
+        Unreadable(reason) if reason else ReadScores(settled, notes, spans={k: (s + at, e + at) for k, (s, e) in spans.items()})
+    )
+
+
+def _doubt(
+    answer: str,
+    words: frozenset[str],
+    scores: Mapping[str, float],
+    dimensions: tuple[Dimension, ...],
+    spans: Spans,
+    end: int,
+) -> ParseReason | None:
+    """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
+    if states_another_scale(answer, words, dimensions):
+        return ParseReason.SCALE_MISMATCH
+    first = min((stop for _, stop in spans.values()), default=0)
+    is_other = is_answered_again(answer, end, scores.values(), dimensions) or is_withdrawn(answer, words, first, scores)
+    return ParseReason.AMBIGUOUS if is_other else None
+
+
+def _found(form: ReplyFormat, answer: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+    """What the form asked for says, or where it is not there another plain one; beside it, what another one says too."""
+    found = _READERS[form](answer, dimensions, is_cut=is_cut)
+    if found.reason is ParseReason.NOT_FOUND:
+        plain = read_plain(answer, dimensions, form)
+        return found if plain.reason else plain
+    if found.reason is None:
+        for key, number in _beside(form, answer, found, dimensions):
+            if key in found.values and number not in found.values[key]:
+                found = replace(found, values={**found.values, key: [*found.values[key], number]})
+    return found
+
+
+def _beside(form: ReplyFormat, answer: str, found: Found, dimensions: tuple[Dimension, ...]) -> Iterator[tuple[str, Decimal]]:
+    """Numbers for the dimensions that another form says: what contradicts a line contradicts an object, and vice versa."""
+    others: list[Found] = []
+    if form is ReplyFormat.JSON:
+        around = "\n".join(answer[start:end] for start, end in found.between) if len(decoded(answer)) == len(answer) else ""
+        if any(mark in around for mark in ":：=") and all(dimension.at is None for dimension in dimensions):
+            yield from numbers_beside(around, dimensions)
+        answer = around
+    elif "{" in answer:
+        others.append(read_json(answer, dimensions, is_cut=False))
+    if "|" in answer or "\n#" in answer or "</" in answer or "**" in answer:
+        others.append(read_plain(answer, dimensions, form))
+    for other in others:
+        yield from ((key, value) for key, values in other.values.items() for value in values if isinstance(value, Decimal))
+
+
+def _end_of_form(answer: str, found: Found, spans: Spans) -> int:
+    """Where what was asked for ends: behind the last object, or behind the line of the last number."""
+    if found.between:
+        return found.between[-1][0] if found.between[-1][1] == len(answer) else len(answer)
+    end = max((end for _, end in spans.values()), default=len(answer))
+    line = answer.find("\n", end)
+    return line if line >= 0 else len(answer)
+
+
+def _reason(
+    settled: ParseReason, answer: str, words: frozenset[str], dimensions: tuple[Dimension, ...], found: Found
+) -> ParseReason:
+    """Why there is no score: the judge declines, or its number is one of another scale; else what its value says."""
+    if settled in _OF_A_SCALE and states_another_scale(answer, words, dimensions):
+        return ParseReason.SCALE_MISMATCH
+    return (declined(answer) if settled in _WITHOUT_ANSWER and not found.has_number else None) or settled
 
 
 def _settle(found: Found, dimensions: Iterable[Dimension]) -> dict[str, float] | ParseReason:
@@ -114,21 +191,6 @@ def _settle_one(values: Sequence[Value], dimension: Dimension) -> Value:
     return ParseReason.AMBIGUOUS
 
 
-def _thoughts(text: str) -> tuple[str, str | None]:
-    """(what a reasoning model thought aloud, its answer); the answer is None where the thinking never ended."""
-    is_opened = _THINKING.match(text) is not None
-    end = (_THOUGHT if is_opened else _THOUGHT_UNOPENED).search(text) if "</" in text else None
-    if end:
-        return text[: end.start()], text[end.end() :]
-    return "", None if is_opened else text
-
-
-def _is_contradicted(scores: Mapping[str, float], thoughts: Found) -> bool:
-    """Whether the thinking says another number for a dimension, in the form asked for."""
-    said = ((key, value) for key, values in thoughts.values.items() for value in values)
-    return any(isinstance(value, Decimal) and value != Decimal(str(scores[key])) for key, value in said)
-
-
 def _is_said(refusal: object) -> bool:
     """A refusal field that is neither null, false nor blank."""
     return bool(refusal.strip(BLANK)) if isinstance(refusal, str) else bool(refusal)
@@ -139,18 +201,22 @@ def _storable(note: str) -> str:
     return note[:_N_NOTE_CHARACTERS_MAX].encode("utf-8", "replace").decode("utf-8")
 
 
-def parse_jsonl(rubric: Rubric, lines: Iterable[str | bytes], category: str | None = None) -> Iterator[str]:
+def parse_jsonl(
+    rubric: Rubric, lines: Iterable[str | bytes], category: str | None = None, *, is_explained: bool = False
+) -> Iterator[str]:
     """One JSON line for each line {"raw", "context"}, in order; blank lines are passed over.
 
     `lines` are parted by line feeds alone, as an open file's are. Raises InputError naming the first that cannot be used.
     """
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield parse_jsonl_line(rubric, line, number=number, category=category)
+            yield parse_jsonl_line(rubric, line, number=number, category=category, is_explained=is_explained)
 
 
-def parse_jsonl_line(rubric: Rubric, line: str | bytes, *, number: int = 1, category: str | None = None) -> str:
-    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON.
+def parse_jsonl_line(
+    rubric: Rubric, line: str | bytes, *, number: int = 1, category: str | None = None, is_explained: bool = False
+) -> str:
+    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, where each number stands too.
 
     `category`, where given, wins over the context's. Raises InputError naming the line where it is no such object, or where
     the rubric's prompt depends on a category and there is none, or an unknown one.
@@ -163,7 +229,17 @@ def parse_jsonl_line(rubric: Rubric, line: str | bytes, *, number: int = 1, cate
         raise InputError(f'line {number}: "context" is {_short(context)}; it must be an object; write {_LINE_FORM}')
     if rubric.dispatch:
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
-    return json.dumps(parse_reply(rubric, content["raw"], context).as_dict())
+    read = parse_reply(rubric, content["raw"], context)
+    said = read.as_dict()
+    if is_explained and isinstance(read, ReadScores) and isinstance(content["raw"], str):
+        said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
+    return json.dumps(said)
+
+
+def _place(raw: str, start: int, end: int) -> dict[str, object]:
+    """The characters a number came from, and the words around them."""
+    around = raw[max(0, start - _N_AROUND) : end + _N_AROUND]
+    return {"span": [start, end], "text": raw[start:end], "in": around}
 
 
 def _content(line: str | bytes, number: int) -> Mapping[str, Any]:

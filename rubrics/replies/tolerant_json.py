@@ -21,9 +21,19 @@ class Number(str):
 
 
 class Bare(str):
-    """A word, number or run of words that stands without quotes."""
+    """A word, number or run of words that stands without quotes; `at` and `end` where the reader knows places."""
 
-    __slots__ = ()
+    __slots__ = ("at", "end")
+    at: int
+    end: int
+
+
+class Quoted(str):
+    """A string whose place is known, from the first character in its quotes to the last."""
+
+    __slots__ = ("at", "end")
+    at: int
+    end: int
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -52,16 +62,16 @@ _STRICT = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_floa
 
 _SKIP = re.compile(r"(?:[\s\u200b\u200c\u200d\u2060\ufeff*`]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+)*+")
 _BARE_KEY = re.compile(r"[^\W\d](?:[\w*]++|[ \-](?=[\w*])){0,60}+")
-_BARE = re.compile(r"(?:[^,;，{}\[\]\"“”„\n/#]++|/(?![/*]))++")
+_BARE = re.compile(r"(?:[^,;，；{}\[\]\"“”„\n/#]++|/(?![/*]))++")
 _CLOSERS = {'"': '"', "'": "'", "“": '”"“', "„": '“”"', "”": "”", "‘": "’'‘", "’": "’"}
 _KEY_AHEAD = r"(?:[\"'“‘][^\"'“”‘’\\\n]{1,80}+[\"'”’]|[^\W\d][\w \-]{0,60}+)\s*+[:：]"
-_AFTER_STRING = re.compile(r"\s*+(?:[}\]]|\Z|[,;，]|[*`/#]|[\"'“‘][^\"'“”‘’\\\n]{1,80}+[\"'”’]\s*+[:：])")
+_AFTER_STRING = re.compile(r"\s*+(?:[}\]]|\Z|[,;，；]|[*`/#]|[\"'“‘][^\"'“”‘’\\\n]{1,80}+[\"'”’]\s*+[:：])")
 
 
 def _strings(closers: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """(a string whose inner quotes are escaped; one that ends only where a pair, an object or a list does)."""
     end = f"[{closers}]"
-    ahead = rf"\s*+(?:[}}\]]|\Z|[,;，]\s*+(?:[}}\]]|{_KEY_AHEAD})|[\"'“‘][^\"'“”‘’\\\n]{{1,80}}+[\"'”’]\s*+[:：])"
+    ahead = rf"\s*+(?:[}}\]]|\Z|[,;，；]\s*+(?:[}}\]]|{_KEY_AHEAD})|[\"'“‘][^\"'“”‘’\\\n]{{1,80}}+[\"'”’]\s*+[:：])"
     return (
         re.compile(rf"((?:[^{closers}\\]++|\\.)*+){end}", re.DOTALL),
         re.compile(rf"((?:[^{closers}\\]++|\\.|{end}(?!{ahead}))*+){end}", re.DOTALL),
@@ -74,9 +84,9 @@ _STRING = {opener: _strings(closers) for opener, closers in _CLOSERS.items()}
 class ObjectReader:
     """Reads objects out of one text. `doubtful`: a pattern that must not stand in a string whose quotes are not escaped."""
 
-    def __init__(self, text: str, doubtful: re.Pattern[str]) -> None:
-        self._text, self._doubtful = text, doubtful
-        self._is_strict_worth_trying = len(text) <= _N_STRICT_CHARACTERS_MAX
+    def __init__(self, text: str, doubtful: re.Pattern[str], *, has_places: bool = False) -> None:
+        self._text, self._doubtful, self._has_places = text, doubtful, has_places
+        self._is_strict_worth_trying = len(text) <= _N_STRICT_CHARACTERS_MAX and not has_places
         self._n_strict_left, self._n_tokens, self._n_keys, self._at = 4, 0, 0, 0
 
     def read(self, start: int) -> tuple[Pairs, int]:
@@ -108,7 +118,7 @@ class ObjectReader:
             self._n_keys += 1
             self._at += 1
             pairs.append((key, self._value(depth)))
-            if self._next() in ",;，":
+            if self._next() in ",;，；":
                 self._at += 1
 
     def _list(self, depth: int) -> list[Any]:
@@ -119,7 +129,7 @@ class ObjectReader:
                 return items
             items.append(self._value(depth))
             mark = self._next()
-            if mark in ",;，":
+            if mark in ",;，；":
                 self._at += 1
             elif mark != "]":
                 raise Broken(self._at, self._n_keys)
@@ -142,7 +152,12 @@ class ObjectReader:
         self._at = found.end()
         if self._at == len(self._text):
             raise Cut
-        return Bare(found[0].strip())
+        return self._placed(Bare(found[0].strip()), found.start(), found.end())
+
+    def _placed(self, leaf: Any, at: int, end: int) -> Any:
+        if self._has_places:
+            leaf.at, leaf.end = at, end
+        return leaf
 
     def _key(self, mark: str) -> str:
         found = _STRING[mark][0].match(self._text, self._at + 1) if mark in _STRING else _BARE_KEY.match(self._text, self._at)
@@ -166,7 +181,8 @@ class ObjectReader:
             if self._doubtful.search(found[1]):
                 raise Broken(self._at, self._n_keys)
         self._at = found.end()
-        return _unescaped(found[1])
+        text = _unescaped(found[1])
+        return self._placed(Quoted(text), found.start(1), found.end(1)) if self._has_places else text
 
     def _next(self) -> str:
         """The next character that says something, after white space, bold marks and comments."""

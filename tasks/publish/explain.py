@@ -23,10 +23,13 @@ _SAMPLE = [
 ]  # fmt: skip
 _OWN = [
     "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
+    "score_span", "ask_index_read",
 ]  # fmt: skip
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
 
 _TOLERANCE = 1e-9
+N_AROUND = 60
+"""Characters of a reply shown before and behind a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,22 @@ class ExplainedJudgement:
     note: str | None
     bound_low: float | None
     bound_high: float | None
+    score_span: str | None
+    ask_index_read: int | None
     sample: Mapping[str, str | None]
     messages_json: str | None
     rubric_digest: str | None
     parameters_json: str | None
     asks: tuple[Ask, ...]
+
+    @property
+    def sentence(self) -> tuple[str, str, str] | None:
+        """The number as the reply says it, between what stands before and behind it there; None without a score."""
+        texts = [ask.reply_text for ask in self.asks if ask.ask_index == self.ask_index_read]
+        if self.score_span is None or not texts or texts[0] is None:
+            return None
+        start, end = json.loads(self.score_span)
+        return texts[0][max(0, start - N_AROUND) : start], texts[0][start:end], texts[0][end : end + N_AROUND]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +136,14 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
     scores: dict[str | None, list[tuple[str, float | None, str, str | None]]] = defaultdict(list)
     for row in lake.scan(SCORES, ids["reading_id"]).filter(wanted).sort("dimension").collect(engine="streaming").to_dicts():
         scores[row["request_key"]].append((row["dimension"], row["score"], row["status"], row["reason"]))
-    unscored = {"score": pl.Float64, "note": pl.String, "bound_low": pl.Float64, "bound_high": pl.Float64}
+    unscored = {
+        "score": pl.Float64,
+        "note": pl.String,
+        "bound_low": pl.Float64,
+        "bound_high": pl.Float64,
+        "score_span": pl.String,
+    }
+    unscored |= {"ask_index_read": pl.Int64}
     members = rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in unscored.items())
     return ExplainedSample(
         publication.publication_id,
@@ -174,7 +195,15 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
         judgements = judgements.filter(category.is_in(named.to_list()))
     scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == cell["dimension"])
     scores = scores.select(
-        "request_key", "score", "note", "bound_low", "bound_high", score_status="status", score_reason="reason"
+        "request_key",
+        "score",
+        "note",
+        "bound_low",
+        "bound_high",
+        "score_span",
+        score_status="status",
+        score_reason="reason",
+        ask_index_read="ask_index",
     )
     joined = judgements.join(scores, on="request_key", how="left").collect()
     asked = joined.filter(pl.col("score_status").is_not_null() | pl.col("request_key").is_null())

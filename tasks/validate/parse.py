@@ -24,6 +24,7 @@ _READ_SCHEMA = {
     "request_key": pl.String, "rubric_id": pl.String, "rubric_version": pl.String, "judge_model": pl.String,
     "variant": pl.String, "facts_json": pl.String, "dimension": pl.String, "score": pl.Float64, "status": pl.String,
     "reason": pl.String, "note": pl.String, "ask_index": pl.Int64,
+    "score_span": pl.String,
 }  # fmt: skip
 
 
@@ -90,15 +91,16 @@ def _rows(asks: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> Iterator[tuple[o
             yield (*request[:6], key, *_cell(outcome, key))
 
 
-def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, str | None, str | None, int | None]:
-    """Score, status, reason, note and ask_index of one dimension."""
+def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, str | None, str | None, int | None, str | None]:
+    """Score, status, reason, note, ask_index and score_span of one dimension."""
     if isinstance(outcome, _Failure):
-        return None, outcome.status.value, outcome.reason, None, None
+        return None, outcome.status.value, outcome.reason, None, None, None
     read = outcome.read
-    score, note = float(read.scores[key]), read.notes.get(key)
+    score, note, span = float(read.scores[key]), read.notes.get(key), read.spans.get(key)
+    place = f"[{span[0]}, {span[1]}]" if span else None
     if key in read.violated:
-        return score, ScoreStatus.RULE_VIOLATION.value, ParseReason.RULE_VIOLATION.value, note, outcome.ask_index
-    return score, ScoreStatus.SCORED.value, None, note, outcome.ask_index
+        return score, ScoreStatus.RULE_VIOLATION.value, ParseReason.RULE_VIOLATION.value, note, outcome.ask_index, place
+    return score, ScoreStatus.SCORED.value, None, note, outcome.ask_index, place
 
 
 def _columns(rows: Iterable[tuple[object, ...]]) -> dict[str, list[object]]:

@@ -45,9 +45,10 @@ def test_the_way_back_to_the_reply_is_whole(explained, name_digest):
     assert twice.sample["image_sha256"] == name_digest("d")
     assert twice.rubric_digest == name_digest("rubric")
     assert (twice.score, twice.status, twice.reason) == (10.0, "scored", None)
+    assert twice.sentence == ('{"overall_score": ', "10.0", "}")
     broken = by_source["h.png", 0]
     assert (broken.request_key, broken.messages_json, broken.asks) == (None, None, ())
-    assert (broken.status, broken.reason) == ("unusable_sample", "broken_image")
+    assert (broken.status, broken.reason, broken.sentence) == ("unusable_sample", "broken_image", None)
     assert found.identities["snapshot_id"] == name_digest("snapshot")
     assert found.identities["code_version"] == name_digest("code")
 

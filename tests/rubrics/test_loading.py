@@ -58,6 +58,12 @@ def test_a_rubric_without_messages_loads_and_says_where_the_number_stands() -> N
     assert (dimension.key, dimension.at, dimension.minimum, dimension.maximum) == ("semantic_consistency", "score[0]", 0, 10)
 
 
+def test_a_number_may_stand_at_one_of_several_places(write_rubric: Callable[..., Path]) -> None:
+    folder = write_rubric(('labels = ["truth"]', 'at = ["truth[0]", "truth"]'))
+    truth = load_rubric(folder).dimensions[1]
+    assert (truth.at, truth.or_at) == ("truth[0]", ("truth",))
+
+
 ANOTHER_RULE = """[[rules]]
 name = "no_text"
 when = [{ column = "text", is_null = false }]
@@ -92,6 +98,10 @@ BAD = {
     "part with useless value": (('{ kind = "image" }', '{ kind = "image", value = "x" }'), r"takes no value"),
     "two dimensions of a name": (('key = "truth"', 'key = "beauty"'), r"dimensions has 'beauty' twice"),
     "two dimensions of a label": (('labels = ["truth"]', 'labels = ["beauty"]'), r"labels has 'beauty' twice"),
+    "bad second place of a number": (
+        ('labels = ["truth"]', 'at = ["truth", "score[x]"]'), r"'truth', at: 'score\[x\]' is not a column or a path"
+    ),
+    "no place of a number": (('labels = ["truth"]', "at = []"), "dimensions"),
     "bad place of a number": (('labels = ["truth"]', 'at = "score[x]"'), r"'truth', at: 'score\[x\]' is not a column or a path"),
     "variants without dispatch": (("[[rules]]", '[[variants]]\ncategory = "a"\ndimensions = [{ key = "a" }]\n[[rules]]'), "go"),
     "dispatch without variants": (("scale =", 'dispatch = "category"\nscale ='), r"variants and dispatch go together"),

@@ -59,7 +59,8 @@ COMPOSITION_WHOLE: list[tuple[str, list[float] | str]] = [
     (WHOLE.replace(', "overall_score": 8', ""), "missing_key"),
     (WHOLE.replace("overall_score", "total"), "missing_key"),
     (WHOLE.replace("8", "8.5.5"), "malformed"),
-    ("count_accuracy: 8\nobject_uniformity: 9\nspatial_legibility: 7\noverall_score: 8", "not_found"),
+    ("count_accuracy: 8\nobject_uniformity: 9\nspatial_legibility: 7\noverall_score: 8", [8, 9, 7, 8]),
+    ("Count Accuracy: 8\nObject Uniformity: 9\nSpatial Legibility: 7\nOverall Score: 8", "not_found"),
 ]  # fmt: skip
 
 

@@ -46,6 +46,26 @@ def test_pointer(pointing: Rubric, text: str, expected: dict[str, object]) -> No
     assert parse_reply(pointing, text, {}).as_dict() == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"score": [8]}', {"scores": {"score": 8}}),
+        ('{"score": 6}', {"scores": {"score": 6}}),
+        ('{"score": {"score": 6}}', {"scores": {"score": 6}}),
+        ('{"rating": 6}', {"scores": {"score": 6}}),
+        ('{"score": [8], "rating": 8}', {"scores": {"score": 8}}),
+        ('{"score": [8], "rating": 6}', {"error": "ambiguous"}),
+        ('{"score": [8, 9]}', {"error": "wrong_type"}),
+        ('{"rating": [6, 7]}', {"error": "wrong_type"}),
+        ('{"value": 6}', {"error": "missing_key"}),
+    ],
+)
+def test_places_to_choose_from(pointing: Rubric, text: str, expected: dict[str, object]) -> None:
+    dimension = Dimension("score", ("score",), 0, 10, None, "score[0]", ("score", "rating"))
+    several = replace(pointing, variants={None: Variant(None, None, None, (dimension,))})
+    assert parse_reply(several, text, {}).as_dict() == expected
+
+
 def test_two_pointers_into_one_list(pointing: Rubric) -> None:
     dimensions = tuple(Dimension(key, (key,), 0, 10, None, f"score[{index}]") for index, key in enumerate(("first", "second")))
     two = replace(pointing, variants={None: Variant(None, None, None, dimensions)})

@@ -102,7 +102,7 @@ ALIGNMENT: list[tuple[str, int | str]] = [
     ("Score: 3.5/5", "non_integer"),
     ("Score: 5.5", "non_integer"),
     ("Score: four", "wrong_type"),
-    ("Score: four (4)", "wrong_type"),
+    ("Score: four (4)", 4),
     ("Score: N/A", "wrong_type"),
     ("Score: null", "wrong_type"),
     ("Score: IV", "wrong_type"),

@@ -111,14 +111,15 @@ def test_neither(shipped: dict[str, Rubric], text: str) -> None:
     [
         ("caption", '{"score": null, "reason": "No image was provided."}', "missing_input"),
         ("caption", '{"score": "N/A", "reason": "I cannot evaluate this."}', "refusal"),
-        ("caption", '{"score": 0, "reason": "No image was provided."}', [0]),
-        ("caption", '{"score": 5, "reason": "No image was provided."}', "out_of_range"),
+        ("caption", '{"score": 0, "reason": "No image was provided."}', "missing_input"),
+        ("caption", '{"score": 5, "reason": "No image was provided."}', "missing_input"),
+        ("caption", '{"score": 0, "reason": "I cannot assist with that."}', [0]),
         ("alignment", "Reasoning: I cannot see the image.\nScore: N/A", "missing_input"),
         ("alignment", "Reasoning: I can't see the image clearly.\nScore: 2", [2]),
         ("caption", '{"reason": "I cannot assist', "truncated"),
     ],
 )
-def test_a_decline_counts_only_where_there_is_no_number(
+def test_a_refusal_counts_only_where_there_is_no_number_and_a_missing_input_always(
     shipped: dict[str, Rubric], rubric_id: str, text: str, expected: Any
 ) -> None:
     assert read(shipped[rubric_id], text, {}) == expected
@@ -197,7 +198,8 @@ def test_the_limit_is_in_bytes(shipped: dict[str, Rubric]) -> None:
     [
         ("<think>Is it 3?</think>Score: 3", [3]),
         ("<think>Score: 3</think>\nScore: 3", [3]),
-        ("<think>Score: 4</think>\nScore: 3", "ambiguous"),
+        ("<think>Score: 4</think>\nScore: 3", [3]),
+        ("<think>Score: 4</think>\nScore: 3\nScore: 4", "ambiguous"),
         ("<think>Score: n/a</think>\nScore: 3", [3]),
         ("It is a 3.</think>\nScore: 3", [3]),
         ("Reasoning: a </think> in a text\nScore: 3", [3]),
@@ -207,7 +209,7 @@ def test_the_limit_is_in_bytes(shipped: dict[str, Rubric]) -> None:
         ("<think>no image was provided?</think>A fine cat.", "not_found"),
     ],
 )
-def test_thinking_is_no_answer_and_may_not_contradict_it(shipped: dict[str, Rubric], text: str, expected: Any) -> None:
+def test_thinking_is_no_answer(shipped: dict[str, Rubric], text: str, expected: Any) -> None:
     assert read(shipped["alignment"], text, {}) == expected
 
 

@@ -44,6 +44,9 @@ CASES = {
     "first readable wins though the second says other": (
         [("answered", GOOD), ("answered", OTHER)], SCORED | {"score": 4.0, "ask_index": 0}),
     "second ask read": ([("answered", "no"), ("answered", GOOD)], SCORED | {"score": 4.0, "ask_index": 1}),
+    "the place in the ask that was read": (
+        [("answered", "no"), ("answered", f"So: {GOOD}")], SCORED | {"score": 4.0, "ask_index": 1, "score_span": "[14, 15]"}),
+    "saw nothing": ([("answered", f"No image was provided. {GOOD}")], {"status": "unreadable", "reason": "missing_input"}),
     "none readable: the first ask's reason": (
         [("answered", ""), ("answered", '{"words": 9, "picture": 3}')], {"status": "unreadable", "reason": "empty"}),
     "re-ask failed: the first ask's reason": (
@@ -197,7 +200,7 @@ def test_every_request_and_dimension_has_one_row_that_holds_together(lakes, aske
     assert conform(rows, SCORES).num_rows == len(expected)
     for row in rows.iter_rows(named=True):
         has_score = row["status"] in {"scored", "rule_violation"}
-        assert (row["score"] is not None) == (row["ask_index"] is not None) == has_score
+        assert (row["score"] is not None) == (row["ask_index"] is not None) == (row["score_span"] is not None) == has_score
         assert (row["reason"] is None) == (row["status"] == "scored")
         assert row["bound_low"] <= row["bound_high"]
         verdicts = (row["is_in_range"], row["is_on_step"], row["is_rule_kept"])

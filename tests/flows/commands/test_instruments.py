@@ -57,6 +57,14 @@ def test_parse_prints_the_scores_beside_a_rule_violation(salon: Callable[..., Sa
     assert json.loads(said.out) == {"error": "rule_violation", "scores": {"score": 3}}
 
 
+def test_parse_explained_says_which_characters_each_number_came_from(salon: Callable[..., Said], tmp_path: Path) -> None:
+    rows = [{"raw": "Reasoning: 4 cats.\nScore: 4/5", "context": {}}, {"raw": "Score: four", "context": {}}]
+    said = salon("parse", "--rubric", "alignment", "--explain", "--jsonl", _write(tmp_path / "r.jsonl", rows))
+    found = {"span": [26, 27], "text": "4", "in": "Reasoning: 4 cats.\nScore: 4/5"}
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert lines == [{"scores": {"score": 4}, "found": {"score": found}}, {"error": "wrong_type"}]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,0 +1,100 @@
+"""What of a reply is no answer: thinking aloud, tokens that leaked, the prompt said back. Nothing is moved: spans stay true.
+
+What is taken out is blanked, so that a character of the cleaned answer stands where it stood in the reply.
+"""
+
+import re
+from functools import lru_cache
+
+from rubrics.replies.numbers import BLANK
+
+_N_QUOTED_LINES_MAX = 4000
+_N_LEAST_QUOTED = 40
+_N_BLANKED_MAX = 1000  # more are no reply's
+# Other tags are only a part of what some judges write: without their end they are no thinking that never ended.
+_ASIDE = re.compile(rf"[{BLANK}]*+<(thoughts?|reasoning|analysis|reflection|scratchpad|seed:think)>", re.IGNORECASE)
+_THINKING = re.compile(rf"[{BLANK}]*+(?:<think(?:ing)?>|\[THINK\]|◁think▷|<\|begin_of_thought\|>)", re.IGNORECASE)
+_THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
+# Some models' opening tag is part of their prompt. Alone at a line's end: a text may speak of the tag.
+_THOUGHT_UNOPENED = re.compile(r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷)[ \t\r]*+(?:\n|\Z)", re.IGNORECASE)
+_THOUGHT_AGAIN = re.compile(r"(?:^|\n)[ \t]*+<think(?:ing)?>[^<]*+(?:<(?!/think)[^<]*+)*+</think(?:ing)?>", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
+)
+_NOT_BREAK = re.compile(r"[^\n]")
+
+
+def thoughts_and_answer(text: str) -> tuple[str, int | None]:
+    """(what a reasoning model thought aloud, where its answer begins); None where the thinking never ended."""
+    if "<" not in text and "[/" not in text and "◁" not in text:
+        return "", 0
+    is_opened = _THINKING.match(text) is not None
+    end = (_THOUGHT if is_opened else _THOUGHT_UNOPENED).search(text)
+    if end:
+        return text[: end.start()], end.end()
+    if not is_opened and (aside := _ASIDE.match(text)):
+        closing = text.find(f"</{aside[1]}>", aside.end())
+        if closing >= 0:
+            return text[:closing], closing + len(aside[1]) + 3
+    return "", None if is_opened else 0
+
+
+def cleaned(answer: str, prompt: str | None) -> str:
+    """The answer with leaked tokens, thinking within it and what it quotes of its prompt as blanks: places stay."""
+    if "<" in answer or "[" in answer:
+        if "think" in answer:
+            answer = _THOUGHT_AGAIN.sub(_blank, answer, _N_BLANKED_MAX)
+        answer = _TOKEN.sub(_blank, answer, _N_BLANKED_MAX)
+    return _unquoted(answer, prompt) if prompt and len(answer) > _N_LEAST_QUOTED else answer
+
+
+def _blank(found: re.Match[str]) -> str:
+    return _NOT_BREAK.sub(" ", found[0])
+
+
+def _unquoted(answer: str, prompt: str) -> str:
+    """Runs of lines that stand in the prompt in the same order, a long one among them. The prompt's examples hold numbers."""
+    lines = answer.split("\n")
+    if len(lines) > _N_QUOTED_LINES_MAX:
+        return answer
+    following = _following(prompt)
+    if not any(len(line) >= _N_LEAST_QUOTED and _bare(line.strip()) in following for line in lines):
+        return answer
+    plain = [line.strip() for line in lines]
+    index = 0
+    while index < len(lines):
+        run = _run(plain, index, following)
+        if any(len(_bare(plain[at])) >= _N_LEAST_QUOTED for at in run):
+            for at in run:
+                lines[at] = " " * len(lines[at])
+        index = run[-1] + 1 if run else index + 1
+    return "\n".join(lines)
+
+
+def _run(plain: list[str], index: int, following: dict[str, frozenset[str]]) -> list[int]:
+    """The indices of lines from `index` on that follow one another in the prompt; blank lines between them do not count."""
+    run: list[int] = []
+    expected: frozenset[str] | None = None
+    for at in range(index, len(plain)):
+        line = _bare(plain[at])
+        if not line and run:
+            continue
+        if line not in following or (expected is not None and line not in expected):
+            break
+        run.append(at)
+        expected = following[line]
+    return run
+
+
+def _bare(line: str) -> str:
+    return line.lstrip("> \t") if line[:1] == ">" else line
+
+
+@lru_cache(maxsize=64)
+def _following(prompt: str) -> dict[str, frozenset[str]]:
+    """Each line of the prompt, without white space around it -> the lines that come after it."""
+    lines = [line for line in map(str.strip, prompt.split("\n")) if line]
+    after: dict[str, set[str]] = {}
+    for line, then in zip(lines, [*lines[1:], ""], strict=True):
+        after.setdefault(line, set()).add(then)
+    return {line: frozenset(thens) for line, thens in after.items()}
