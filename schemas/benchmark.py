@@ -187,6 +187,12 @@ class Gate(Section):
     """What must hold before a number is published."""
 
     min_coverage: float = Field(default=0.8, ge=0, le=1, description="A cell with fewer of its judgements scored is blocked.")
+    max_missing_input: float = Field(
+        default=0.02,
+        ge=0,
+        le=1,
+        description="A larger share of replies that say they were given nothing to judge, 8 of them or more, stops the run.",
+    )
     exit_1: Literal["headline", "any"] = Field(
         default="headline", description="Which blocked cells end a run with 1: those of the headline rankings, or any."
     )

@@ -64,6 +64,12 @@ class RejectedError(ProviderError):
     may_pass = False
 
 
+class MissingInputError(ProviderError):
+    """The judge says of more than a few requests that it was given nothing to judge: its endpoint may drop pictures."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

@@ -16,7 +16,7 @@ import orjson
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
+from schemas.benchmark import Gate, Limits
 from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyOrigin, ReplyStatus
@@ -24,9 +24,18 @@ from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.model_pin import ModelPin
-from tasks.judge.outcome import Outcome, outage
+from tasks.judge.outcome import Outcome, outage, unseen
 from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Provider, RequestPicture
-from tasks.judge.retries import ENDPOINT_FAILURES, MAX_RETRY_AFTER_S, RETRIES, SILENCE_S, Breaker, Retry, is_reask_due
+from tasks.judge.retries import (
+    ENDPOINT_FAILURES,
+    MAX_RETRY_AFTER_S,
+    NOT_REASKED,
+    RETRIES,
+    SILENCE_S,
+    Breaker,
+    Retry,
+    unreadable_reason,
+)
 from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
@@ -54,20 +63,24 @@ class Shard:
     retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
     n_failures_to_stop: int = Breaker().n_to_stop
     silence_s: float = SILENCE_S
+    max_missing_input: float = Gate().max_missing_input
 
 
 async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asyncio.Event | None = None) -> Outcome:
     """Ask what the ledger lacks of a shard's requests.
 
     `stop`, or a cancellation, ends it after the replies under way are stored. Raises ProviderError where the endpoint, the
-    account or the judge's identity is what fails, StoreError where the ledger cannot be written; both after what is under way
-    is stored.
+    account, the judge's identity or its sight is what fails, StoreError where the ledger cannot be written; both after
+    what is under way is stored.
     """
     requests = shard.requests.unique("request_key", keep="first", maintain_order=True)
     claims, stopping = Claims(shard.ledger), asyncio.Event()
     queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency))
     pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)
-    run = _Run(shard, queue, admission, pin, Breaker(shard.n_failures_to_stop, shard.silence_s, shard.limits.deadline_s))
+    breaker = Breaker(
+        shard.n_failures_to_stop, shard.silence_s, shard.limits.deadline_s, max_missing_input=shard.max_missing_input
+    )
+    run = _Run(shard, queue, admission, pin, breaker)
     beside = [asyncio.create_task(claims.renew())]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
@@ -147,7 +160,11 @@ class _Run:
                     await self.queue.claims.give_back(request.request_key)
                 break
             reply = self.reply(request, ask_index, answer, n_attempts)
-            is_reasked = ask_index == 0 and is_reask_due(self.shard.rubric, request.variant, request.facts_json, answer)
+            reason = unreadable_reason(self.shard.rubric, request.variant, request.facts_json, answer)
+            is_reasked = ask_index == 0 and reason is not None and reason not in NOT_REASKED
+            self.breaker.record_reading(reason)
+            if self.breaker.is_blind:
+                self.stopping.set()
             opened = await self.shard.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
             self.outcome.count(reply)
             if self.shard.on_reply is not None:
@@ -256,6 +273,8 @@ class _Run:
             raise self.changed
         if attempts is not None and attempts.is_used_up:
             raise used_up(provider.judge, provider.endpoint, attempts.most, self.failures)
+        if breaker.is_blind:
+            raise unseen(provider.judge, provider.endpoint, breaker.n_unseen, breaker.n_read)
         if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
             await self.shard.ledger.forget_rejected(breaker.rejected)
         is_out = breaker.is_open or ((self.is_all_failed() or breaker.is_down) and not self.outcome.is_stopped)

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 
 from schemas.benchmark import Judge
-from schemas.errors import AccountError, ProviderDownError, ProviderError, RejectedError
+from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.provider.base import provider_of
@@ -95,6 +95,16 @@ def outage(
     if status in PROVIDER_FAILURES:
         return ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
     return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+
+
+def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderError:
+    """The error that stops a run whose judge is shown nothing."""
+    return MissingInputError(
+        f"judge {judge.id} at {endpoint} says in {n_unseen:,} of {n_read:,} replies that it was given nothing to judge, "
+        f"which is more than [gate] max_missing_input allows; nothing more is asked. See that the model takes pictures and that "
+        f"the endpoint, and any proxy before it, passes them on. Then give the judge a name of its own in the benchmark file: "
+        f"its questions are asked anew. {_KEPT}"
+    )
 
 
 def _is_down(judge: Judge, status: ReplyStatus, said: str, silent_s: float, pause_s: float | None) -> str:

@@ -49,6 +49,8 @@ SILENCE_S = 60.0
 N_SILENCES_LIMITED = 10
 """A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
+N_UNSEEN = 8
+"""So many replies that say they were given nothing to judge are no oddity of a few judges' any more; a shard has hundreds."""
 N_RUNS_TELLING = 3
 """Runs whose attempts for a request tell of the provider; what fails in a later one tells of the request."""
 
@@ -104,6 +106,9 @@ class Breaker:
     is_silent: bool = False  # the provider answers nothing, or with errors of its own alone
     pause_s: float | None = None  # what it asks for, where that is longer than is waited for
     failing: dict[str, ReplyStatus] = field(default_factory=dict)
+    max_missing_input: float = 1.0  # the share of replies that may say they were given nothing to judge
+    n_read: int = 0
+    n_unseen: int = 0
     rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
     _rejected_with: str | None = None
     _heard_s: float = field(default_factory=time.monotonic)
@@ -150,6 +155,16 @@ class Breaker:
             self.has_heard = True
             self._heard_s = time.monotonic()
 
+    def record_reading(self, reason: ParseReason | None) -> None:
+        """Count whether a reply says that its judge was given what it is to judge."""
+        self.n_read += 1
+        self.n_unseen += reason is ParseReason.MISSING_INPUT
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether more replies than may be say that there was nothing to judge: asking on would buy more of them."""
+        return self.n_unseen >= N_UNSEEN and self.n_unseen > self.max_missing_input * self.n_read
+
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
         if self.is_open and (not self.is_rejecting or answer.detail != self.detail):
             return
@@ -173,7 +188,9 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
-        return self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting or self.pause_s is not None
+        return (
+            self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting or self.is_blind or self.pause_s is not None
+        )
 
     def _patience_s(self) -> float:
         """A time-out may be billed: where all that is heard are time-outs, two deadlines are enough."""
@@ -191,9 +208,15 @@ NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseRe
 
 def is_reask_due(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> bool:
     """Whether an answer to a request of this rubric, category and facts is to be asked for once more."""
+    reason = unreadable_reason(rubric, variant, facts_json, answer)
+    return reason is not None and reason not in NOT_REASKED
+
+
+def unreadable_reason(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> ParseReason | None:
+    """Why an answer to a request of this rubric, category and facts gives no score; None where it gives one, or is none."""
     if answer.status != ReplyStatus.ANSWERED:
-        return False
+        return None
     context = orjson.loads(facts_json)
     context |= {"category": variant, "finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
     read = parse_reply(rubric, answer.text, context)
-    return isinstance(read, Unreadable) and read.reason not in NOT_REASKED
+    return read.reason if isinstance(read, Unreadable) else None

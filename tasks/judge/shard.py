@@ -55,7 +55,10 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             stopping = asyncio.Event()
             watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
             told = shard.on_reply, shard.on_attempt
-            asked = Shard(requests, pictures, ledger, session.provider, rubric, shard.limits, ids.plan_id, *told)
+            most = context.benchmark.gate.max_missing_input
+            asked = Shard(
+                requests, pictures, ledger, session.provider, rubric, shard.limits, ids.plan_id, *told, max_missing_input=most
+            )
             try:
                 async with open_admission(ledger, session, rubric, shard.limits, ids.run_id) as admission:
                     return await judge_requests(asked, admission, stopping)

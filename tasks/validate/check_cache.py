@@ -84,6 +84,7 @@ def _verdict_id(context: StageContext) -> str:
         "libraries": {name: version(name) for name in _LIBRARIES},
         "rubrics": {rubric.id: rubric.digest for rubric in context.rubrics.values()},
         "same_models": context.same_models,
+        "max_missing_input": context.benchmark.gate.max_missing_input,
         "files": {table.name: _content(context.lake, table, keys[name]) for table, name in PARTITIONS.items()},
     }
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()

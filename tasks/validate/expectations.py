@@ -4,7 +4,7 @@ Columns no schema names (has_request, off_step, ...) are made in frames.py and s
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas.fields import IMAGE_TYPE, Field
 from schemas.statuses import CheckSeverity, ScoreStatus
@@ -12,6 +12,9 @@ from schemas.tables import Table
 from tasks.validate.buckets import PARTITIONS
 from tasks.validate.scales import STEP_TOLERANCE
 from tasks.validate.score_frame import KNOWN_REASONS
+
+N_UNSEEN_ALLOWED = 7
+"""Replies that may say they were given nothing to judge, whatever share that is: a few judges say so of a picture they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Check:
     about: str
     severity: CheckSeverity = CheckSeverity.BLOCKING
     is_of_table: bool = False
+    share_allowed: float = 0.0  # of the rows checked may fail, and n_allowed in any case
+    n_allowed: int = 0
 
     @property
     def table(self) -> str:
@@ -124,11 +129,11 @@ _WITH_RUBRICS = (
 )
 
 
-def all_checks(rubric_ids: Iterable[str]) -> list[Check]:
+def all_checks(rubric_ids: Iterable[str], max_missing_input: float = 1.0) -> list[Check]:
     """Every check of a run under these rubrics. Names are unique."""
     declared = [check for table in PARTITIONS for check in declared_checks(table)]
     witnessed = [_is_true(*row) for row in (*_BETWEEN_TABLES, *_WITH_RUBRICS)]
-    return [*declared, *witnessed, *_accounts(), *_words(rubric_ids), *_numbers(), *_warnings()]
+    return [*declared, *witnessed, *_accounts(), *_words(rubric_ids), *_numbers(), *_warnings(), _sight(max_missing_input)]
 
 
 def _accounts() -> list[Check]:
@@ -153,6 +158,13 @@ def _words(rubric_ids: Iterable[str]) -> list[Check]:
         Check("requests.rubric_id.is_a_known_rubric", kind, rubrics, "Each request's rubric is one of this run's."),
         Check("scores.reason.is_a_known_word", kind, reasons, "The reason is a word of the closed list."),
     ]
+
+
+def _sight(max_missing_input: float) -> Check:
+    """Too many replies that say they were given nothing: the endpoint drops pictures, whatever coverage is left."""
+    about = f"At most {max_missing_input:.3g} of the replies say that there was nothing to judge."
+    check = _is_true("scores.reason.saw_its_input", "saw_its_input", about)
+    return replace(check, share_allowed=max_missing_input, n_allowed=N_UNSEEN_ALLOWED)
 
 
 def _numbers() -> list[Check]:

@@ -28,7 +28,11 @@ _ADVICE = {
     "judgements.judge_model.is_one_model_in_a_cell": (
         "The provider changed what answers under the judge's name. Name a dated snapshot as the judge's model and run again: "
         "its questions are asked anew, all by one model. Where both are the same judge, list their names: accept_models = […]."
-    )
+    ),
+    "scores.reason.saw_its_input": (
+        "See that the judge's model takes pictures and that its endpoint passes them on; then give the judge a name of its own "
+        "in the benchmark file, so that its questions are asked anew. Or allow more with [gate] max_missing_input."
+    ),
 }
 
 
@@ -87,8 +91,9 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     there and CorruptLakeError where a stored column is not of its declared type.
     """
     ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
+    most = context.benchmark.gate.max_missing_input
     with dealt(context.lake, ids, rows_at_once) as stored:
-        outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics), docs_folder)
+        outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics, most), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
     named = {"publication_id": context.ids.publication_id}

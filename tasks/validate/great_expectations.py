@@ -195,13 +195,15 @@ def _merged(check: Check, outcomes: Sequence[Outcome]) -> Outcome:
         return Outcome(check, is_passed=False, n_checked=0, n_failing=0, error="Great Expectations gave no result for it")
     together = any if check.is_of_table else all
     error = next((outcome.error for outcome in outcomes if outcome.error), None)
-    is_passed = error is None and together(outcome.is_passed for outcome in outcomes)
+    n_checked, n_failing = sum(outcome.n_checked for outcome in outcomes), sum(outcome.n_failing for outcome in outcomes)
+    is_rare = n_failing <= max(check.n_allowed, check.share_allowed * n_checked) and (check.n_allowed or check.share_allowed)
+    is_passed = error is None and (bool(is_rare) or together(outcome.is_passed for outcome in outcomes))
     failing = sorted(row for outcome in outcomes for row in outcome.failing)[:MAX_FAILING_ROWS]
     return Outcome(
         check,
         is_passed=is_passed,
-        n_checked=sum(outcome.n_checked for outcome in outcomes),
-        n_failing=0 if is_passed else sum(outcome.n_failing for outcome in outcomes),
+        n_checked=n_checked,
+        n_failing=0 if is_passed else n_failing,
         failing=() if is_passed else tuple(failing),
         error=error,
     )

@@ -90,7 +90,10 @@ def _status_columns() -> dict[str, pl.Expr]:
         .then(_REASON.is_in(UNREADABLE_REASONS, nulls_equal=True))
         .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))
     )
+    is_first = pl.col("dimension") == pl.col("dimension").min().over("request_key")
+    is_seen = _REASON.ne_missing(pl.lit(ParseReason.MISSING_INPUT.value))
     return {
+        "saw_its_input": pl.when(is_known & is_first & (_STATUS != ScoreStatus.NO_REPLY)).then(is_seen),
         "score_fits_status": pl.when(is_known).then(_STATUS.is_in(_HAS_SCORE) == _SCORE.is_not_null()),
         "reason_fits_status": pl.when(is_known & is_known_reason).then(reason_fits),
     }

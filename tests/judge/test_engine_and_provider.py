@@ -4,7 +4,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -14,7 +17,7 @@ import pytest
 from demo.running import running_judge
 from rubrics.model import Rubric
 from schemas.benchmark import Judge, Limits
-from schemas.errors import ProviderDownError
+from schemas.errors import MissingInputError, ProviderDownError
 from schemas.statuses import ReplyStatus
 from tasks.judge.admission import open_admission
 from tasks.judge.engine import Shard, judge_requests
@@ -139,3 +142,58 @@ def test_a_request_is_attempted_no_more_often_than_stated(
     with pytest.raises(ProviderDownError):
         ask(url, 3, Limits(concurrency=3, attempts_per_request=4))
     assert stats(url)["n_requests"] == 12
+
+
+@contextmanager
+def dropping_pictures(is_dropped: Callable[[int], bool]) -> Iterator[tuple[str, list[int]]]:
+    """An endpoint before a model that looks: of requests that `is_dropped` names, the texts alone. (address, requests)"""
+    asked: list[int] = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            asked.append(len(asked))
+            parts = [part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]]
+            assert any(part["type"] == "image_url" for part in parts)
+            is_seen = not is_dropped(asked[-1])
+            said = {"score": 3, "reason": "The cat is there."} if is_seen else {"score": 0, "reason": "No image was provided."}
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": json.dumps(said)}}
+            answer = json.dumps({"id": "1", "object": "chat.completion", "model": "gpt-4o", "choices": [choice]}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(("every", "n_most"), [(1, 12), (10, 100)], ids=["each", "one of ten"])
+def test_an_endpoint_that_drops_pictures_stops_the_run(
+    ask: Callable[..., tuple[Outcome, float]], every: int, n_most: int
+) -> None:
+    """Its zeros are no scores, and no more of them are bought: eight that saw nothing, and what was in flight."""
+    with dropping_pictures(lambda index: index % every == 0) as (url, asked):
+        with pytest.raises(
+            MissingInputError, match=r"gpt-4o at .* replies that it was given nothing .*max_missing_input.*a name"
+        ):
+            ask(url, 200, Limits(concurrency=4))
+        assert 8 <= len(asked) <= n_most
+
+
+def test_a_few_replies_that_saw_nothing_stop_no_run(ask: Callable[..., tuple[Outcome, float]]) -> None:
+    """Seven are no pattern, whatever share they are; they are not asked again, since asking mends nothing."""
+    with dropping_pictures(lambda index: index < 7) as (url, asked):
+        outcome, _ = ask(url, 20, Limits(concurrency=4))
+    assert (outcome.n_answered, outcome.n_reasked, len(asked)) == (20, 0, 20)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -185,6 +186,29 @@ def test_what_holds_for_a_table_holds_where_one_batch_bears_it_out():
     found, failed = evaluate([rows(None, None), late], [some, low], None)
     assert (found.is_passed, found.n_checked) == (True, 4)
     assert (failed.is_passed, failed.n_failing, failed.failing) == (False, 1, ((9, '{"c":4}'),))
+
+
+@pytest.mark.parametrize(
+    ("n_failing", "n_checked", "is_passed"), [(7, 10, True), (8, 10, False), (8, 399, False), (8, 400, True), (0, 0, True)]
+)
+def test_a_few_may_fail_and_a_share_of_all_batches(n_failing, n_checked, is_passed):
+    check = replace(one_check("ExpectColumnValuesToBeInSet", column="c", value_set=(True,)), share_allowed=0.02, n_allowed=7)
+    batches = [rows(*[False] * n_failing, None), rows(*[True] * (n_checked - n_failing), None)]
+    assert evaluate(batches, [check], None)[0].is_passed == is_passed
+
+
+@pytest.mark.parametrize("n_worlds", [7, 8])
+def test_replies_that_saw_nothing_block_where_they_are_more_than_a_few(lakes, tmp_path, n_worlds):
+    """One such reply a world of four that came; its three rows are one reply."""
+    every = lakes.together([lakes.world(number) for number in range(n_worlds)])
+    for row in every["scores"]:
+        if row["reason"] == "refusal":
+            row["reason"] = "missing_input"
+    result = lakes.check(lakes.write(tmp_path, every))
+    assert result.is_blocked == (n_worlds == 8)
+    if result.is_blocked:
+        assert "saw_its_input failed for 8 of 32 rows" in result.sentences[0]
+        assert "a name of its own" in result.sentences[0]
 
 
 @pytest.mark.parametrize("rows_at_once", [5, 12])
