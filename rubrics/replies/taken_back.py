@@ -177,6 +177,8 @@ _N_POINT = re.compile(
     rf"(?<![0-9.])([0-9]{{1,3}}+|{_TENS})[\s\-]?(?:point|pt|star)s?[\s\-](?:\w+ )?(?:scale|system|rating scale)\b"
     rf"|\bscale (?:of|to|with|up to|out of) (?:up to )?{_END}(?!\s*+(?:-|–|to\b|and\b|\.\.|~|～|:)){_UNIT_AFTER}", re.IGNORECASE,
 )  # fmt: skip
+# "A perfect 10" is but a saying.
+_MARKED = r"(?:score|rating|mark|grade|marks|points|value)"
 _NUMBER_OF = r"(?<![0-9./])([0-9]{1,3}+(?:\.[0-9]{1,2}+)?+)"
 _OF_ANOTHER = re.compile(
     rf"\b{_RATED}\b[^.\n0-9]{{0,40}}?{_NUMBER_OF}[*_` ]{{0,3}}(?:/|／|out of)\s*+(?:an? )?(?:possible |maximum |total )?(?:of )?{_END}"
@@ -188,7 +190,7 @@ _OF_ANOTHER = re.compile(
     rf"|\b(?:everything|is|are|given|each|all) out of {_END}(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|(?:^|\n|[(（\[\"“]|\bi\.e\.,? |—\s?|, |[.!?;] )out of {_END}(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|[(（\[]of {_END}\s?[)）\]]|(?:^|\n|[\"“(]|[.!?] ){_NUMBER_OF} of {_END} (?:points|stars|marks|pts)\b|\b(?:scores?|ratings?|marks?|it|points?) (?:go(?:es)?|runs?|reach(?:es)?) up to {_END}(?![0-9/]|\.[0-9])"
-    rf"|\b(?:maximum|max\.?|highest|top|best|perfect|full)(?: possible)?(?: (?:score|rating|mark|grade|marks|points|value))?(?: here)?(?: is| of| being|:| =| ){{1,2}} ?{_END}"
+    rf"|\b(?:(?:maximum|max\.?|highest)(?: possible)?(?: {_MARKED})?|(?:top|best|perfect|full)(?: possible)? {_MARKED})(?: here)?(?: is| of| being|:| =| ){{1,2}} ?{_END}"
     rf"(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|(?<![0-9.]){_END} the (?:best|maximum|highest)\b|(?<![0-9.]){_END} (?:=|is|being|as|means|would be|is considered|stands for|represents) (?:the |a |an )?(?:absolute )?(?:best|perfect|maximum|max|highest|top|excellent|ideal)\b",
     re.IGNORECASE,
