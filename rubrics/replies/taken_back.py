@@ -114,7 +114,7 @@ _WAYS = tuple((frozenset(needles.split()), re.compile(way, re.IGNORECASE)) for n
     # Make that a 3. Use 3 instead.
     (
         "make call say read consider use take put set replace treat settle go went going stay stick",
-        rf"\b(?:make|call|say|read|consider|put|set) (?:that|it|this)(?: score| one)?(?: to be| to| as| at)? {_A}|\b(?:use|take) {_A}"
+        rf"\b(?:make|call|say|read|consider|put|set) (?:that|it|this)(?: score| one)?(?: to be| to| as| at)? {_A}|\buse {_A}"
         rf"|\breplace (?:that|it|this|the (?:\w+ )?{_SCORE}(?: above)?) (?:with|by) {_A}"
         rf"|\b(?:settle|settling|go|going|went|stay|stick)(?: down| up| back)? (?:to|on|with|for|at) {_A}",
     ),
@@ -227,6 +227,8 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
         if number in scores or not any(d.minimum <= number <= d.maximum for d in dimensions):
             continue
         is_listed = _LISTED.search(tail, 0, found.start()) and tail[found.end() : found.end() + 2] in (". ", ") ", ": ", "- ")
+        if _LISTED.search(tail, 0, found.start()) and tail[found.end() : found.end() + 1] in ("\n", ""):
+            continue  # a line that is a number alone says nothing of what it is
         before = (max(0, found.start() - 20), found.start())
         if not is_listed and not any(one.search(tail, *before) for one in (_DEPICTED, _COUNTING, _LABELLED)):
             return True
