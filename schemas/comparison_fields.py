@@ -44,7 +44,8 @@ DELTA_BOUND_LOW = number(
 )
 DELTA_BOUND_HIGH = number("delta_bound_high", "The same the other way round.")
 DELTA_BOUND_CI_LOW = number(
-    "delta_bound_ci_low", "Lower end of delta_bound_low's interval, corrected as p_adjusted is: what a verdict goes by."
+    "delta_bound_ci_low",
+    "Lower end of delta_bound_low's interval, corrected as p_adjusted is: failures and sampling error at once.",
 )
 DELTA_BOUND_CI_HIGH = number("delta_bound_ci_high", "Upper end of delta_bound_high's corrected interval.")
 TEST = text("test", "What gave p.", null=True, values=ComparisonTest)

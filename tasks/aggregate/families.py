@@ -133,7 +133,7 @@ def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
     delta = _number(row["delta"])
     if _number(row["p_adjusted"]) >= ALPHA or delta == 0:
         return ComparisonVerdict.OPEN
-    turned = _number(row["delta_bound_ci_low"]) if delta > 0 else -_number(row["delta_bound_ci_high"])
+    turned = _number(row["delta_bound_low"]) if delta > 0 else -_number(row["delta_bound_high"])
     if statistics.failures == "worst_case" and turned <= 0:
         return ComparisonVerdict.FAILURES_COULD_TURN_IT
     return ComparisonVerdict.HIGHER if delta > 0 else ComparisonVerdict.LOWER
