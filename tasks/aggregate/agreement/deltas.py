@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.metrics import is_headline, natural_key
+from schemas.metrics import is_primary, natural_key
 from schemas.statuses import AgreementReason, CellStatus, ComparisonKind, Estimator, StandingState, Total
 from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, Table
 from tasks.aggregate.agreement.agreement import published
@@ -44,14 +44,15 @@ class _Dimension:
     checks: Mapping[str, Check]
 
     @classmethod
-    def of(cls, rated: Rated) -> "_Dimension":
+    def of(cls, rated: Rated, run: Settings) -> "_Dimension":
         """The dimension with its grid and label checks."""
         grid = Grid(rated)
         names = tuple(grid.category_names)
         total = () if total_reason(rated.rubric, rated.dimension) else (Total.MACRO.value,)
         read = {dimension.key for dimension in rated.rubric.dimensions}
+        is_main = is_primary(rated.rubric.id, rated.dimension, read, run.statistics.primary)
         checks = {judge.name: label_check(grid, judge, is_within=True) for judge in rated.judges}
-        return cls(grid, (*total, *names), total or names, is_headline(rated.dimension, read), checks)
+        return cls(grid, (*total, *names), total or names, is_main, checks)
 
     @property
     def judges(self) -> tuple[str | None, ...]:
@@ -76,7 +77,7 @@ def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings)
     for rubric, dimensions in found:
         named = run.named | {"ci_level": LEVEL, "rubric_id": rubric.id, "rubric_version": rubric.version}
         for rated in dimensions:
-            one = _Dimension.of(rated) if rated.raters else None
+            one = _Dimension.of(rated, run) if rated.raters else None
             if one is None or not one.grid.has_scale or len(one.grid.systems) < 2:
                 continue
             for row in _comparison_rows(one, run):

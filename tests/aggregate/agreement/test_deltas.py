@@ -32,6 +32,7 @@ def tables(
         dimensions: tuple[str, ...] = ("overall",),
         models: tuple[str, ...] = MODELS,
         raters: tuple[str, ...] = ("ann",),
+        primary: list[str] | None = None,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -57,7 +58,7 @@ def tables(
                 ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
         found = list(rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric}))
-        settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(), baseline="plain/1")
+        settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(primary=primary or []), baseline="plain/1")
         made = {CORRECTED: corrected(found, settings)} | corrected_deltas(found, settings)
         return {table.name: frame for table, frame in made.items()}
 
@@ -171,3 +172,10 @@ def test_keys_are_unique(tables: Callable[..., Tables]) -> None:
         found["corrected_comparisons"].filter(dimension="overall_score", category="__macro__")["family"].drop_nulls().unique()
     )
     assert headline.to_list() == ["headline | nightly"]
+
+
+def test_what_the_benchmark_declares_primary_is_one_family(tables: Callable[..., Tables]) -> None:
+    found = tables(dimensions=("look", "overall_score"), primary=["look"])["corrected_comparisons"].filter(category="__macro__")
+    families = {row["dimension"]: row["family"] for row in found.drop_nulls("family").iter_rows(named=True)}
+    assert families["look"] == "headline | nightly"
+    assert families["overall_score"] == "aspects | plain | eye"
