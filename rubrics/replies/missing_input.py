@@ -145,7 +145,7 @@ def _ways(thing: str, plain: str) -> tuple[tuple[tuple[str, ...], str], ...]:
         (
             ("without",),
             rf"without {_WHICH}{thing}(?: (?:to {_JUDGE}|being {_GIVEN}|{_GIVEN}|i |it(?: is|'s) (?:not possible|impossible))"
-            r"|, (?:i|it|there|no|we|this|a |any))",
+            r"|, (?:i|it|there|no|we|this|the|a |any))",
         ),
         (_NOT, rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{_SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})"),
         (
@@ -201,7 +201,10 @@ def _ways(thing: str, plain: str) -> tuple[tuple[tuple[str, ...], str], ...]:
             ("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),
             rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)",
         ),
-        (("failed",), rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)"),
+        (
+            ("failed",),
+            rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)|upload of {_WHICH}{thing} failed",
+        ),
         (
             ("you ",),
             r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
@@ -224,7 +227,7 @@ def _ways(thing: str, plain: str) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 _ASKING = ("please", "kindly", "you", "need", "require", "sure to", "feel free", "try")
 _BLIND: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("nothing",), rf"nothing (?:(?:was|is|has been) (?:attached|uploaded)|(?:here )?(?:to|for me to) {_JUDGE}{_STOP})"),
+    (("nothing",), rf"nothing (?:(?:(?:was|is|has been) )?(?:attached|uploaded)|(?:here )?(?:to|for me to) {_JUDGE}{_STOP})"),
     (
         _NOT,
         (

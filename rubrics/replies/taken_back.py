@@ -82,7 +82,7 @@ _CHANGED = r"(?:correct|revis|amend|updat|adjust|chang|lower|rais|reduc|increas|
 _WHOLE = frozenset({"final", "overall", "total"})
 _OBJECT = rf"(?:it|this|that|my (?:\w+ )?{_SCORE}|the {_SCORE}|(?:it|this|that) (?:all )?{_SCORE})"
 _REGRET = (
-    r"(?:actually|or rather|rather|wait|hold on|scratch that|strike that|hmm+|no wait|no(?=[,:])|oops|sorry|apologies|i apologi[sz]e|my mistake|i misspoke"
+    r"(?:actually|or rather|rather|wait|hold on|scratch that|strike that|hmm+|no wait|no(?=[,:])|oops|sorry|apologies|i apologi[sz]e|my mistake|i misspoke|(?:let me|i (?:need|have|must|want) to) correct myself"
     r"|i should have said|i meant(?: to say)?|i mean|correction|typo(?: above)?|i take (?:that|it) back"
     r"|(?:i(?:'ve|’ve| have)? )?changed? (?:of |my )?mind|on (?:second thoughts?|reflection|reconsideration|(?:further |closer )?(?:thought|review|reflection|consideration))"
     r"|(?:that|it|i) (?:is|was) (?:far |a bit |a little )?too (?:generous|harsh|high|low|strict|lenient|kind)"
@@ -140,7 +140,7 @@ _WAYS = tuple((frozenset(needles.split()), re.compile(way, re.IGNORECASE)) for n
     (
         "fits suits works fairer better more appropriate apt fitting correct right final instead after is deserves",
         rf"\b(?:an? )?{_MARK}{_NUM}{_MARK} (?:is|would be|would have been|seems|feels|might be|may be|was) (?:\w+ )?(?:fairer|better|more \w+"
-        rf"|appropriate|apt|fitting|correct|the right|my final|a fairer|a better)|\b(?:an? )?{_NUM} (?:fits|suits|works) (?:\w+ )?better|\b{_A}\W{{0,3}}(?:instead(?! of)|after all)\b"
+        rf"|appropriate|apt|fitting|correct|right|the right|my final|a fairer|a better)|\b(?:an? )?{_NUM} (?:fits|suits|works) (?:\w+ )?better|\b{_A}\W{{0,3}}(?:instead(?! of)|after all)\b"
         rf"|(?:^|(?<=[.!?;:,(\n] )|(?<=so )){_NUM} it is\b|\bdeserves {_A}",
     ),
 ))  # fmt: skip
@@ -155,7 +155,7 @@ _VOID = re.compile(
 _TENS = r"(?:ten|twenty|fifty|(?:a |one )?hundred)"
 _END = rf"([0-9]{{1,4}}+(?:\.[0-9]{{1,2}}+)?+|{_TENS}\b)"
 _TOP = rf"(1|[3-9]|10|20|100|{_TENS})"
-_TO_END = r"(?:\s?[(（][^()（）\n]{1,25}[)）])?\s*+(?:-|–|—|−|~|〜|～|to|and|through|until|\.{2,3}|…|至)\s*+"
+_TO_END = r"(?:\s?[(（][^()（）\n]{1,25}[)）])?\s*+(?:-|–|—|−|~|〜|～|-to-|(?:up )?to|and|through|until|\.{2,3}|…|至)\s*+"
 _CLAUSE_END = r"(?=[ \t]*+(?:[.,;:!?)\]}\"'”’*_`。，；：！？、）(（—–|<]|-\s|\Z|\n))"
 _UNIT_AFTER = (
     r"(?=[ \t]*+(?:[.,;:!?)\]}\"'”’*_`。，；：！？、）—–|<]|-\s|\Z|\n|would\b|possible\b|points?\b|pts\b|stars?\b|marks?\b|because\b|since\b|as\b|for\b|overall\b"
@@ -188,7 +188,7 @@ _OF_ANOTHER = re.compile(
     rf"|\bout of (?:an? )?(?:possible |maximum |total )(?:of )?{_END}(?![0-9/]|\.[0-9])"
     rf"|\b(?:scor\w*|rat(?:ed|ing)s?|marks?|grade[ds]?|numbers?|points?|values?)\W{{0,3}} ?out of {_END}(?![0-9/]|\.[0-9])"
     rf"|\b(?:everything|is|are|given|each|all) out of {_END}(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
-    rf"|(?:^|\n|[(（\[\"“]|\bi\.e\.,? |—\s?|, |[.!?;] )out of {_END}(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
+    rf"|(?:^|\n|: |[(（\[\"“]|\bi\.e\.,? |—\s?|, |[.!?;] )out of {_END}(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|[(（\[]of {_END}\s?[)）\]]|(?:^|\n|[\"“(]|[.!?] ){_NUMBER_OF} of {_END} (?:points|stars|marks|pts)\b|\b(?:scores?|ratings?|marks?|it|points?) (?:go(?:es)?|runs?|reach(?:es)?) up to {_END}(?![0-9/]|\.[0-9])"
     rf"|\b(?:(?:maximum|max\.?|highest)(?: possible)?(?: {_MARKED})?|(?:top|best|perfect|full)(?: possible)? {_MARKED})(?: here)?(?: is| of| being|:| =| ){{1,2}} ?{_END}"
     rf"(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
