@@ -17,7 +17,8 @@ _THINKING = re.compile(rf"[{BLANK}]*+(?:<think(?:ing)?>|\[THINK\]|◁think▷|<\
 _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
 # Some models' opening tag is part of their prompt. Alone at a line's end: a text may speak of the tag.
 _THOUGHT_UNOPENED = re.compile(r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷)[ \t\r]*+(?:\n|\Z)", re.IGNORECASE)
-_THOUGHT_AGAIN = re.compile(r"(?:^|\n)[ \t]*+<think(?:ing)?>[^<]*+(?:<(?!/think)[^<]*+)*+</think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_AGAIN = re.compile(r"(?:^|\n)[ \t]*+<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TOKEN = re.compile(
     r"<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
 )
@@ -43,9 +44,22 @@ def cleaned(answer: str, prompt: str | None) -> str:
     """The answer with leaked tokens, thinking within it and what it quotes of its prompt as blanks: places stay."""
     if "<" in answer or "[" in answer:
         if "think" in answer:
-            answer = _THOUGHT_AGAIN.sub(_blank, answer, _N_BLANKED_MAX)
+            answer = _without_thoughts(answer)
         answer = _TOKEN.sub(_blank, answer, _N_BLANKED_MAX)
     return _unquoted(answer, prompt) if prompt and len(answer) > _N_LEAST_QUOTED else answer
+
+
+def _without_thoughts(answer: str) -> str:
+    """Thinking within the answer as blanks, from each opening to the next end: one look at each character."""
+    pieces: list[str] = []
+    done = 0
+    while len(pieces) < 2 * _N_BLANKED_MAX and (opening := _THOUGHT_AGAIN.search(answer, done)):
+        ending = _THOUGHT_ENDS.search(answer, opening.end())
+        if ending is None:
+            break
+        pieces += [answer[done : opening.start()], _NOT_BREAK.sub(" ", answer[opening.start() : ending.end()])]
+        done = ending.end()
+    return "".join([*pieces, answer[done:]])
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rubrics.replies.clues import hints_at_nothing
 from rubrics.replies.numbers import ZERO_WIDTH
 from rubrics.replies.words import flat, words_of
 
@@ -267,6 +268,8 @@ def saw_nothing(text: str, words: frozenset[str], context: Mapping[str, Any], th
     is_pictured, is_told = context.get("image_is_null") is not True, context.get("text_is_null") is not True
     if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in _telling(text, words)):
         return True
+    if is_pictured and hints_at_nothing([_plain(one) for one in _SENTENCE.findall(_ends(text).lower())], words):
+        return True
     if not thoughts:
         return False
     said = [
@@ -282,14 +285,16 @@ def _telling(text: str, words: frozenset[str]) -> list[str]:
     denials = words & _DENIALS
     if not denials:
         return []
-    if len(text) > _N_HEAD + _N_TAIL:
-        text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
     found: list[str] = []
-    for sentence in _SENTENCE.findall(text.lower()):
+    for sentence in _SENTENCE.findall(_ends(text).lower()):
         said = flat(sentence).split()
         if not (denials.isdisjoint(said) or _COMING.isdisjoint(said) or (_PICTURED.isdisjoint(said) and _TOLD.isdisjoint(said))):
             found.append(sentence)
     return found
+
+
+def _ends(text: str) -> str:
+    return f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}" if len(text) > _N_HEAD + _N_TAIL else text
 
 
 def _plain(text: str) -> str:

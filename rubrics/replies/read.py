@@ -16,10 +16,12 @@ from rubrics.replies.json_form import decoded, read_json
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label
 from rubrics.replies.missing_input import saw_nothing
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
+from rubrics.replies.own_scales import is_on_own_scale
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.refusals import declined
 from rubrics.replies.spans import Spans, spans_of
 from rubrics.replies.taken_back import is_answered_again, is_withdrawn, states_another_scale
+from rubrics.replies.verdicts import states_another_verdict
 from rubrics.replies.words import words_of
 from rubrics.rules import violations
 from schemas.errors import InputError
@@ -110,10 +112,14 @@ def _doubt(
     end: int,
 ) -> ParseReason | None:
     """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
-    if states_another_scale(answer, words, dimensions):
+    if states_another_scale(answer, words, dimensions) or is_on_own_scale(answer, words, dimensions):
         return ParseReason.SCALE_MISMATCH
     first = min((stop for _, stop in spans.values()), default=0)
-    is_other = is_answered_again(answer, end, scores.values(), dimensions) or is_withdrawn(answer, words, first, scores)
+    is_other = (
+        is_answered_again(answer, end, scores.values(), dimensions)
+        or is_withdrawn(answer, words, first, scores)
+        or states_another_verdict(answer, words, scores.values())
+    )
     return ParseReason.AMBIGUOUS if is_other else None
 
 

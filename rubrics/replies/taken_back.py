@@ -200,6 +200,9 @@ _DEPICTED = re.compile(
     r"\b(?:reads?|says?|shows?|display\w*|written|text|sign|label\w*|number|date|time|clock|jersey|titled?)[\s:'\"“”‘’]{0,3}\Z",
     re.IGNORECASE,
 )
+_INSTRUMENT = re.compile(
+    r"\b(?:thermo|baro|speedo|tacho|volt)?(?:meter|gauge|dial|ruler|axis|axes|map|clock|graph|chart)s?\b", re.IGNORECASE
+)
 _WORDED = frozenset({"ten", "twenty", "fifty", "hundred"})
 _AS_DIGITS = {"ten": 10, "twenty": 20, "fifty": 50}
 
@@ -279,7 +282,8 @@ def states_another_scale(text: str, words: frozenset[str], dimensions: tuple[Dim
     read = text[:_N_READ]
     for found in _SPANNED.finditer(read):
         low, high = (_end(group) for group in found.groups() if group is not None)
-        if not any(low == d.minimum and high == d.maximum for d in dimensions):
+        is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
+        if not is_ours and not _INSTRUMENT.search(read, max(0, found.start() - 40), found.end()):
             return True
     for found in _OF_ANOTHER.finditer(read):
         end = _end(next(group for group in reversed(found.groups()) if group is not None))

@@ -121,17 +121,23 @@ NO_COMPLETION = {
         Play((head("transfer-encoding: gzip, chunked") + b"%x\r\n%b\r\n0\r\n\r\n" % (len(BOMB), BOMB),)),
         S.BAD_RESPONSE, "not JSON",
     ),
-    "a stream nobody asked for": Behaviour(Play((STREAM + b"data: " + GOOD + b"\n\n",)), S.BAD_RESPONSE, "not JSON"),
-    "a byte order mark": of_200(b"\xef\xbb\xbf" + GOOD, "BOM"),
+    "a stream that stops": Behaviour(
+        Play((STREAM + b'data: {"choices": [{"delta": {"content": "4"}}]}\n\n',)), S.BAD_RESPONSE, "stops before its end"
+    ),
     "UTF-16": of_200(GOOD.decode().encode("utf-16"), "not JSON"),
     "NaN": of_200(GOOD.replace(b"900", b"NaN"), "not JSON"),
     "a key twice": of_200(GOOD.replace(b'"model":', b'"model":"judge-2","model":'), "the key 'model' stands there twice"),
     "no choices": of_200(b'{"choices": []}', "without choices"),
-    "content as parts": of_200(completion([{"type": "text", "text": "4"}]), "content is list"),
+    "content as pictures": of_200(completion([{"type": "image_url"}]), "a part of type 'image_url'"),
 }  # fmt: skip
 COMPLETIONS = {
     "as it should be": Behaviour(whole(GOOD), S.ANSWERED, None, 0),
     "without a length": Behaviour(Play((head() + GOOD,)), S.ANSWERED, None, 0),
+    "a stream nobody asked for": Behaviour(Play((STREAM + b"data: " + GOOD + b"\n\n",)), S.ANSWERED, None, 0),
+    "a byte order mark": Behaviour(whole(b"\xef\xbb\xbf" + GOOD), S.ANSWERED, None, 0),
+    "content as parts": Behaviour(
+        whole(completion([{"type": "text", "text": "Reasoning: it is there.\nScore: 4"}])), S.ANSWERED, None, 0
+    ),
     "content null": Behaviour(whole(completion(None)), S.ANSWERED, None, 1),
     "a tool call": Behaviour(whole(completion(None, TOOL, finish_reason="tool_calls")), S.ANSWERED, None, 1),
     "a refusal": Behaviour(whole(completion(None, {"refusal": "I cannot."})), S.ANSWERED, None, 1),

@@ -43,7 +43,11 @@ def file(tmp_path: Path) -> Path:
     ("old", "new", "says"),
     [
         ("temperature = 0", "n = 2", "line 12: judges[0].parameters: n cannot be set there; use repeats"),
-        ("score = 4", "beauty = 4", "line 16: statistics.at_least.beauty: no rubric of this file has it; its dimensions: score"),
+        (
+            "score = 4",
+            "beauty = 4",
+            "line 16: statistics.at_least.beauty: no rubric of this file has 'beauty'; its dimensions: score",
+        ),
         (
             "north/one",
             "north/two",

@@ -1,0 +1,96 @@
+"""A number that the judge calls its own beside the one in the form: "I'd give it a 2", "this deserves a 5". English alone.
+
+A number that stands among the form's scores says nothing new. What takes a number back in so many words is taken_back.py.
+"""
+
+# ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
+
+import re
+from collections.abc import Collection, Iterator
+
+from rubrics.replies.numbers import NUMBER_WORDS
+
+_N_READ = 16_000
+_NUMBER = rf"(?<![\w.])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|(?:{'|'.join(NUMBER_WORDS)})\b)"
+# A number with a noun behind it counts something.
+_ALONE = (
+    r"(?!\.[0-9])(?=\s?(?:[.,;:!?)\"'*\n]|\Z|out of\b|of [0-9]|at (?:most|best)|instead\b|because\b|since\b|for\b|here\b|is\b|seems\b|as\b|on\b"
+    r"|better\b|stars?\b|points?\b))"
+)
+_SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict)"
+_WAYS = (
+    rf"\b(?:i|we)(?:'d| would| will|'ll|'m|’d|’ll|’m)?(?: \w{{1,12}}){{0,2}} (?:giv(?:e|ing)|gave|rat(?:e|ing)|scor(?:e|ing)|put|say|call|settle|lean|award|grade|think)\b"
+    rf"[^.;!?\n0-9]{{0,30}}?\b(?:an? |the |at |as |to |of |towards |than )?{_NUMBER}{_ALONE}",
+    rf"\b(?:my|overall|final|this)(?: \w{{1,12}})? {_SCORE}\b[^.;!?\n0-9]{{0,12}}?{_NUMBER}{_ALONE}",
+    rf"\b(?:deserves?|earns?|merits?|warrants?|hence|thus|(?:this|that|it)(?:'s|’s| is)|makes? (?:it|that|this)|read (?:it|that|this) as|re-?evaluated:?|change the [0-9]{{1,3}} to|closer to)"
+    rf"(?: an?| the)?(?: (?:full|perfect|solid|clean|strong|clear|weak))? {_NUMBER}{_ALONE}",
+    rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b",
+)
+_CALLED = tuple(re.compile(way, re.IGNORECASE) for way in _WAYS)
+# "Had it been red I would have given a 5", "I considered a 3 but ...": said of a case, or of what was thought before.
+_OF_A_CASE = re.compile(
+    r"\b(?:(?:would|could|might|may|should) have|had|if|unless|consider\w{0,5}|initial\w{0,2}|at first|tempted|almost|nearly|not|never|instead of|rather than|prevents?|keeps?|kept)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_TURNS = re.compile(r"[.;!?\n]|\b(?:but|yet|now|however)\b", re.IGNORECASE)
+# And what is written in the picture, or was asked for, is no verdict; nor is what a number is held against.
+_DEPICTED = re.compile(
+    r"\b(?:ask(?:s|ed)? for|want(?:s|ed)?|shows?|reads|says|number|jersey|clock|sign|label\w{0,3}|page|chapter|version|level)\b",
+    re.IGNORECASE,
+)
+_HELD_AGAINST = re.compile(r"\b(?:between|short of|below|above|than|under|over|prompt|number|sign)\b", re.IGNORECASE)
+_FIRST = frozenset(
+    [
+        "i",
+        "id",
+        "ill",
+        "im",
+        "we",
+        "wed",
+        "my",
+        "overall",
+        "final",
+        "this",
+        "deserves",
+        "deserve",
+        "earns",
+        "earn",
+        "merits",
+        "merit",
+        "warrants",
+        "warrant",
+        "hence",
+        "thus",
+        "that",
+        "its",
+        "it",
+        "makes",
+        "make",
+        "read",
+        "reevaluated",
+        "re",
+        "change",
+        "closer",
+        "a",
+        "an",
+    ]
+)
+
+
+def states_another_verdict(text: str, words: frozenset[str], scores: Collection[float]) -> bool:
+    """Whether the judge calls a number its verdict that is none of the scores. `words` are the text's."""
+    if words.isdisjoint(_FIRST):
+        return False
+    return any(number not in scores for number in _verdicts(text[:_N_READ]))
+
+
+def _verdicts(text: str) -> Iterator[float]:
+    for way in _CALLED:
+        for found in way.finditer(text):
+            before = text[max(0, found.start() - 120) : found.start()]
+            turn = max((one.end() for one in _TURNS.finditer(before)), default=0)
+            before = before[turn:]
+            if _OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0]):
+                continue
+            word = found[1].lower()
+            yield float(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else float(word)
