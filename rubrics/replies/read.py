@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
+from rubrics.replies.around import around_numbers
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.json_form import decoded, read_json
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label
@@ -20,7 +21,7 @@ from rubrics.replies.own_scales import is_on_own_scale
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.refusals import declined
 from rubrics.replies.spans import Spans, spans_of
-from rubrics.replies.taken_back import is_answered_again, is_withdrawn, states_another_scale
+from rubrics.replies.taken_back import is_answered_again, is_voided, is_withdrawn, states_another_scale
 from rubrics.replies.verdicts import states_another_verdict
 from rubrics.replies.words import words_of
 from rubrics.rules import violations
@@ -112,13 +113,17 @@ def _doubt(
     end: int,
 ) -> ParseReason | None:
     """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
-    if states_another_scale(answer, words, dimensions) or is_on_own_scale(answer, words, dimensions):
-        return ParseReason.SCALE_MISMATCH
     first = min((stop for _, stop in spans.values()), default=0)
-    is_other = (
-        is_answered_again(answer, end, scores.values(), dimensions)
-        or is_withdrawn(answer, words, first, scores)
-        or states_another_verdict(answer, words, scores.values())
+    near = around_numbers(answer, words, spans)
+    if near and (states_another_scale(near, words, dimensions) or is_on_own_scale(near, words, dimensions)):
+        return ParseReason.SCALE_MISMATCH
+    is_other = is_voided(answer[first:], words) or (
+        bool(near)
+        and (
+            is_answered_again(answer, end, scores.values(), dimensions)
+            or is_withdrawn(around_numbers(answer, words, spans, first), words, scores)
+            or states_another_verdict(near, words, scores.values())
+        )
     )
     return ParseReason.AMBIGUOUS if is_other else None
 

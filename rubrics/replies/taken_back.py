@@ -203,7 +203,6 @@ _DEPICTED = re.compile(
 _INSTRUMENT = re.compile(
     r"\b(?:thermo|baro|speedo|tacho|volt)?(?:meter|gauge|dial|ruler|axis|axes|map|clock|graph|chart)s?\b", re.IGNORECASE
 )
-_WORDED = frozenset({"ten", "twenty", "fifty", "hundred"})
 _AS_DIGITS = {"ten": 10, "twenty": 20, "fifty": 50}
 
 
@@ -238,20 +237,21 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
     return False
 
 
-def is_withdrawn(text: str, words: frozenset[str], start: int, scores: Mapping[str, float]) -> bool:
-    """Whether words behind `start`, where the first number stands, put another number in a score's place, or nothing.
+def is_voided(tail: str, words: frozenset[str]) -> bool:
+    """Whether words behind the first number put nothing in the scores' place: "disregard the score above"."""
+    return not words.isdisjoint(_VOIDING) and _VOID.search(tail, 0, _N_READ) is not None
 
-    `words` are the text's. A final or overall score is held against the overall one, where the rubric asks for it beside others.
+
+def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) -> bool:
+    """Whether words put another number in a score's place. `near`: the text around numbers behind the first score.
+
+    `words` are the whole text's. A final or overall score is held against the overall one, where the rubric asks for it beside
+    others.
     """
-    tail = text[start : start + _N_READ]
-    if not words.isdisjoint(_VOIDING) and _VOID.search(tail) is not None:
-        return True
+    tail = near[:_N_READ]
     lower = tail.lower()
-    is_word = not words.isdisjoint(NUMBER_WORDS) and any(
-        lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)
-    )
-    if not is_word and len(_DIGITS.findall(tail)) < len(scores):
-        return False  # no number there but those of the other dimensions
+    if not _DIGITS.search(tail) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
+        return False
     for found in _INSTEAD.finditer(tail):
         one, other = (found[2], found[1]) if found[1] else (found[3], found[4])
         if float(other) in scores.values() and float(one) not in scores.values():
@@ -275,9 +275,7 @@ def states_another_scale(text: str, words: frozenset[str], dimensions: tuple[Dim
 
     `words` are the text's.
     """
-    if (words.isdisjoint(_SCALED) and "/" not in text and "／" not in text) or (
-        words.isdisjoint(_WORDED) and len(_DIGITS.findall(text)) <= len(dimensions)
-    ):  # no word for one, or no number but the scores
+    if words.isdisjoint(_SCALED) and "/" not in text and "／" not in text:  # no word for one
         return False
     read = text[:_N_READ]
     for found in _SPANNED.finditer(read):

@@ -1,0 +1,37 @@
+"""The text around each number of a reply that is none of the form's own: what doubts are looked for in. What they are: others."""
+
+import re
+from collections.abc import Iterable
+
+from rubrics.replies.numbers import NUMBER_WORDS
+from rubrics.replies.spans import Spans
+
+_BEFORE, _BEHIND = 120, 70
+_WORDS = frozenset({*NUMBER_WORDS, "twenty", "fifty", "hundred", "binary", "percentage", "percent"})
+_DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
+CUT = " … "
+
+
+def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 0) -> str:
+    """The pieces of the text near digits that are no score of the form, and near number words; CUT between them. Empty: none.
+
+    Most replies hold no other number, and need not be looked through for what is said of one. `words` are the text's; `first`:
+    where the first number stands that is asked for.
+    """
+    own = {start for start, _ in spans.values()}
+    places = [found.span() for found in _DIGITS.finditer(text, first) if found.start() not in own]
+    if not words.isdisjoint(_WORDS):
+        places += [found.span() for found in _NAMED.finditer(text, first)]
+    return CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))
+
+
+def _merged(places: Iterable[tuple[int, int]], n_characters: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, stop in places:
+        first, last = max(0, start - _BEFORE), min(n_characters, stop + _BEHIND)
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
