@@ -1,6 +1,6 @@
 """Replies in wordings that no pattern was written for: how many are read as a careful person reads them, not one by one.
 
-`is_fitted` ones were looked at once, and patterns widened for them; of the others none was. A share that falls is to be looked at.
+`is_fitted` ones were looked at once, and patterns widened for them; of the others none was. A share that falls is looked at.
 """
 
 import json
