@@ -14,7 +14,6 @@ from rich.console import Console
 
 from flows.commands.instruments import Folders, find_rubric
 from flows.observability.terminal import indented, one_line, result_console
-from rubrics.golden import GOLDEN
 from rubrics.linting import lint
 from rubrics.loading import DECLARATION, SHIPPED, load_rubric
 from rubrics.model import Rubric
@@ -48,7 +47,7 @@ def new(
         raise RubricError(f"{target} is there already; name another id, or remove it")
     declared = (source / DECLARATION).read_text(encoding="utf-8")
     try:
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", GOLDEN if not like else "__pycache__"))
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         (target / DECLARATION).write_text(_ID.sub(f'id = "{name}"', declared, count=1), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error}") from error

@@ -3,27 +3,27 @@
 import re
 from collections.abc import Iterable
 
-from rubrics.replies.numbers import NUMBER_WORDS
+from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
 from rubrics.replies.spans import Spans
 
 _BEFORE, _BEHIND = 120, 70
+_N_CHARACTERS_MAX = 16_000  # what more there is of a reply is not looked through
 _WORDS = frozenset({*NUMBER_WORDS, "twenty", "fifty", "hundred", "binary", "percentage", "percent"})
-_DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
-CUT = " … "
+_CUT = " … "
 
 
 def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 0) -> str:
-    """The pieces of the text near digits that are no score of the form, and near number words; CUT between them. Empty: none.
+    """The pieces of the text near digits that are no score of the form, and near number words; a mark between them. Empty: none.
 
     Most replies hold no other number, and need not be looked through for what is said of one. `words` are the text's; `first`:
     where the first number stands that is asked for.
     """
     own = {start for start, _ in spans.values()}
-    places = [found.span() for found in _DIGITS.finditer(text, first) if found.start() not in own]
+    places = [found.span() for found in DIGITS.finditer(text, first) if found.start() not in own]
     if not words.isdisjoint(_WORDS):
         places += [found.span() for found in _NAMED.finditer(text, first)]
-    return CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))
+    return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))[:_N_CHARACTERS_MAX]
 
 
 def _merged(places: Iterable[tuple[int, int]], n_characters: int) -> list[tuple[int, int]]:

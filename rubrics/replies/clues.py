@@ -7,7 +7,7 @@ none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replie
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -59,7 +59,7 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
 ))  # fmt: skip
 
 
-def hints_at_nothing(sentences: Sequence[str], words: frozenset[str]) -> bool:
+def hints_at_nothing(sentences: Iterable[str], words: frozenset[str]) -> bool:
     """Whether two kinds of clues stand in one of these sentences (in small letters, plain quotes) or in two neighbouring ones.
 
     `words` are the reply's.

@@ -266,35 +266,39 @@ def saw_nothing(text: str, words: frozenset[str], context: Mapping[str, Any], th
     seen after all, takes the word back.
     """
     is_pictured, is_told = context.get("image_is_null") is not True, context.get("text_is_null") is not True
-    if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in _telling(text, words)):
+    sentences = _sentences(text)
+    if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in _telling(sentences, words)):
         return True
-    if is_pictured and hints_at_nothing([_plain(one) for one in _SENTENCE.findall(_ends(text).lower())], words):
+    if is_pictured and hints_at_nothing(map(_plain, sentences), words):
         return True
     if not thoughts:
         return False
     said = [
         one
-        for one in _telling(thoughts, words_of(thoughts))
+        for one in _telling(_sentences(thoughts), words_of(thoughts))
         if "?" not in one and _says(one, is_pictured=is_pictured, is_told=is_told)
     ]
     return bool(said) and not _SEEN_AFTER_ALL.search(_plain(thoughts.lower().rpartition(said[-1])[2]))
 
 
-def _telling(text: str, words: frozenset[str]) -> list[str]:
-    """The sentences, in small letters, that deny or ask, about something that is judged, with a word for giving or seeing it."""
+def _telling(sentences: Iterable[str], words: frozenset[str]) -> list[str]:
+    """The sentences that deny or ask, about something that is judged, with a word for giving or seeing it."""
     denials = words & _DENIALS
     if not denials:
         return []
     found: list[str] = []
-    for sentence in _SENTENCE.findall(_ends(text).lower()):
+    for sentence in sentences:
         said = flat(sentence).split()
         if not (denials.isdisjoint(said) or _COMING.isdisjoint(said) or (_PICTURED.isdisjoint(said) and _TOLD.isdisjoint(said))):
             found.append(sentence)
     return found
 
 
-def _ends(text: str) -> str:
-    return f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}" if len(text) > _N_HEAD + _N_TAIL else text
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text's beginning and end, in small letters."""
+    if len(text) > _N_HEAD + _N_TAIL:
+        text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
+    return _SENTENCE.findall(text.lower())
 
 
 def _plain(text: str) -> str:

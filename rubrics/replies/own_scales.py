@@ -8,9 +8,8 @@ Beside taken_back.py, which knows "on a scale of 1 to 10" and "4 out of 10". Eng
 import re
 
 from rubrics.model import Dimension
-from rubrics.replies.numbers import NUMBER_WORDS
+from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
-_N_READ = 16_000
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
 _STEPS = re.compile(
     rf"\b{_COUNT}[- ](?:point|level|step|grade|star)s?\b(?=[^.;\n]{{0,20}}\b(?:scale|range|system|likert))|\b{_COUNT} (?:grades|levels) i use\b",
@@ -54,23 +53,21 @@ _WORDS = frozenset(
 )
 
 
-def is_on_own_scale(text: str, words: frozenset[str], dimensions: tuple[Dimension, ...]) -> bool:
-    """Whether the text tells ends or steps of a scale that is none of the dimensions'. `words` are its words."""
-    if words.isdisjoint(_WORDS) and "=" not in text and "-" not in text:
+def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimension, ...]) -> bool:
+    """Whether the text near its numbers tells ends or steps of a scale that is none of the dimensions'. `words` are the whole text's."""
+    if words.isdisjoint(_WORDS) and "=" not in near and "-" not in near:
         return False
-    read = text[:_N_READ]
-    if _BINARY.search(read) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
+    if _BINARY.search(near) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
         return True
-    steps = [_number(found) for found in _STEPS.finditer(read)]
+    steps = [_number(found) for found in _STEPS.finditer(near)]
     if any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in steps):
         return True
-    ends = {float(found[1]) for found in _MEANS.finditer(read)}
+    ends = {float(found[1]) for found in _MEANS.finditer(near)}
     if len(ends) > 1 and not any({d.minimum, d.maximum} <= ends or ends <= {d.minimum, d.maximum} for d in dimensions):
         return max(ends) not in {d.maximum for d in dimensions}
-    return any(_number(found) not in {d.maximum for d in dimensions} for found in _TOP.finditer(read))
+    return any(_number(found) not in {d.maximum for d in dimensions} for found in _TOP.finditer(near))
 
 
 def _number(found: re.Match[str]) -> float:
     """The last number that the pattern names: a scale's end stands behind what was given on it."""
-    word = next(group for group in reversed(found.groups()) if group is not None).lower()
-    return float(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else float(word)
+    return number_of(next(group for group in reversed(found.groups()) if group is not None))

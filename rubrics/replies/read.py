@@ -117,7 +117,7 @@ def _doubt(
     near = around_numbers(answer, words, spans)
     if near and (states_another_scale(near, words, dimensions) or is_on_own_scale(near, words, dimensions)):
         return ParseReason.SCALE_MISMATCH
-    is_other = is_voided(answer[first:], words) or (
+    is_other = is_voided(answer, words, first) or (
         bool(near)
         and (
             is_answered_again(answer, end, scores.values(), dimensions)

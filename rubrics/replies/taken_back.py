@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from rubrics.model import Dimension
-from rubrics.replies.numbers import NUMBER_WORDS
+from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_READ = 16_000
 _N_TAIL = 2000
@@ -20,46 +20,11 @@ _VOIDING = frozenset(
     for verb in ("disregard", "ignor", "withdraw", "retract", "discard", "scrap", "scratch", "strik", "cancel", "void", "forget")
 ) | {"wrong", "mistake", "incorrect", "invalid", "error", "right", "correct", "valid"}
 # One of these words, or a slash, stands in every way of stating a scale.
-_SCALED = frozenset(
-    [
-        "scale",
-        "scales",
-        "out",
-        "point",
-        "points",
-        "star",
-        "stars",
-        "max",
-        "maximum",
-        "possible",
-        "perfect",
-        "full",
-        "highest",
-        "top",
-        "best",
-        "being",
-        "worst",
-        "lowest",
-        "excellent",
-        "range",
-        "ranges",
-        "ranging",
-        "score",
-        "scored",
-        "scores",
-        "scoring",
-        "rate",
-        "rated",
-        "rating",
-        "ratings",
-        "graded",
-        "grade",
-        "mark",
-        "marks",
-        "from",
-        "values",
-    ]
-)
+_SCALED = frozenset({
+    "scale", "scales", "out", "point", "points", "star", "stars", "max", "maximum", "possible", "perfect", "full", "highest",
+    "top", "best", "being", "worst", "lowest", "excellent", "range", "ranges", "ranging", "score", "scored", "scores",
+    "scoring", "rate", "rated", "rating", "ratings", "graded", "grade", "mark", "marks", "from", "values",
+})  # fmt: skip
 
 # As a word only where it stands for a mark: "make that a three", not "the missing one".
 _NUM = (
@@ -68,7 +33,6 @@ _NUM = (
 )
 _BEFORE_WORD = (" a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ")
 _WORDS = re.compile("|".join(NUMBER_WORDS))
-_DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 # A number with a noun behind it counts things in the picture.
 _ALONE = (
     r"(?![0-9])(?!\.[0-9])(?!,\s?[0-9])(?=[ \t]*+(?:[.,;:!?)\]}\"'”’*_`。，；：！？、）…—–|<]|-\s|\Z|\n|/\s?[0-9]|points?\b|pts\b|out of\b|instead\b|because\b|since\b|as\b"
@@ -237,9 +201,9 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
     return False
 
 
-def is_voided(tail: str, words: frozenset[str]) -> bool:
-    """Whether words behind the first number put nothing in the scores' place: "disregard the score above"."""
-    return not words.isdisjoint(_VOIDING) and _VOID.search(tail, 0, _N_READ) is not None
+def is_voided(text: str, words: frozenset[str], start: int) -> bool:
+    """Whether words behind `start`, where the first number ends, put nothing in its place: "disregard the score above"."""
+    return not words.isdisjoint(_VOIDING) and _VOID.search(text[start : start + _N_READ]) is not None
 
 
 def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) -> bool:
@@ -248,48 +212,41 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) 
     `words` are the whole text's. A final or overall score is held against the overall one, where the rubric asks for it beside
     others.
     """
-    tail = near[:_N_READ]
-    lower = tail.lower()
-    if not _DIGITS.search(tail) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
+    lower = near.lower()
+    if not DIGITS.search(near) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
         return False
-    for found in _INSTEAD.finditer(tail):
+    for found in _INSTEAD.finditer(near):
         one, other = (found[2], found[1]) if found[1] else (found[3], found[4])
         if float(other) in scores.values() and float(one) not in scores.values():
             return True
     whole = [score for key, score in scores.items() if key.startswith(tuple(_WHOLE))] or list(scores.values())
     for needles, way in _WAYS:
         if not needles.isdisjoint(words):
-            said = [_value(next(filter(None, found.groups()))) for found in way.finditer(tail)]
+            said = [number_of(next(filter(None, found.groups()))) for found in way.finditer(near)]
             if any(score != number for number in said for score in (whole if needles == _WHOLE else scores.values())):
                 return True
     return False
 
 
-def _value(number: str) -> float:
-    word = number.lower()
-    return float(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else float(number)
-
-
-def states_another_scale(text: str, words: frozenset[str], dimensions: tuple[Dimension, ...]) -> bool:
+def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether a scale is said that is none of the dimensions': "on a scale of 1 to 10", "I give it 4 out of 10".
 
-    `words` are the text's.
+    `near`: the text around numbers; `words` are the whole text's.
     """
-    if words.isdisjoint(_SCALED) and "/" not in text and "／" not in text:  # no word for one
+    if words.isdisjoint(_SCALED) and "/" not in near and "／" not in near:  # no word for one
         return False
-    read = text[:_N_READ]
-    for found in _SPANNED.finditer(read):
+    for found in _SPANNED.finditer(near):
         low, high = (_end(group) for group in found.groups() if group is not None)
         is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
-        if not is_ours and not _INSTRUMENT.search(read, max(0, found.start() - 40), found.end()):
+        if not is_ours and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
             return True
-    for found in _OF_ANOTHER.finditer(read):
+    for found in _OF_ANOTHER.finditer(near):
         end = _end(next(group for group in reversed(found.groups()) if group is not None))
         if not any(end == d.maximum for d in dimensions) and not _DEPICTED.search(
-            read, max(0, found.start() - 20), found.start()
+            near, max(0, found.start() - 20), found.start()
         ):
             return True
-    points = (_end(next(filter(None, found.groups()))) for found in _N_POINT.finditer(read))
+    points = (_end(next(filter(None, found.groups()))) for found in _N_POINT.finditer(near))
     return any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in points)
 
 

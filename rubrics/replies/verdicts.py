@@ -8,9 +8,8 @@ A number that stands among the form's scores says nothing new. What takes a numb
 import re
 from collections.abc import Collection, Iterator
 
-from rubrics.replies.numbers import NUMBER_WORDS
+from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
-_N_READ = 16_000
 _NUMBER = rf"(?<![\w.])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|(?:{'|'.join(NUMBER_WORDS)})\b)"
 # A number with a noun behind it counts something.
 _ALONE = (
@@ -39,49 +38,18 @@ _DEPICTED = re.compile(
     re.IGNORECASE,
 )
 _HELD_AGAINST = re.compile(r"\b(?:between|short of|below|above|than|under|over|prompt|number|sign)\b", re.IGNORECASE)
-_FIRST = frozenset(
-    [
-        "i",
-        "id",
-        "ill",
-        "im",
-        "we",
-        "wed",
-        "my",
-        "overall",
-        "final",
-        "this",
-        "deserves",
-        "deserve",
-        "earns",
-        "earn",
-        "merits",
-        "merit",
-        "warrants",
-        "warrant",
-        "hence",
-        "thus",
-        "that",
-        "its",
-        "it",
-        "makes",
-        "make",
-        "read",
-        "reevaluated",
-        "re",
-        "change",
-        "closer",
-        "a",
-        "an",
-    ]
-)
+_FIRST = frozenset({
+    "i", "id", "ill", "im", "we", "wed", "my", "overall", "final", "this", "deserves", "deserve", "earns", "earn", "merits",
+    "merit", "warrants", "warrant", "hence", "thus", "that", "its", "it", "makes", "make", "read", "reevaluated", "re",
+    "change", "closer", "a", "an",
+})  # fmt: skip
 
 
-def states_another_verdict(text: str, words: frozenset[str], scores: Collection[float]) -> bool:
-    """Whether the judge calls a number its verdict that is none of the scores. `words` are the text's."""
+def states_another_verdict(near: str, words: frozenset[str], scores: Collection[float]) -> bool:
+    """Whether the judge calls a number its verdict that is none of the scores, in the text near numbers. `words` are the whole text's."""
     if words.isdisjoint(_FIRST):
         return False
-    return any(number not in scores for number in _verdicts(text[:_N_READ]))
+    return any(number not in scores for number in _verdicts(near))
 
 
 def _verdicts(text: str) -> Iterator[float]:
@@ -92,5 +60,4 @@ def _verdicts(text: str) -> Iterator[float]:
             before = before[turn:]
             if _OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0]):
                 continue
-            word = found[1].lower()
-            yield float(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else float(word)
+            yield number_of(found[1])
