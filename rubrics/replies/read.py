@@ -170,7 +170,7 @@ def _reason(
     settled: ParseReason, answer: str, words: frozenset[str], dimensions: tuple[Dimension, ...], found: Found
 ) -> ParseReason:
     """Why there is no score: the judge declines, or its number is one of another scale; else what its value says."""
-    if settled in _OF_A_SCALE and states_another_scale(answer, words, dimensions):
+    if settled in _OF_A_SCALE and states_another_scale(around_numbers(answer, words, {}), words, dimensions):
         return ParseReason.SCALE_MISMATCH
     return (declined(answer) if settled in _WITHOUT_ANSWER and not found.has_number else None) or settled
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shutil
-import time
 from datetime import timedelta
 from html.parser import HTMLParser
 
@@ -17,6 +16,7 @@ from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.report.index import N_RUNS, write_index
+from tests.support.cpu import takes_at_most
 from tests.support.night_rows import DAY, drift_row, record
 
 
@@ -51,9 +51,8 @@ def test_two_hundred_publications_are_listed_within_a_second(tmp_path, small, pu
     first = publish_one(tmp_path, small, 0)
     copies(tmp_path, first, 199)
     write_index(tmp_path)  # the libraries are loaded, as they are after a publication
-    started_s = time.process_time()
+    assert takes_at_most(40, lambda: write_index(tmp_path))  # 0.45 s where it was measured; opening every report takes far more
     path = write_index(tmp_path)
-    assert time.process_time() - started_s < 3.0  # 0.45 s where it was measured; opening every report takes far more
     page = path.read_text()
     assert "All 200 publications" in page
     links = re.findall(r'href="(\./[^"]+)"', page)

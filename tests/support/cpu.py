@@ -1,0 +1,23 @@
+"""CPU time held against a yardstick measured beside it: a busy or slow machine slows both. Not: benchmarks."""
+
+import re
+import time
+from collections.abc import Callable
+
+_TEXT = "lorem ipsum 12 " * 70_000
+_WORD = re.compile(r"[^\W\d]++|[0-9]++|\s")
+
+
+def takes_at_most(n_yardsticks: float, work: Callable[[], object]) -> bool:
+    """Whether `work` takes at most so many times the CPU of cutting a megabyte into words, in the best of three tries.
+
+    The CPU of all threads, not the wall: about 0.06 s a yardstick where it was measured. Work that grows with the square of its
+    input takes thousands of them.
+    """
+    return any(_cpu_s(work) <= n_yardsticks * _cpu_s(lambda: _WORD.findall(_TEXT)) for _ in range(3))
+
+
+def _cpu_s(work: Callable[[], object]) -> float:
+    started_s = time.process_time()
+    work()
+    return time.process_time() - started_s
