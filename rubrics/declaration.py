@@ -47,12 +47,18 @@ class Scale(Section):
         return self
 
 
+Answers = Annotated[dict[Line, Number], Field(min_length=2, max_length=100)]
+NotApplicable = Annotated[list[Line], Field(min_length=1, max_length=20)]
+
+
 class DimensionSection(Section):
-    """One thing the judge scores; `scale` where it differs from the rubric's."""
+    """One thing the judge scores; `scale`, `answers`, `not_applicable` where they differ from the rubric's."""
 
     key: Id
     labels: list[Line] = Field(default_factory=list, max_length=20)
     scale: Scale | None = None
+    answers: Answers | None = None
+    not_applicable: NotApplicable | None = None
     at: Line | Annotated[list[Line], Field(min_length=1, max_length=10)] | None = None
 
 
@@ -149,7 +155,7 @@ class Declaration(Section):
     version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
     title: Line
     source: Line
-    reply: Literal["json", "bracket", "label"]
+    reply: Literal["json", "bracket", "label", "answer"]
     prompt: Line | None = None
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
@@ -158,6 +164,8 @@ class Declaration(Section):
     report_by: SampleText = "category"
     dispatch: SampleText | None = None
     scale: Scale | None = None
+    answers: Answers | None = None
+    not_applicable: NotApplicable | None = None
     value_maps: dict[SampleText, dict[str, Line]] = Field(default_factory=dict)
     words: dict[SampleText, Annotated[list[Line], Field(min_length=1, max_length=1000)]] = Field(default_factory=dict)
     dimensions: list[DimensionSection] = Field(default_factory=list, max_length=100)

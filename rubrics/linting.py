@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
-from rubrics.model import Condition, Dimension, Rubric, Rule, Variant, WordsOutside
+from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from rubrics.rendering import PLACEHOLDER
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
@@ -181,11 +181,20 @@ def _nulls(rubric: Rubric) -> Iterator[str]:
 
 def _labels(rubric: Rubric) -> Iterator[str]:
     for variant in rubric.variants.values():
+        if rubric.reply_format is ReplyFormat.ANSWER:
+            yield from _answer_problems(rubric, variant)
+            continue
         for dimension in variant.dimensions:
             for label in dimension.labels:
                 if variant.prompt is not None and label not in variant.prompt:
                     where = f"{variant.prompt_file} does not hold the label {label!r} of {dimension.key!r}"
                     yield f"{where}; spell it as the prompt does"
+
+
+def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:
+    """A reply that is one answer is one dimension's; a label before it is the judge's own habit, not the prompt's."""
+    if len(variant.dimensions) != 1 or not variant.dimensions[0].answers:
+        yield f"reply = 'answer' is one answer, and {_name(rubric, variant)} has other dimensions; give one, with answers"
 
 
 def _golden_requests(rubric: Rubric) -> Iterator[str]:

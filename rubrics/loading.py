@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rubrics.declaration import Declaration, DimensionSection, RuleSection, Scale, WhenSection, explain
+from rubrics.declaration import Declaration, DimensionSection, RuleSection, WhenSection, explain
 from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from schemas.errors import InputError, RubricError
 from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
@@ -197,7 +197,7 @@ def _variants(folder: Path, declared: Declaration, prompts: Mapping[str, bytes])
     variants: dict[str | None, Variant] = {}
     for category, name, listed in sections:
         _refuse_repeats(folder, "dimensions", [section.key for section in listed])
-        dimensions = tuple(_dimension(folder, section, declared.scale) for section in listed)
+        dimensions = tuple(_dimension(folder, section, declared) for section in listed)
         _refuse_repeats(folder, "labels", [label for d in dimensions if not d.at for label in d.labels])
         variants[category] = Variant(category, _text(folder, name, prompts[name]) if name else None, name, dimensions)
     return variants
@@ -210,10 +210,16 @@ def _text(folder: Path, name: str, raw: bytes) -> str:
         raise _refusal(folder, f"{name} is not UTF-8: {error}") from error
 
 
-def _dimension(folder: Path, section: DimensionSection, default: Scale | None) -> Dimension:
-    scale = section.scale or default
-    if scale is None:
-        raise _refusal(folder, f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}")
+def _dimension(folder: Path, section: DimensionSection, declared: Declaration) -> Dimension:
+    answers = section.answers or (None if section.scale else declared.answers)
+    scale = section.scale or declared.scale
+    if answers:
+        _check_answers(folder, section, answers)
+    elif scale is None:
+        raise _refusal(
+            folder,
+            f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}, or answers = {{ yes = 1, no = 0 }}",
+        )
     places = [section.at] if isinstance(section.at, str) else section.at or []
     for place in places:
         try:
@@ -221,7 +227,22 @@ def _dimension(folder: Path, section: DimensionSection, default: Scale | None) -
         except InputError as error:
             raise _refusal(folder, f"dimension {section.key!r}, at: {error}") from error
     labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
-    return Dimension(section.key, labels, scale.min, scale.max, scale.step, at, tuple(places[1:]))
+    ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
+    return Dimension(
+        section.key, labels, *ends, scale.step if scale and not answers else None, at, tuple(places[1:]),
+        tuple((answers or {}).items()), tuple(section.not_applicable or declared.not_applicable or ()),
+    )  # fmt: skip
+
+
+def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str, float]) -> None:
+    """What a closed map of answers must be for its words to be told apart."""
+    where = f"dimension {section.key!r}, answers"
+    if section.scale is not None:
+        raise _refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
+    if len(set(answers.values())) < 2:
+        raise _refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
+    folded = [" ".join(word.casefold().split()) for word in answers]
+    _refuse_repeats(folder, where, folded)
 
 
 def _check_scales_agree(folder: Path, variants: Mapping[str | None, Variant]) -> None:

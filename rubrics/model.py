@@ -12,11 +12,15 @@ class ReplyFormat(StrEnum):
     JSON = "json"  # one JSON object
     BRACKET = "bracket"  # one line: [Label: n; Label: n]
     LABEL = "label"  # a line for each dimension: Label: n
+    ANSWER = "answer"  # one of the declared answers, and nothing or a reason behind it
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One thing the judge scores. The scale is inclusive; `step` 1 means whole numbers, None any decimal number."""
+    """One thing the judge scores. The scale is inclusive; `step` 1 means whole numbers, None any decimal number.
+
+    With `answers`, each a word and its number, these words alone are said, and the scale is that of their numbers.
+    """
 
     key: str
     labels: tuple[str, ...]  # the prompt's own names for it, the first one being the prompt's output form
@@ -25,6 +29,8 @@ class Dimension:
     step: float | None = None
     at: str | None = None  # JSON only: where the number stands, such as "score[0]"; default: under its label
     or_at: tuple[str, ...] = ()  # the other places it may stand at
+    answers: tuple[tuple[str, float], ...] = ()
+    not_applicable: tuple[str, ...] = ()  # the words that say the question does not apply here
 
     def __hash__(self) -> int:
         """Patterns are looked up by a variant's dimensions several times a reply; equality compares every attribute."""

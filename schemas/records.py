@@ -110,21 +110,23 @@ def reply_sha256(values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadScores:
-    """A reply that was read: every dimension has a number. `violated` holds, by dimension, the (low, high) a rule allows.
+    """A reply that was read: every dimension has a number, or is `not_applicable` in a declared word.
 
-    `spans`: where each number's digits stand in the reply, (start, end) in characters.
+    `violated` holds, by dimension, the (low, high) a rule allows. `spans`: where each number's digits, or the answer's word,
+    stand in the reply, (start, end) in characters.
     """
 
     scores: Mapping[str, float]
     notes: Mapping[str, str] = field(default_factory=dict)
     violated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    not_applicable: frozenset[str] = frozenset()
 
     def as_dict(self) -> dict[str, object]:
         """What `salon parse` prints."""
-        if self.violated:
-            return {"error": ParseReason.RULE_VIOLATION.value, "scores": dict(self.scores)}
-        return {"scores": dict(self.scores)}
+        said: dict[str, object] = {"error": ParseReason.RULE_VIOLATION.value} if self.violated else {}
+        said["scores"] = dict(self.scores)
+        return said | ({"not_applicable": sorted(self.not_applicable)} if self.not_applicable else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ class ScoreStatus(StrEnum):
     RULE_VIOLATION = "rule_violation"  # readable, kept on the row, out of the mean
     UNREADABLE = "unreadable"  # there is a reply and no score; the reason says why
     NO_REPLY = "no_reply"  # there is no reply; the reason is the reply's status
+    NOT_APPLICABLE = "not_applicable"  # the reply says so in a declared word: out of mean and coverage, counted beside them
 
 
 class ParseReason(StrEnum):
@@ -101,6 +102,7 @@ class ParseReason(StrEnum):
     SCALE_MISMATCH = "scale_mismatch"
     AMBIGUOUS = "ambiguous"
     RULE_VIOLATION = "rule_violation"
+    NOT_APPLICABLE = "not_applicable"
 
 
 class CellStatus(StrEnum):

@@ -144,6 +144,9 @@ def _places(dimension: Dimension) -> str:
 
 
 def _scale(dimension: Dimension) -> str:
+    if dimension.answers:
+        said = ", ".join(f"{word} = {number:g}" for word, number in dimension.answers)
+        return f"{said}; or not applicable" if dimension.not_applicable else said
     step = "any number" if dimension.step is None else "whole numbers"
     return f"{dimension.minimum:g} to {dimension.maximum:g}, {step}"
 

@@ -196,7 +196,7 @@ def _collect_said(
     labels, times = keys_by_label(dimensions), Counter(name for name, _ in said)
     scales = [value for key, value in holder if normal(key) in SCALE_KEYS]
     for name, value in said:
-        is_about = times[name] == 1 and is_words(value)
+        is_about = times[name] == 1 and is_words(value) and not labels[name][0].answers
         for dimension in labels[name]:
             if is_about:
                 found.words.setdefault(dimension.key, value)

@@ -128,7 +128,7 @@ def _otherwise_named(named: list[tuple[str, Any]], dimension: Dimension) -> list
 
 
 def _read(value: Any, dimension: Dimension) -> Said:
-    if isinstance(value, Number):
+    if isinstance(value, Number) and not dimension.answers:
         return literal(value), value
     if isinstance(value, str):
         return (read_number(value, dimension, is_prose_allowed=False) if value.strip(BLANK) else ParseReason.WRONG_TYPE), value

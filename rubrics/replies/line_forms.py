@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubrics.model import Dimension
+from rubrics.replies.answers import whole_answers
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
 from rubrics.replies.numbers import BLANK, Found, Value, read_number, scale_stated
 from schemas.statuses import ParseReason
@@ -76,6 +77,20 @@ def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) 
 def read_label(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
     """The values of the labelled lines. `is_cut`: the provider says the reply was stopped by its length."""
     return _read_lines(text, dimensions, _FIRST_LINE, is_cut=is_cut)
+
+
+def read_whole(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+    """The answer of a reply that is one answer. One that stops right behind its word may have gone on: "no" to "not"."""
+    (dimension,) = dimensions
+    placed = whole_answers(text, dimension)
+    if is_cut and (not placed or not text[placed[-1].span[1] :].strip(BLANK)):
+        return Found(reason=ParseReason.TRUNCATED)
+    if not placed:
+        return Found(reason=ParseReason.NOT_FOUND)
+    value = {one.value for one in placed}
+    if value == {ParseReason.WRONG_TYPE}:
+        return Found(reason=ParseReason.NOT_FOUND)
+    return Found({dimension.key: [one.value for one in placed]}, spans={dimension.key: placed[0].span})
 
 
 def numbers_beside(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[tuple[str, Decimal]]:

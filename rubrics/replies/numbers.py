@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
 
 from rubrics.model import Dimension
+from rubrics.replies.answers import declared_word
 from schemas.statuses import ParseReason
 
 _DIGITS = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
@@ -147,6 +148,8 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
 
     With `is_prose_allowed` words may follow the number, as long as no other digit stands among them.
     """
+    if (dimension.answers or dimension.not_applicable) and (word := declared_word(text, dimension)) is not None:
+        return word
     if len(text) < _N_DIGITS_PLAIN and text.isdigit() and text.isascii():
         return Decimal(text)
     if "<" in text:
@@ -154,10 +157,8 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
     if "\\" in text:
         text = _BOXED.sub(r"\1", text)
     text, is_enclosed = _undecorated(text if len(text) < _LENGTH_USUAL else " ".join(text.split()))
-    if text.lower() in _NO_VALUE:
-        return ParseReason.WRONG_TYPE
-    if is_placeholder(text, dimension, is_enclosed=is_enclosed):
-        return ParseReason.TEMPLATE_ECHO
+    if text.lower() in _NO_VALUE or is_placeholder(text, dimension, is_enclosed=is_enclosed):
+        return ParseReason.WRONG_TYPE if text.lower() in _NO_VALUE else ParseReason.TEMPLATE_ECHO
     if found := _NUMBER.match(text):
         return _after_word(found[0], text[found.end() :], dimension, is_prose_allowed=is_prose_allowed) or literal(found[0])
     if named := _NAMED.match(text):

@@ -14,7 +14,7 @@ from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.around import around_numbers
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.json_form import decoded, read_json
-from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label
+from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
 from rubrics.replies.missing_input import saw_nothing
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
 from rubrics.replies.own_scales import is_on_own_scale
@@ -32,7 +32,9 @@ from schemas.statuses import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
 _N_AROUND = 40
-_READERS = {ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label}
+_READERS = {
+    ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label, ReplyFormat.ANSWER: read_whole,
+}  # fmt: skip
 # Providers behind one API say the same in several words.
 _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
@@ -96,12 +98,25 @@ def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, 
     settled = _settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
         return Unreadable(_reason(settled, answer, words, variant.dimensions, found))
-    spans = spans_of(form, answer, variant.dimensions, found, settled)
-    reason = _doubt(answer, words, settled, variant.dimensions, spans, _end_of_form(answer, found, spans))
+    return _placed(form, answer, variant, found, settled, words, at)
+
+
+def _placed(
+    form: ReplyFormat, answer: str, variant: Variant, found: Found, scores: Mapping[str, float], words: frozenset[str], at: int
+) -> ParsedScore:
+    """The scores and where each stands in the reply, whose answer begins at `at`; or why words beside them make them none."""
+    aside = frozenset(variant.keys) - scores.keys()
+    if not scores:  # every dimension is said not to apply
+        return ReadScores({}, not_applicable=aside)
+    of_scores = tuple(dimension for dimension in variant.dimensions if dimension.key in scores)
+    spans = spans_of(form, answer, of_scores, found, scores)
+    numeric = tuple(dimension for dimension in of_scores if not dimension.answers)
+    reason = _doubt(answer, words, scores, numeric, spans, _end_of_form(answer, found, spans)) if numeric else None
+    if reason:
+        return Unreadable(reason)
     notes = {key: _storable(note) for key, note in found.notes.items()}
-    return (
-        Unreadable(reason) if reason else ReadScores(settled, notes, spans={k: (s + at, e + at) for k, (s, e) in spans.items()})
-    )
+    places = {key: (start + at, end + at) for key, (start, end) in spans.items()}
+    return ReadScores(scores, notes, spans=places, not_applicable=aside)
 
 
 def _doubt(
@@ -131,6 +146,8 @@ def _doubt(
 def _found(form: ReplyFormat, answer: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
     """What the form asked for says, or where it is not there another plain one; beside it, what another one says too."""
     found = _READERS[form](answer, dimensions, is_cut=is_cut)
+    if form is ReplyFormat.ANSWER:
+        return found
     if found.reason is ParseReason.NOT_FOUND:
         plain = read_plain(answer, dimensions, form)
         return found if plain.reason else plain
@@ -176,11 +193,11 @@ def _reason(
 
 
 def _settle(found: Found, dimensions: Iterable[Dimension]) -> dict[str, float] | ParseReason:
-    """The score of every dimension, or the earliest reason in the order of ParseReason: all dimensions or none."""
+    """The score of every dimension that applies, or the earliest reason in the order of ParseReason: all dimensions or none."""
     if found.reason:
         return found.reason
     settled = {dimension.key: _settle_one(found.values.get(dimension.key, ()), dimension) for dimension in dimensions}
-    problems = [value for value in settled.values() if isinstance(value, ParseReason)]
+    problems = [v for v in settled.values() if isinstance(v, ParseReason) and v is not ParseReason.NOT_APPLICABLE]
     if problems:
         return min(problems, key=_ORDER.__getitem__)
     return {key: as_score(value) for key, value in settled.items() if isinstance(value, Decimal)}

@@ -75,7 +75,7 @@ def _describe(
         "metric": metric.name, "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
         "n_prompts": tally.n_prompts, "n_images": tally.count("n_images"), "n_judgements": n_judgements,
         "n_scored": n_scored, "n_failed": n_failed, "n_rule_violations": tally.count("n_violations"),
-        "failures": failures,
+        "failures": failures, "n_not_applicable": sum(tally.n_aside_in.values()),
         "fail_rate": n_failed / n_judgements, "coverage": coverage,
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
         "bound_low": None, "bound_high": None, "bound_ci_low": None, "bound_ci_high": None, "design_effect": None,

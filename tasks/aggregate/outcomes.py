@@ -5,7 +5,7 @@ become numbers here, once: rows are then gathered and summed by number, and scor
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -70,7 +70,7 @@ class Outcomes:
     """One dimension: `row` of each judgement with a score that counts, and its `score`; the other columns are of the failures.
 
     A failure has its row, the lowest and the highest the score can have been, the reason, and whether a rule forbids a
-    readable score.
+    readable score. `aside_row`: judgements whose reply says that the dimension does not apply; they are in none of these.
     """
 
     row: Array
@@ -80,6 +80,7 @@ class Outcomes:
     high: Array
     reason: Array
     is_violation: Array
+    aside_row: Array = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def is_empty(self) -> bool:
@@ -127,6 +128,7 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
     keys = [dimension.key for dimension in rubric.dimensions]
     kept: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     failed: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
+    aside: dict[str, list[Array]] = {key: [] for key in keys}
     has_row = np.ones(judged.frame.height, bool)
     has_row[judged.keys.row] = False
     rest = np.flatnonzero(has_row)
@@ -139,11 +141,13 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
             chosen = np.flatnonzero(is_scored & (dimension == number))
             if len(chosen):
                 kept[key].append((rows[chosen], score[chosen]))
+        for (number,), part in batch.filter("is_aside").group_by(pl.col("dimension").to_physical()):
+            aside[keys[number]].append(part["row"].to_numpy())
         for row, number, low, high, reason, is_violation in _failures(batch):
             failed[keys[number]].append((row, low, high, reason, is_violation))
     if not has_row.all():
         _say_lost(judged, has_row, judgements, rubric)
-    found = {key: _outcomes(kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key)]) for key in keys}
+    found = {key: _outcomes(kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key)], aside[key]) for key in keys}
     return {key: outcomes for key, outcomes in found.items() if not outcomes.is_empty}
 
 
@@ -156,6 +160,7 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
         "score",
         pl.col("dimension").cast(dimensions),
         is_scored=is_scored,
+        is_aside=pl.col("status") == ScoreStatus.NOT_APPLICABLE.value,
         is_violation=pl.col("status") == ScoreStatus.RULE_VIOLATION.value,
         reason=pl.when(~is_scored).then(pl.coalesce("reason", "status")),
         low=pl.when(~is_scored).then("bound_low"),
@@ -165,16 +170,16 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
 
 
 def _failures(batch: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
-    for (number,), part in batch.filter(~pl.col("is_scored")).group_by(pl.col("dimension").to_physical()):
+    for (number,), part in batch.filter(~pl.col("is_scored"), ~pl.col("is_aside")).group_by(pl.col("dimension").to_physical()):
         columns = (part[name].to_numpy() for name in ("low", "high", "reason", "is_violation"))
         yield part["row"].to_numpy(), number, *columns
 
 
-def _outcomes(kept: list[tuple[Array, ...]], failed: list[tuple[Array, ...]]) -> Outcomes:
+def _outcomes(kept: list[tuple[Array, ...]], failed: list[tuple[Array, ...]], aside: list[Array]) -> Outcomes:
     nothing = (np.empty(0, np.int32), np.empty(0))
     row, score = (np.concatenate(parts) for parts in zip(nothing, *kept, strict=True))
     failed_row, low, high, reason, is_violation = (np.concatenate(parts) for parts in zip(*failed, strict=True))
-    return Outcomes(row, score, failed_row, low, high, reason, is_violation)
+    return Outcomes(row, score, failed_row, low, high, reason, is_violation, np.concatenate([nothing[0], *aside]))
 
 
 def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str) -> tuple[Array, ...]:

@@ -89,7 +89,7 @@ def _answers(asked: pl.LazyFrame, scores: pl.LazyFrame) -> pl.LazyFrame:
 
     Its bounds are the means over all repeats of the score, or of what it can have been.
     """
-    read = scores.select(
+    read = scores.filter(pl.col("status") != ScoreStatus.NOT_APPLICABLE.value).select(
         "request_key", "dimension", "status", "bound_low", "bound_high", reason=pl.coalesce("reason", "status"),
         score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"),
     )  # fmt: skip

@@ -33,7 +33,7 @@ from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.standings import ranked, standing_rows
-from tasks.aggregate.tallies import Tally, failure_counts, known_categories, prompt_sums, tallies
+from tasks.aggregate.tallies import Tally, aside_counts, failure_counts, known_categories, prompt_sums, tallies
 from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 
@@ -170,14 +170,15 @@ def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, ru
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version, "dimension": key}
         sums, failed = prompt_sums(judged, outcomes, is_known), failure_counts(judged, outcomes)
         expected = known_categories(judged, sums)
-        tallied = list(tallies(judged, sums, failed))
+        n_aside = aside_counts(judged, outcomes)
+        tallied = list(tallies(judged, sums, failed, n_aside))
         has_categories = {name for _, tally in tallied for name in tally.categories} != {Total.UNNAMED.value}
         rows: list[Row] = []
         for metric in _metrics(rubric, key, run.statistics):
             at_least = metric.at_least
             if at_least is not None:
                 shares = prompt_sums(judged, outcomes, is_known, lambda values, k=at_least: (values >= k).astype(float))  # type: ignore[misc]
-                chosen = list(tallies(judged, shares, failed))
+                chosen = list(tallies(judged, shares, failed, n_aside))
             else:
                 chosen = tallied
             for address, tally in chosen:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -102,12 +102,14 @@ def failure_counts(judged: Judged, outcomes: Outcomes) -> dict[int, dict[str, in
 class Tally:
     """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
 
-    `categories` says which rows are which category's; `failures_in` counts their failures by reason.
+    `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
+    judgements to which the dimension does not apply.
     """
 
     columns: Mapping[str, Array]
     categories: Mapping[str, slice]
     failures_in: Mapping[str, Counter[str]]
+    n_aside_in: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def by_category(self) -> dict[str, "Tally"]:
@@ -117,6 +119,7 @@ class Tally:
                 {name: values[rows] for name, values in self.columns.items()},
                 {category: slice(None)},
                 {category: self.failures_in.get(category, Counter())},
+                {category: self.n_aside_in.get(category, 0)},
             )
             for category, rows in self.categories.items()
         }
@@ -165,10 +168,15 @@ class Tally:
         return (total - read) / total, prompt
 
 
+def aside_counts(judged: Judged, outcomes: Outcomes) -> Array:
+    """Judgements to which the dimension does not apply, by stratum."""
+    return np.bincount(judged.stratum[judged.prompt[outcomes.aside_row]], minlength=judged.strata.height)
+
+
 def tallies(
-    judged: Judged, sums: PromptSums, failed: Mapping[int, Mapping[str, int]]
-) -> Iterator[tuple[dict[str, str], Tally]]:  # fmt: skip
-    """Each cell's address and tally, in the cells' order."""
+    judged: Judged, sums: PromptSums, failed: Mapping[int, Mapping[str, int]], n_aside: Array | None = None
+) -> Iterator[tuple[dict[str, str], Tally]]:
+    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(); None: there are none."""
     stratum = sums.columns["stratum"]
     starts = np.flatnonzero(np.diff(stratum, prepend=-1))
     ends = [*starts[1:].tolist(), len(stratum)]
@@ -182,7 +190,8 @@ def tallies(
         inner = {category: slice(rows.start - first, rows.stop - first) for category, (rows, _) in found.items()}
         reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
         mine = {name: values[first:last] for name, values in sums.columns.items()}
-        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons)
+        aside = {category: int(n_aside[number]) if n_aside is not None else 0 for category, (_, number) in found.items()}
+        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons, aside)
 
 
 def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:

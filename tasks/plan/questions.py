@@ -206,7 +206,9 @@ def _number_or_object(dimension: Dimension) -> dict[str, object]:
 
 
 def _number(dimension: Dimension) -> dict[str, object]:
-    """The number on its scale and step. multipleOf counts from 0: where the scale does not, the reader alone sees to the step."""
+    """The number on its scale and step, or a word. multipleOf counts from 0: where the scale does not, the reader sees to it."""
+    if dimension.answers:
+        return {**_TEXT, "enum": [*(word for word, _ in dimension.answers), *dimension.not_applicable]}
     low, high, step = dimension.minimum, dimension.maximum, dimension.step
     bounds: dict[str, object] = {"minimum": _plain(low), "maximum": _plain(high)}
     if step == 1 and float(low).is_integer():

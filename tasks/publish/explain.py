@@ -206,7 +206,8 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
         ask_index_read="ask_index",
     )
     joined = judgements.join(scores, on="request_key", how="left").collect()
-    asked = joined.filter(pl.col("score_status").is_not_null() | pl.col("request_key").is_null())
+    applies = pl.col("score_status").ne_missing(ScoreStatus.NOT_APPLICABLE.value)
+    asked = joined.filter(applies, pl.col("score_status").is_not_null() | pl.col("request_key").is_null())
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
     return asked.with_columns(
         status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason"), is_failure=is_failure

@@ -96,6 +96,9 @@ def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, st
     if isinstance(outcome, _Failure):
         return None, outcome.status.value, outcome.reason, None, None, None
     read = outcome.read
+    if key in read.not_applicable:
+        word = ScoreStatus.NOT_APPLICABLE.value
+        return None, word, ParseReason.NOT_APPLICABLE.value, None, None, None
     score, note, span = float(read.scores[key]), read.notes.get(key), read.spans.get(key)
     place = f"[{span[0]}, {span[1]}]" if span else None
     if key in read.violated:

@@ -15,7 +15,8 @@ from schemas.tables import REPLIES, REQUESTS
 from tasks.validate.buckets import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 
-UNREADABLE_REASONS = [reason.value for reason in ParseReason if reason is not ParseReason.RULE_VIOLATION]
+_OWN_STATUS = {ParseReason.RULE_VIOLATION, ParseReason.NOT_APPLICABLE}
+UNREADABLE_REASONS = [reason.value for reason in ParseReason if reason not in _OWN_STATUS]
 NO_REPLY_REASONS = [status.value for status in ReplyStatus if status not in {ReplyStatus.ANSWERED, ReplyStatus.FILTERED}]
 
 KNOWN_REASONS = sorted({*(reason.value for reason in ParseReason), *NO_REPLY_REASONS})
@@ -86,6 +87,8 @@ def _status_columns() -> dict[str, pl.Expr]:
         .then(_REASON.is_null())
         .when(_STATUS == ScoreStatus.RULE_VIOLATION)
         .then(_REASON.eq_missing(pl.lit(ParseReason.RULE_VIOLATION.value)))
+        .when(_STATUS == ScoreStatus.NOT_APPLICABLE)
+        .then(_REASON.eq_missing(pl.lit(ParseReason.NOT_APPLICABLE.value)))
         .when(_STATUS == ScoreStatus.UNREADABLE)
         .then(_REASON.is_in(UNREADABLE_REASONS, nulls_equal=True))
         .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))

@@ -238,7 +238,11 @@ def documented() -> list[tuple[str, str, str]]:
 
 
 def test_every_reason_has_an_example_in_the_docs_in_order() -> None:
-    assert [reason for reason, _, _ in documented()] == [reason.value for reason in ParseReason]
+    assert [reason for reason, _, _ in documented()] == [
+        reason.value
+        for reason in ParseReason
+        if reason is not ParseReason.NOT_APPLICABLE  # in a declared word: no failure
+    ]
 
 
 @pytest.mark.parametrize(("reason", "rubric_id", "reply"), documented())

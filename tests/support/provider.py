@@ -35,6 +35,15 @@ def completion(text: object, **more: Any) -> bytes:
     return orjson.dumps({"id": "c", "model": "judge-2026-01-01", "choices": [choice], "usage": usage} | more)
 
 
+def _texts(body: Any) -> str:
+    parts = [
+        part
+        for message in body["messages"]
+        for part in ([message["content"]] if isinstance(message["content"], str) else message["content"])
+    ]
+    return "\n".join(part if isinstance(part, str) else part.get("text", "") for part in parts)
+
+
 class Provider:
     """A real HTTP server on a free port. It plays the scripted responses in order, then `then`, and keeps what it saw."""
 
@@ -44,6 +53,7 @@ class Provider:
     def __init__(self) -> None:
         self.then = Play(body=completion('{"score": 3}'))
         self.script: deque[Play] = deque()
+        self.answers: Callable[[str], str] | None = None  # the reply to a request's texts, where it depends on them
         self.seen: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.on_request: Callable[[], None] | None = None
@@ -93,7 +103,8 @@ class Provider:
                 self.on_request()
             self.seen.append(body)
             self.headers.append(dict(request.headers))
-            return await self._play(request, self.script.popleft() if self.script else self.then)
+            then = Play(body=completion(self.answers(_texts(orjson.loads(body))))) if self.answers else self.then
+            return await self._play(request, self.script.popleft() if self.script else then)
         finally:
             self.n_in_flight -= 1
 

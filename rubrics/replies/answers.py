@@ -1,0 +1,186 @@
+"""Answers that are words, letters or marks, by a declared map: which one a text says. Numbers are numbers.py.
+
+An answer is said where it leads: at the beginning, behind its label, or alone on a line. A reason may follow it; another answer
+where one would stand (behind "and", on a line of its own, behind "actually") makes it none.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from rubrics.model import Dimension
+from schemas.statuses import ParseReason
+
+Value = Decimal | ParseReason
+
+_N_CHARACTERS_MAX = 65_536
+_N_PLACES_MAX = 1000
+_N_WORD_MAX = 200
+_MARKS = r"[\s*_`\"'“”‘’«»#>•\u200b\ufeff]"
+_OPENS, _CLOSES = r"[(\[{（【<]", r"[)\]}）】>]"
+_BEGIN = rf"{_MARKS}{{0,20}}+(?:-\s|<[A-Za-z]{{1,20}}+>)?{_OPENS}{{0,2}}+{_MARKS}{{0,4}}+"
+_END = rf"{_MARKS}{{0,4}}+(?:{_CLOSES}{{1,2}}+|</[A-Za-z]{{1,20}}+>)?+{_MARKS}{{0,4}}+"
+_BOLD = r"[*_`\"'”’]{0,4}+"
+_STOPS = r"[.,;:!。，；：！]"
+_BETWEEN = re.compile(r"[\w%°]|[.,:'’-]\w|/[0-9]")
+_OPENED = re.compile(r"\\(?:boxed|text|fbox)\{([^{}]{0,80}+)\}")
+_HEDGE = re.compile(r"[\s*_]{0,4}+(?:\?|ish\b)|\s*+[(\[]?\s*+(?:or|maybe|perhaps)\b", re.IGNORECASE)
+# "No idea" answers nothing. "No picnic bench" does.
+_NO_ANSWER = re.compile(
+    r"\s++(?:clear\s++|real\s++|good\s++|definite\s++)?+(?:idea|answer|clue|comment|opinion|way|response|judge?ment)\b",
+    re.IGNORECASE,
+)
+_TURN = r"(?:actually|correction|rather|wait|instead|revised|on (?:reflection|second thoughts?)|i mean)[\s,:]{1,3}+"
+_CLOSED_LETTER = re.compile(r"[*_`\"'”’]{0,4}+[ \t]{0,4}+(?:[.,;:!)\]}）】>(–—-]|\n)")
+_LETTER = re.compile(r"\w")
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+class Placed(NamedTuple):
+    """A value and the characters it was read from."""
+
+    value: Value
+    span: tuple[int, int]
+
+
+class _Patterns(NamedTuple):
+    first: re.Pattern[str]  # an answer at the beginning of a text
+    at_once: tuple[re.Pattern[str], ...]  # another answer right behind the first: "and no"
+    later: tuple[re.Pattern[str], ...]  # another where an answer would stand
+    alone: re.Pattern[str]  # a line that is an answer and nothing else
+    labelled: re.Pattern[str]  # a label, and what parts it from its answer
+    marked: re.Pattern[str] | None  # answers that are marks, such as [[A]], wherever they stand
+
+
+def read_word(text: str, dimension: Dimension) -> Value:
+    """The answer a value's text says: its number, NOT_APPLICABLE, or why it says none."""
+    return _leading(text, 0, min(len(text), _N_CHARACTERS_MAX), dimension).value
+
+
+def declared_word(text: str, dimension: Dimension) -> Value | None:
+    """What a value's text says by the dimension's declared words; None where it has to be a number.
+
+    Beside numbers only what is not applicable is a word, and nothing stands with it.
+    """
+    if dimension.answers:
+        return read_word(text, dimension)
+    is_word = len(text) < _N_WORD_MAX and _plain(text) in {_plain(word) for word in dimension.not_applicable}
+    return ParseReason.NOT_APPLICABLE if is_word else None
+
+
+def whole_answers(text: str, dimension: Dimension) -> list[Placed]:
+    """Every answer a reply gives, in the forms above; empty where there is none."""
+    patterns = _patterns(dimension)
+    if len(text) > _N_CHARACTERS_MAX:
+        return [Placed(ParseReason.MALFORMED, (0, 0))]
+    if patterns.marked:
+        return [Placed(_value(found[0], dimension), found.span()) for found in _some(patterns.marked.finditer(text))]
+    lead = _leading(text, 0, len(text), dimension)
+    labels = list(_some(patterns.labelled.finditer(text)))
+    ends = [*(found.start() for found in labels), len(text)][1:]
+    said = [_leading(text, found.end(), end, dimension) for found, end in zip(labels, ends, strict=True)]
+    if any(_is_answer(one.value) for one in said) or (said and not _is_answer(lead.value)):
+        return [*([lead] if _is_answer(lead.value) and lead.span[0] < labels[0].start() else []), *said]
+    if lead.value is not ParseReason.WRONG_TYPE:
+        return [lead]
+    return [Placed(_value(found[1], dimension), found.span(1)) for found in _some(patterns.alone.finditer(text))]
+
+
+def _leading(text: str, start: int, end: int, dimension: Dimension) -> Placed:
+    """The answer that a stretch of text opens with, and what stands behind it weighed."""
+    part = text[start:end]
+    if boxed := _OPENED.match(part.lstrip("$ \n\t")):
+        return Placed(_leading(boxed[1], 0, len(boxed[1]), dimension).value, (start, end))
+    patterns = _patterns(dimension)
+    first = patterns.first.match(part)
+    if first is None:
+        return Placed(ParseReason.WRONG_TYPE, (start, end))
+    value, rest = _value(first[1], dimension), part[first.end(1) :]
+    return Placed(_weighed(first[1], value, rest, dimension), (start + first.start(1), start + first.end(1)))
+
+
+def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
+    if _BETWEEN.match(rest):
+        return ParseReason.WRONG_TYPE
+    behind = re.sub(rf"\A{_END}", "", rest, count=1)
+    if _HEDGE.match(rest) or _HEDGE.match(behind):
+        return ParseReason.AMBIGUOUS
+    is_article = len(word) == 1 and behind and not _CLOSED_LETTER.match(rest)  # "A surfer"
+    if is_article or _NO_ANSWER.match(rest):
+        return ParseReason.WRONG_TYPE
+    if any(_value(other, dimension) != value for other in _others(rest, _patterns(dimension))):
+        return ParseReason.AMBIGUOUS
+    below = rest.partition("\n")[2]
+    if _LETTER.search(below) and not _LETTERS.search(below):
+        return ParseReason.MALFORMED  # digits alone on further lines are no reason
+    return value
+
+
+def _others(rest: str, patterns: _Patterns) -> Iterator[str]:
+    yield from (found[1] for pattern in patterns.at_once if (found := pattern.match(rest)))
+    for pattern in patterns.later:
+        yield from (found[1] for found in _some(pattern.finditer(rest)))
+
+
+def _is_answer(value: Value) -> bool:
+    return value is not ParseReason.WRONG_TYPE
+
+
+def _value(word: str, dimension: Dimension) -> Value:
+    plain = _plain(word)
+    if plain in _numbers(dimension):
+        return _numbers(dimension)[plain]
+    return ParseReason.NOT_APPLICABLE
+
+
+def _some(found: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+    return (one for _, one in zip(range(_N_PLACES_MAX), found, strict=False))
+
+
+def _plain(word: str) -> str:
+    """Case and white space aside, and the marks around it, unless it is made of marks."""
+    return " ".join(word.casefold().split()).strip("*_`\"'“”‘’.!,;: ") or word
+
+
+@lru_cache(maxsize=1024)
+def _numbers(dimension: Dimension) -> dict[str, Decimal]:
+    return {_plain(word): Decimal(str(number)) for word, number in dimension.answers}
+
+
+def is_mark(word: str) -> bool:
+    """Whether an answer is told by the signs around it, so that it may stand anywhere in a reply: [[A]]."""
+    return len(word) > 2 and not word[0].isalnum() and not word[-1].isalnum()
+
+
+@lru_cache(maxsize=1024)
+def _patterns(dimension: Dimension) -> _Patterns:
+    words = [word for word, _ in dimension.answers] + list(dimension.not_applicable)
+    listed = "|".join(r"\s++".join(map(re.escape, word.split())) for word in sorted(words, key=len, reverse=True))
+    said = rf"((?i:{listed}))(?!\w)"
+    labels = "|".join(r"\s++".join(map(re.escape, label.split())) for label in sorted(dimension.labels, key=len, reverse=True))
+    label = rf"(?i:(?:(?:the|my|final|correct|overall)\s++){{0,3}}+(?:{labels}))"
+    closed = rf"(?={_END}(?:{_STOPS}|\Z|\n))"
+    at_once = (
+        rf"{_END}(?:{_STOPS}?\s*+(?i:and|or|nor|vs\.?|to)\b|[/|&])\s*+{_BEGIN}{said}",
+        rf"{_END},?\s*+{_BEGIN}{said}{closed}",
+    )
+    later = (
+        rf"\n{_BEGIN}{said}",
+        rf"(?i:\b{_TURN}){_BEGIN}{said}{closed}",
+        rf"(?:[.!?;。！？；]|…)\s*+{_BEGIN}{said}{closed}",
+        rf"\b(?:{listed})\s*+(?:/|\bor\b)\s*+{_BEGIN}{said}",
+    )
+    article = "" if any(len(word) == 1 for word in words) else r"(?:(?i:an?|the)\s++)?+"
+    marks = [word for word in words if is_mark(word)]
+    return _Patterns(
+        re.compile(rf"{_BEGIN}(?:{label}{_BOLD}(?:\s++is|\s*+[:：=]|\s*+[-–—])?{_BEGIN})?{article}{said}"),
+        tuple(map(re.compile, at_once)),
+        tuple(re.compile(pattern) for pattern in later),
+        re.compile(rf"^[ \t>*_`\"'“”‘’(\[{{-]{{0,10}}+{said}[ \t*_`\"'“”‘’)\]}}.!\r]{{0,10}}+$", re.MULTILINE),
+        re.compile(
+            rf"(?<!\w){label}(?!\w){_BOLD}(?:\s?\((?i:{listed}|[\s/,|or]){{1,20}}+\))?+(?:\s*+[:：=]|\s++is\b|\s*+[-–—]\s)"
+        ),
+        re.compile("|".join(map(re.escape, marks))) if marks and len(marks) == len(words) else None,
+    )
