@@ -1,13 +1,17 @@
-"""Two kinds of words that together tell a judge that saw nothing, however it says so. What it says outright is missing_input.py.
+"""What tells a judge that saw nothing, however it says so: words that can mean nothing else, or two kinds of words together.
 
-One kind alone is said of pictures every day ("no image of the moon", "I cannot see any text"); two in neighbouring sentences were in
+What it says in the usual ways is missing_input.py.
+
+One kind of the latter alone is said of pictures every day ("no image of the moon", "I cannot see any text"); two in neighbouring sentences were in
 none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replies of published instruments). English alone.
 """
 
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+
+from rubrics.replies.words import Sentence
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -19,7 +23,46 @@ _NEVER_CAME = (
     r"|empty|blank|truncated|could(?: not|n't) be (?:retrieved|opened|loaded|displayed|read|decoded|accessed)|cannot be (?:displayed|opened|decoded|viewed)|not enabled"
     r"|does(?: not|n't) decode|gone missing|failed|error)"
 )
-# (lists of words, of each of which one must stand in the reply; what is looked for then)
+_GIVE = r"(?:provid|send|sent|suppl|includ|giv|upload|re-?upload|attach|re-?attach|re-?send|add|shar)\w{0,4}"
+_SEEN = r"(?:see|view|open|process|load|access|look at)"
+_CAN_NOT = r"(?:can(?:not|'t| not)|could(?: not|n't)|(?:not|un)[- ]?able to|was(?: not|n't) able to)"
+# (lists of words, of each of which one must stand in the sentence; what is enough alone there)
+_ALONE = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.compile(way)) for words, way in (
+    (  # no picture was sent
+        "no you send attach upload resend reupload re where until once before soon missing absent without"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels",
+        rf"\bno (?:(?:actual|generated|valid|attached|uploaded|accompanying|such|visible) )?(?:images?|pictures?|photos?|attachments?) (?:was|were|has been|have been|is|got) (?:\w+ )?(?:provided|attached|uploaded|supplied|sent|given|submitted|shared|received)\b"
+        rf"|\byou (?:seem to have |may have |have )?(?:forgot(?:ten)?|neglected|failed|omitted) to {_GIVE} (?:me |us )?(?:the |your |an? )?{_PICTURE}|(?:^|[.;:!?] )(?:please )?(?:send|attach|upload|resend|re-upload|re-attach) (?:me )?(?:the|your|that) (?:image|picture|photo|artwork|file)"
+        r"|\bno (?:image|picture|photo)s? ?(?:→|->|=>|means)|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
+        rf"|\b(?:until|once|before|as soon as) (?:the |an? |your )?(?:images?|pictures?|photos?|artwork|illustration)(?: file)? (?:is|are|was|has been|gets|(?:can|could) be) (?:\w+ )?(?:{_GIVE}|seen|opened|loaded|available|viewed)\b"
+        rf"|\b{_PICTURE} (?:[\w ]{{0,40}}? )?(?:is|was) (?:missing|absent) from (?:it|your|the|this) ?(?:message|request|prompt|chat|conversation|submission|post)?\b|\b(?:submission|message|request|prompt|post) (?:\w+ )?(?:came|arrived|was sent|comes) without (?:its|the|a|any|an) (?:\w+ )?{_PICTURE}",
+    ),
+    (  # it came broken
+        "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload format preview spinner transfer",
+        r"\bimage[_ ]?\w{0,12}_error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
+        r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
+        r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
+        r"|\b(?:image|picture|photo|pixels) (?:was|were|got|seems to have been|must have been) (?:\w+ )?(?:damaged|lost|dropped|stripped|removed|truncated|corrupted)(?: \w+)? (?:in transit|in transfer|on the way|before it|during)|\btransfer dropped the\b",
+    ),
+    (  # the judge did not look, or cannot
+        "without not having lack lacking cannot cant couldnt unable able dont doesnt didnt isnt wasnt havent no vision never"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels vision seen links link output result what it url upload",
+        r"\b(?:made|given|done|judged|scored|rated|written|evaluat\w+|answered|assigned) (?:\w+ )?without (?:\w+ )?(?:looking at|seeing|viewing|having seen|access to|opening) (?:the|any|an|your|this|it)\b"
+        r"|\bwithout access to (?:the|any|your) (?:\w+ )?(?:output|render|result|picture|image|artwork|file)\b|\bhaving (?:no|been given no) (?:image|picture|photo)|\bnot having (?:actually )?seen (?:the|this|any|it|an)\b|\b(?:i|we) lack (?:any )?access to (?:it|the (?:image|picture|photo))"
+        r"|\b(?:have|has|having|lack|with|without)(?: no| any|n't any| not| the)? vision (?:capabilit|abilit|access|input)\w*"
+        rf"|\b{_CAN_NOT} (?:\w+ )?{_SEEN} (?:what (?:was|you)|links\b|(?:the|your|this) (?:\w+ )?(?:file|link|attachment|output|render|upload|url)s?\b)"
+        r"|\b(?:picture|image|photo)s? (?:is|are|was|do|does|did)(?:n't| not) (?:come|open|load|appear|arrive)\w* (?:to|for|on|at) (?:me|my)\b|\b(?:i|we) (?:have not|haven't|was not|wasn't|were not) (?:been )?(?:actually )?(?:shown|given|sent|handed) (?:the|any|an) (?:\w+ )?(?:image|picture|photo|output|artwork)|\byou(?:'ve| have)? (?:only|just) (?:shared|given|sent|provided) (?:me )?(?:words|text|the (?:prompt|text|caption|description))|\bi(?: also)? (?:did not|didn't|never) (?:actually )?(?:see|view|open|look at) (?:the|any) (?:image|picture|photo|file)\b",
+    ),
+    (  # it goes by what it imagines
+        "assume assumed assuming imagine imagined hypothetical"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels output result it hypothetical",
+        r"\bassum(?:ed|ing|e) (?:that )?(?:the|this|your|it) (?:\w+ )?(?:image|picture|photo|output|result|render|artwork)s? (?:depicts?|shows?|follows?|match\w*|contains?|does|would)\b"
+        r"|\b(?:image|picture|photo)s? \(?as i (?:imagine|picture) it|\bmy (?:evaluation|score|rating|assessment|judge?ment) is (?:\w+ )?hypothetical\b|\bi imagine (?:it|that it|the (?:image|picture)) (?:to be|is|would|as)\b",
+    ),
+))  # fmt: skip
+_OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")
+# (lists of words, of each of which one must stand in the sentence; what is looked for then)
 _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.compile(pattern)) for words, pattern in (
     (  # a number that was made up, and is said to be
         "default defaults defaulted defaulting placeholder placeholders dummy midpoint midpoints mid fall falling fallback simulate simulates simulated simulating hypothetical"
@@ -54,23 +97,26 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
         "cannot cant couldnt unable able lack no dont have never unverifiable unchecked can could not|i we me assistant could couldnt cannot unverifiable unchecked",
         r"\b(?:i|we|me|assistant|could)\b[^.;!?\n]{0,25}(?:can(?:not|'t| not)|could(?: not|n't)|unable|not able|was(?: not|n't) able|not been able|lack|no (?:means|way|ability|eyes)"
         r"|do(?: not|n't) have|have no|have nothing|never)\b[^.;!?\n]{0,30}\b(?:see|saw|look(?:ing)?|view|open|check|tell|verify|eyes|speak|browse|access|seen|visual|means|nothing)\b"
-        r"|\b(?:could not|couldn't|cannot) (?:be carried out|check|verify)|\bunverifiable\b|\bleaves? [^.\n]{0,30}\bunchecked",
+        r"|\b(?:could not|couldn't|cannot) (?:be carried out|check|verify)|\bunverifiable\b|\bleaves? [^.\n]{0,30}\bunchecked|\b(?:i|we) have no (?:idea|way of knowing)\b",
     ),
 ))  # fmt: skip
 
 
-def hints_at_nothing(sentences: Iterable[str], words: frozenset[str]) -> bool:
-    """Whether two kinds of clues stand in one of these sentences (in small letters, plain quotes) or in two neighbouring ones.
-
-    `words` are the reply's.
-    """
-    near = [pattern for needles, pattern in _KINDS if not any(one.isdisjoint(words) for one in needles)]
-    if len(near) < 2:
-        return False
+def hints_at_nothing(sentences: Sequence[Sentence]) -> bool:
+    """Whether one of a reply's sentences says it, or two kinds of clues stand in one or in neighbouring ones."""
     before: frozenset[int] = frozenset()
-    for sentence in sentences:
-        here = frozenset(number for number, pattern in enumerate(near) if pattern.search(sentence))
-        if len(here | before) > 1 and here:
+    for text, words in sentences:
+        for needles, way in _ALONE:
+            if not any(one.isdisjoint(words) for one in needles):
+                found = way.search(text)
+                if found and not _OF_A_CASE.search(text, 0, found.start()):
+                    return True
+        near = frozenset(
+            number
+            for number, (needles, pattern) in enumerate(_KINDS)
+            if not any(one.isdisjoint(words) for one in needles) and pattern.search(text)
+        )
+        if len(near | before) > 1 and near:
             return True
-        before = here
+        before = near
     return False

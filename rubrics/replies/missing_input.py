@@ -7,14 +7,13 @@ the wall" or "a photograph, not a generated image" must not cost a score. Every 
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rubrics.replies.clues import hints_at_nothing
-from rubrics.replies.numbers import ZERO_WIDTH
-from rubrics.replies.words import flat, words_of
+from rubrics.replies.other_languages import misses_a_picture
+from rubrics.replies.words import Sentence, sentences_of
 
-_N_HEAD, _N_TAIL = 6000, 2000
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
     "no", "not", "none", "only", "just", "nothing", "never", "neither", "nor", "nowhere", "cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent",
@@ -40,9 +39,6 @@ _COMING = _with_endings(
 ) | frozenset(
     ["providing", "including", "sharing", "submitted", "submitting", "receiving", "embedding", "embedded", "sent", "resent", "shown", "found", "given", "give", "giving", "gives", "available", "visible", "present", "here", "there", "missing", "absent", "broken", "has", "have", "had", "having", "got", "gotten", "came", "supplied", "supplies", "without", "lack", "lacking", "absence", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "nothing", "nowhere", "unreadable", "unavailable", "inaccessible", "accessible", "seen", "viewed", "through", "transmitted", "passed", "text", "prompt", "prompts", "caption", "description", "need", "needed", "require", "required", "evaluation", "judge", "evaluate", "assess", "work", "theres", "accompany", "accompanies", "accompanied", "accompanying", "files", "file", "arrived", "reached", "arrive", "came", "contains", "contain", "included", "includes"]
 )  # fmt: skip
-_SENTENCE = re.compile(r"[^.!?;\n。！？；]*+[.!?;\n。！？；]?+")
-_PLAIN = str.maketrans("’‘`´ʼ＇，。；：！？（）【】", "'''''',.;:!?()[]")
-_SPACES = re.compile(rf"[\s*_#>\"“”„«»\\{ZERO_WIDTH}]+")
 
 _PICTURE = (
     r"(?:(?:external |attached )?(?:images?|pictures?|photos?|photographs?|pics?|visuals?)(?:[ -](?:attachments?|files?|inputs?|contents?|data|urls?|links?))?"
@@ -259,64 +255,37 @@ _SEEN_AFTER_ALL = re.compile(
 )
 
 
-def saw_nothing(text: str, words: frozenset[str], context: Mapping[str, Any], thoughts: str = "") -> bool:
-    """Whether the reply says that its judge was given nothing to judge, in its first 6,000 or last 2,000 characters.
+def saw_nothing(sentences: Sequence[Sentence], context: Mapping[str, Any], thoughts: str = "") -> bool:
+    """Whether a reply's sentences say that its judge was given nothing to judge.
 
-    `words` are the text's. A sample without a picture (`image_is_null`), or without a text, may be called so. In `thoughts` a question, or what is
-    seen after all, takes the word back.
+    A sample without a picture (`image_is_null`), or without a text, may be called so. In `thoughts` a question, or what is seen
+    after all, takes the word back.
     """
     is_pictured, is_told = context.get("image_is_null") is not True, context.get("text_is_null") is not True
-    sentences = _sentences(text)
-    if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in _telling(sentences, words)):
+    if is_pictured and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
         return True
-    if is_pictured and hints_at_nothing(map(_plain, sentences), words):
+    if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in sentences):
         return True
     if not thoughts:
         return False
-    said = [
-        one
-        for one in _telling(_sentences(thoughts), words_of(thoughts))
-        if "?" not in one and _says(one, is_pictured=is_pictured, is_told=is_told)
-    ]
-    return bool(said) and not _SEEN_AFTER_ALL.search(_plain(thoughts.lower().rpartition(said[-1])[2]))
+    thought = sentences_of(thoughts)
+    for number in range(len(thought) - 1, -1, -1):
+        if "?" not in thought[number].text and _says(thought[number], is_pictured=is_pictured, is_told=is_told):
+            return not any(_SEEN_AFTER_ALL.search(after.text) for after in thought[number + 1 :])
+    return False
 
 
-def _telling(sentences: Iterable[str], words: frozenset[str]) -> list[str]:
-    """The sentences that deny or ask, about something that is judged, with a word for giving or seeing it."""
-    denials = words & _DENIALS
-    if not denials:
-        return []
-    found: list[str] = []
-    for sentence in sentences:
-        said = flat(sentence).split()
-        if not (denials.isdisjoint(said) or _COMING.isdisjoint(said) or (_PICTURED.isdisjoint(said) and _TOLD.isdisjoint(said))):
-            found.append(sentence)
-    return found
-
-
-def _sentences(text: str) -> list[str]:
-    """The sentences of a text's beginning and end, in small letters."""
-    if len(text) > _N_HEAD + _N_TAIL:
-        text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
-    return _SENTENCE.findall(text.lower())
-
-
-def _plain(text: str) -> str:
-    return _SPACES.sub(" ", text.translate(_PLAIN))
-
-
-def _says(sentence: str, *, is_pictured: bool, is_told: bool) -> bool:
-    plain = _plain(sentence)
-    words = flat(plain).split()
+def _says(sentence: Sentence, *, is_pictured: bool, is_told: bool) -> bool:
+    """Whether it denies or asks, about something that is judged, with a word for giving or seeing it, in one of the ways."""
+    text, words = sentence
+    if _DENIALS.isdisjoint(words) or _COMING.isdisjoint(words):
+        return False
     said = [_NO_PICTURE] if is_pictured and not _PICTURED.isdisjoint(words) else []
     said += [_NO_TEXT] if is_told and not _TOLD.isdisjoint(words) else []
     for ways in said:
         for needles, patterns in ways:
-            for needle in needles:
-                if needle in plain:
-                    if any(_is_so(pattern, plain) for pattern in patterns):
-                        return True
-                    break
+            if any(needle in text for needle in needles) and any(_is_so(pattern, text) for pattern in patterns):
+                return True
     return False
 
 

@@ -12,13 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from rubrics.model import Dimension
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
-_N_READ = 16_000
 _N_TAIL = 2000
-_VOIDING = frozenset(
-    f"{verb}{ending}"
-    for ending in ("", "s", "e", "es", "ing")
-    for verb in ("disregard", "ignor", "withdraw", "retract", "discard", "scrap", "scratch", "strik", "cancel", "void", "forget")
-) | {"wrong", "mistake", "incorrect", "invalid", "error", "right", "correct", "valid"}
 # One of these words, or a slash, stands in every way of stating a scale.
 _SCALED = frozenset({
     "scale", "scales", "out", "point", "points", "star", "stars", "max", "maximum", "possible", "perfect", "full", "highest",
@@ -29,9 +23,9 @@ _SCALED = frozenset({
 # As a word only where it stands for a mark: "make that a three", not "the missing one".
 _NUM = (
     r"(?<![\w.])([0-9]{1,4}+(?:\.[0-9]{1,4}+)?+"
-    rf"|(?:(?<=\ba )|(?<=\ban )|(?<=\bto )|(?<=\bbe )|(?<=\bis )|(?<=\bas )|(?<=that )|(?<=ually )|(?<=[:=,] ))(?:{'|'.join(NUMBER_WORDS)})\b)"
+    rf"|(?:(?<=\ba )|(?<=\ban )|(?<=\bto )|(?<=\bbe )|(?<=\bis )|(?<=\bas )|(?<=that )|(?<=ually )|(?<=[:=,] )|(?<=\bit )|(?<=\bread ))(?:{'|'.join(NUMBER_WORDS)})\b)"
 )
-_BEFORE_WORD = (" a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ")
+_BEFORE_WORD = (" a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ", " it ", " read ")
 _WORDS = re.compile("|".join(NUMBER_WORDS))
 # A number with a noun behind it counts things in the picture.
 _ALONE = (
@@ -43,7 +37,7 @@ _A = rf"(?:an? |the )?{_MARK}{_NUM}{_ALONE}"
 _SCORE = r"(?:(?:final|overall|total|new|true|actual|real|correct|right|proper|honest) )?(?:scores?|ratings?|marks?|grades?|verdict|evaluation|assessment)"
 _TO = r"(?:\s*+[:：=\-–—>→]++\s*+|\s(?:(?:now|then) )?(?:is|are|should be|would be|will be|to be|to|down to|up to|as|of|becomes|at|into)(?: now)?\s)"
 _CHANGED = r"(?:correct|revis|amend|updat|adjust|chang|lower|rais|reduc|increas|downgrad|upgrad|bump|dropp?|mov|edit|set)(?:e|ed|es|ing|ting|ped|ping|d)?"
-_WHOLE = frozenset({"final", "overall", "total"})
+_WHOLE = frozenset({"final", "overall", "total", "sum"})
 _OBJECT = rf"(?:it|this|that|my (?:\w+ )?{_SCORE}|the {_SCORE}|(?:it|this|that) (?:all )?{_SCORE})"
 _REGRET = (
     r"(?:actually|or rather|rather|wait|hold on|scratch that|strike that|hmm+|no wait|no(?=[,:])|oops|sorry|apologies|i apologi[sz]e|my mistake|i misspoke|(?:let me|i (?:need|have|must|want) to) correct myself"
@@ -61,20 +55,21 @@ _WAYS = tuple((frozenset(needles.split()), re.compile(way, re.IGNORECASE)) for n
     (
         "correction corrections corrected correct erratum edit edited update updated revision amendment amended revised adjusted adjustment typo"
         " rescored rescore rescoring answer verdict new true right proper",
-        r"\b(?:corrections?|erratum|edit(?:ed)?|updated?|revision|amendment|amended|revised|corrected|adjusted|adjustment|typo|re-?scored?|rescoring"
+        r"\b(?:corrections?|revised figure|erratum|edit(?:ed)?|updated?|revision|amendment|amended|revised|corrected|adjusted|adjustment|typo|re-?scored?|rescoring"
         r"|final answer|final verdict|(?:the|my) (?:correct|true|right|proper|real|actual)|new)\b[*_` ]{0,4}(?:(?:to|of|for|in) )?(?:(?:the|my|this|that|your) )?"
         rf"(?:(?:overall|final|new) )?(?:{_SCORE})?{_TO}(?:[^0-9\n,;]{{0,25}}?\s)?{_A}",
     ),
     # Score revised to 3. The score should be 3. (should be 3)
     (
         "score scores rating ratings mark marks grade verdict evaluation assessment above should read number",
-        rf"\b{_SCORE}(?: above)? (?:\w+ ){{0,3}}?{_CHANGED}{_TO}{_A}"
+        rf"\b(?:{_SCORE}|value|judge?ment|line above)\b[^.;!?\n0-9]{{0,40}}?(?:should|ought to|must|needs to) (?:be|read|have been)(?: an?)? {_A}"
+        rf"|\b{_SCORE}(?: above)? (?:\w+ ){{0,3}}?{_CHANGED}{_TO}{_A}"
         rf"|\b{_SCORE}(?: above)? (?:\w+ ){{0,3}}?(?:should|ought to|must) (?:\w+ )?(?:be|have been|read) (?:\w+ )?{_A}"
         rf"|(?:[(\[]|\btypo,? |(?:^|[\n.!?;\"] ?)|\b(?:that|this) )should (?:be|read|say|have been) {_A}"
         rf"|\b{_SCORE} ?(?:after [\w ]{{1,24}}|\((?:final|corrected|revised|updated|new|adjusted)\)){_TO}{_A}",
     ),
     # Final score: 3. Therefore the overall score becomes 3.
-    ("final overall total", rf"\b(?:final|overall|total) {_SCORE}{_TO}{_A}|\bfinal\W{{0,2}}[:=：]\s?{_A}"),
+    ("final overall total sum", rf"\b(?:final|overall|total) {_SCORE}{_TO}{_A}|\b(?:sum|total|final after \w+|final count)(?: score| points| is)? ?[:=：]\s?{_A}|\bfinal\W{{0,2}}[:=：]\s?{_A}"),
     # Make that a 3. Use 3 instead.
     (
         "make call say read consider use take put set replace treat settle go went going stay stick",
@@ -108,14 +103,6 @@ _WAYS = tuple((frozenset(needles.split()), re.compile(way, re.IGNORECASE)) for n
         rf"|(?:^|(?<=[.!?;:,(\n] )|(?<=so )){_NUM} it is\b|\bdeserves {_A}",
     ),
 ))  # fmt: skip
-_VOID = re.compile(
-    r"\b(?:disregard|ignore|withdraw|retract|discard|scrap|scratch|strike|cancel|void|forget)(?:ing|s)? (?:the|this|that|my|all|these|those)(?: \w+){0,2}?"
-    r" (?:scores?|ratings?|evaluations?|answers?|assessments?|grades?|numbers?|marks?)\b"
-    r"|\b(?:the|that|this|my) (?:score|rating|number|grade|mark)(?: above| given)? (?:is|was) (?:a mistake|wrong|incorrect|void|invalid|an error|not (?:right|correct|valid))"
-    r"|\btreat (?:the|this|that|my) (?:score|rating|number)(?: above)? as (?:void|invalid|wrong)",
-    re.IGNORECASE,
-)
-
 _TENS = r"(?:ten|twenty|fifty|(?:a |one )?hundred)"
 _END = rf"([0-9]{{1,4}}+(?:\.[0-9]{{1,2}}+)?+|{_TENS}\b)"
 _TOP = rf"(1|[3-9]|10|20|100|{_TENS})"
@@ -199,11 +186,6 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
         if not is_listed and not any(one.search(tail, *before) for one in (_DEPICTED, _COUNTING, _LABELLED)):
             return True
     return False
-
-
-def is_voided(text: str, words: frozenset[str], start: int) -> bool:
-    """Whether words behind `start`, where the first number ends, put nothing in its place: "disregard the score above"."""
-    return not words.isdisjoint(_VOIDING) and _VOID.search(text[start : start + _N_READ]) is not None
 
 
 def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) -> bool:

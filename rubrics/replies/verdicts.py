@@ -16,12 +16,19 @@ _ALONE = (
     r"(?!\.[0-9])(?=\s?(?:[.,;:!?)\"'*\n]|\Z|out of\b|of [0-9]|at (?:most|best)|instead\b|because\b|since\b|for\b|here\b|is\b|seems\b|as\b|on\b"
     r"|better\b|stars?\b|points?\b))"
 )
-_SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict)"
+_SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict|judge?ment|decision)"
 _WAYS = (
     rf"\b(?:i|we)(?:'d| would| will|'ll|'m|’d|’ll|’m)?(?: \w{{1,12}}){{0,2}} (?:giv(?:e|ing)|gave|rat(?:e|ing)|scor(?:e|ing)|put|say|call|settle|lean|award|grade|think)\b"
     rf"[^.;!?\n0-9]{{0,30}}?\b(?:an? |the |at |as |to |of |towards |than )?{_NUMBER}{_ALONE}",
-    rf"\b(?:my|overall|final|this)(?: \w{{1,12}})? {_SCORE}\b[^.;!?\n0-9]{{0,12}}?{_NUMBER}{_ALONE}",
-    rf"\b(?:deserves?|earns?|merits?|warrants?|hence|thus|(?:this|that|it)(?:'s|’s| is)|makes? (?:it|that|this)|read (?:it|that|this) as|re-?evaluated:?|change the [0-9]{{1,3}} to|closer to)"
+    rf"\b(?:my|overall|final|this)(?: \w{{1,12}})? {_SCORE}\b[^.;!?\n0-9]{{0,24}}?{_NUMBER}{_ALONE}|\b(?:sum|total)(?: score| points)?(?: is| comes to| of)? ?[:=]?\s?{_NUMBER}{_ALONE}",
+    rf"\b(?:(?:i|we)(?:'m| am|’m)?(?: now)? (?:intend|lean(?:ing)?|mean|settling|settle|drifting|inclined|going)|let me(?: \w{{1,12}}){{0,3}}|(?:please )?replace the (?:overall|score|rating|number)"
+    rf"|(?:\bnow|rather|really|actually) lean(?:s|ing)?|(?:true|real|actual|honest|considered|proper|correct) (?:{_SCORE}|answer|number))\b[^.;!?\n0-9]{{0,25}}?"
+    rf"(?:\b(?:an?|at|to|of|towards?|on|for|with|is|as)|:) {_NUMBER}{_ALONE}",
+    rf"\b{_NUMBER} (?:is|was|would be) (?:what|how|where) (?:i|it|this)(?:'d|’d|'s|’s|'m|’m)? ?(?:would|now|actually|really|deserves?|should|put|meant|mean|land|stand|am|assign|give)\w*\b",
+    rf"\b(?:really|actually|rather) an? {_NUMBER}(?= (?:from me|in my (?:book|eyes|opinion|view)|and not|not)\b)|\b{_NUMBER} (?:from me|in my (?:book|eyes|opinion|view))\b",
+    rf"\bmy (?:overall|final|total)(?: now)? (?:is|becomes|drops to|rises to|goes to) {_NUMBER}{_ALONE}",
+    rf"\bleav(?:ing|es)(?: (?:it|us|me|this))?(?: at| with)?(?: an?| the)? {_NUMBER}{_ALONE}|[0-9] ?[-–−] ?[0-9]{{1,2}} ?= ?{_NUMBER}{_ALONE}",
+    rf"\b(?:corresponds to|amounts to|(?:has|have|ought) to be|deserves?|earns?|merits?|warrants?|hence|thus|(?:this|that|it)(?:'s|’s| is)|makes? (?:it|that|this)|read (?:it|that|this) as|re-?evaluated:?|change the [0-9]{{1,3}} to|closer to)"
     rf"(?: an?| the)?(?: (?:full|perfect|solid|clean|strong|clear|weak))? {_NUMBER}{_ALONE}",
     rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b",
 )
@@ -41,7 +48,7 @@ _HELD_AGAINST = re.compile(r"\b(?:between|short of|below|above|than|under|over|p
 _FIRST = frozenset({
     "i", "id", "ill", "im", "we", "wed", "my", "overall", "final", "this", "deserves", "deserve", "earns", "earn", "merits",
     "merit", "warrants", "warrant", "hence", "thus", "that", "its", "it", "makes", "make", "read", "reevaluated", "re",
-    "change", "closer", "a", "an",
+    "change", "closer", "a", "an", "leaving", "leaves", "corresponds", "amounts", "has", "have", "ought", "what", "sum", "total", "please", "replace", "true", "real", "now", "let",
 })  # fmt: skip
 
 
@@ -60,4 +67,4 @@ def _verdicts(text: str) -> Iterator[float]:
             before = before[turn:]
             if _OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0]):
                 continue
-            yield number_of(found[1])
+            yield number_of(found[found.lastindex or 0])

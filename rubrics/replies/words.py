@@ -1,4 +1,7 @@
-"""The words of a reply, once: whether any of a long list stands in it is then one look. No meaning is read here."""
+"""A reply in words and sentences, once: whether any of a long list stands in it is then one look. No meaning is read here."""
+
+import re
+from typing import NamedTuple
 
 from rubrics.replies.numbers import ZERO_WIDTH
 
@@ -7,6 +10,22 @@ _PARTING = '.,;:!?()[]{}<>"“”„«»*_#|/\\-–—…=+~&\t\n\r。，；：�
 _FLAT = str.maketrans(dict.fromkeys(_PARTING, " ") | dict.fromkeys(_APOSTROPHES + ZERO_WIDTH))
 
 N_READ = 100_000
+_N_HEAD, _N_TAIL = 6000, 2000
+_SENTENCE = re.compile(r"[^.!?;\n]*+(?:\.(?=[0-9])[^.!?;\n]*+)*+[.!?;\n]?+")
+_PLAIN = str.maketrans("’‘`´ʼ＇，。；：！？（）【】", "'''''',.;:!?()[]")
+_SINGLE = (
+    r"(?<=[\w,;:(] )(?:'(?=[^'\n]{1,120} )(?:[^'\n]|'(?=\w)){1,200}'(?!\w)|[“‘«„](?=[^”’»“\n]{1,120} )[^”»“\n]{1,200}[”’»“])"
+)
+_QUOTED = re.compile(_SINGLE + r'|(?<=[a-z,;] )"(?=[^"\n]{1,120} )[^"\n]{1,200}"')
+_QUOTED_IN_JSON = re.compile(_SINGLE + r'|(?<=[\w,;:(] )\\"(?=[^"\n]{1,120} )[^"\n]{1,200}\\"')
+_SPACES = re.compile(rf"[\s*_#>\"“”„«»\\{ZERO_WIDTH}]+")
+
+
+class Sentence(NamedTuple):
+    """In small letters, with plain quotes and marks, without emphasis, one space between words; and its distinct words."""
+
+    text: str
+    words: frozenset[str]
 
 
 def flat(text: str) -> str:
@@ -19,3 +38,23 @@ def words_of(text: str) -> frozenset[str]:
     if len(text) > 2 * N_READ:
         text = f"{text[:N_READ]} {text[-N_READ:]}"
     return frozenset(flat(text).split())
+
+
+def without_quotations(text: str, *, is_json: bool) -> str:
+    """The text with its quotations of several words blanked, every other character in its place.
+
+    What is quoted is written in the picture or in the prompt: a sign that reads "no image available" says nothing of the judge. A
+    whole reply in quotes, and the strings of an object, are no quotations: one follows a word.
+    """
+    return (_QUOTED_IN_JSON if is_json else _QUOTED).sub(lambda found: " " * len(found[0]), text)
+
+
+def sentences_of(text: str) -> list[Sentence]:
+    """The sentences of a text's first 6,000 and last 2,000 characters: at one of them a judge says what it thinks of the whole.
+
+    A number's point ends none.
+    """
+    if len(text) > _N_HEAD + _N_TAIL:
+        text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
+    plain = (_SPACES.sub(" ", found) for found in _SENTENCE.findall(text.lower().translate(_PLAIN)))
+    return [Sentence(one, frozenset(flat(one).split())) for one in plain if one.strip()]

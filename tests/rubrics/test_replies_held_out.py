@@ -16,8 +16,8 @@ FILE = Path(__file__).parents[1] / "data" / "replies" / "held_out.jsonl"
 LINES = [json.loads(line) for line in FILE.read_bytes().splitlines()]
 # (kind, whether looked at) -> the least share that is read as a careful person reads it
 LEAST = {
-    ("saw_nothing", True): 0.97, ("taken_back", True): 0.92, ("other_scale", True): 0.97, ("benign", True): 0.98,
-    ("saw_nothing", False): 0.80, ("taken_back", False): 0.37, ("other_scale", False): 0.60, ("benign", False): 1.0,
+    ("saw_nothing", True): 0.95, ("taken_back", True): 0.93, ("other_scale", True): 0.90, ("benign", True): 0.98,
+    ("saw_nothing", False): 0.75, ("taken_back", False): 0.75, ("other_scale", False): 0.75, ("benign", False): 1.0,
 }  # fmt: skip
 
 
