@@ -8,24 +8,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.replies.around import around_numbers
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
-from rubrics.replies.disavowal import is_disowned
+from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
+from rubrics.replies.doubts.missing_input import saw_nothing
 from rubrics.replies.json_form import decoded, read_json
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
-from rubrics.replies.missing_input import saw_nothing
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
-from rubrics.replies.other_languages import is_another_number, is_another_scale
-from rubrics.replies.own_scales import grades_otherwise, is_on_own_scale
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.refusals import declined
 from rubrics.replies.spans import Spans, spans_of
-from rubrics.replies.taken_back import is_answered_again, is_withdrawn, states_another_scale
-from rubrics.replies.verdicts import states_another_verdict
-from rubrics.replies.words import Sentence, sentences_of, without_quotations, words_of
 from rubrics.rules import violations
 from schemas.errors import InputError
 from schemas.input_budget import REPLY_TEXT_BYTES
@@ -84,14 +78,6 @@ def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
     return None
 
 
-class _Told(NamedTuple):
-    """What a reply says beside its numbers: its text with quotations blanked, its words, its sentences."""
-
-    text: str
-    words: frozenset[str]
-    sentences: Sequence[Sentence]
-
-
 def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, Any], *, is_cut: bool) -> ParsedScore:
     thoughts, at = thoughts_and_answer(text)
     if at is None:
@@ -101,19 +87,18 @@ def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, 
     if answer is not said and not answer.strip(BLANK):  # the prompt and nothing else, or its form alone
         echo = _settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
         return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
-    unquoted = without_quotations(answer, is_json=form is ReplyFormat.JSON)
-    told = _Told(unquoted, words_of(answer), sentences_of(unquoted))
+    told = told_by(answer, is_json=form is ReplyFormat.JSON)
     if saw_nothing(told.sentences, context, thoughts):
         return Unreadable(ParseReason.MISSING_INPUT)
     found = _found(form, answer, variant.dimensions, is_cut=is_cut)
     settled = _settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
-        return Unreadable(_reason(settled, answer, told.words, variant.dimensions, found))
+        return Unreadable(_reason(settled, answer, told, variant.dimensions, found))
     return _placed(form, answer, variant, found, settled, told, at)
 
 
 def _placed(
-    form: ReplyFormat, answer: str, variant: Variant, found: Found, scores: Mapping[str, float], told: _Told, at: int
+    form: ReplyFormat, answer: str, variant: Variant, found: Found, scores: Mapping[str, float], told: Told, at: int
 ) -> ParsedScore:
     """The scores and where each stands in the reply, whose answer begins at `at`; or why words beside them make them none."""
     aside = frozenset(variant.keys) - scores.keys()
@@ -122,40 +107,12 @@ def _placed(
     of_scores = tuple(dimension for dimension in variant.dimensions if dimension.key in scores)
     spans = spans_of(form, answer, of_scores, found, scores)
     numeric = tuple(dimension for dimension in of_scores if not dimension.answers)
-    reason = _doubt(told, scores, numeric, spans, _end_of_form(answer, found, spans)) if numeric else None
+    reason = doubt(told, scores, numeric, spans, _end_of_form(answer, found, spans)) if numeric else None
     if reason:
         return Unreadable(reason)
     notes = {key: _storable(note) for key, note in found.notes.items()}
     places = {key: (start + at, end + at) for key, (start, end) in spans.items()}
     return ReadScores(scores, notes, spans=places, not_applicable=aside)
-
-
-def _doubt(
-    told: _Told, scores: Mapping[str, float], dimensions: tuple[Dimension, ...], spans: Spans, end: int
-) -> ParseReason | None:
-    """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
-    text, words, sentences = told
-    first = min((stop for _, stop in spans.values()), default=0)
-    near = around_numbers(text, words, spans)
-    if (
-        grades_otherwise(sentences)
-        or is_another_scale(sentences, dimensions)
-        or (near and (states_another_scale(near, words, dimensions) or is_on_own_scale(near, words, dimensions)))
-    ):
-        return ParseReason.SCALE_MISMATCH
-    is_other = (
-        is_disowned(sentences, scores.values())
-        or is_another_number(sentences, scores.values(), dimensions)
-        or (
-            bool(near)
-            and (
-                is_answered_again(text, end, scores.values(), dimensions)
-                or is_withdrawn(around_numbers(text, words, spans, first), words, scores)
-                or states_another_verdict(near, words, scores.values())
-            )
-        )
-    )
-    return ParseReason.AMBIGUOUS if is_other else None
 
 
 def _found(form: ReplyFormat, answer: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
@@ -198,11 +155,9 @@ def _end_of_form(answer: str, found: Found, spans: Spans) -> int:
     return line if line >= 0 else len(answer)
 
 
-def _reason(
-    settled: ParseReason, answer: str, words: frozenset[str], dimensions: tuple[Dimension, ...], found: Found
-) -> ParseReason:
+def _reason(settled: ParseReason, answer: str, told: Told, dimensions: tuple[Dimension, ...], found: Found) -> ParseReason:
     """Why there is no score: the judge declines, or its number is one of another scale; else what its value says."""
-    if settled in _OF_A_SCALE and states_another_scale(around_numbers(answer, words, {}), words, dimensions):
+    if settled in _OF_A_SCALE and states_a_scale(told, dimensions):
         return ParseReason.SCALE_MISMATCH
     return (declined(answer) if settled in _WITHOUT_ANSWER and not found.has_number else None) or settled
 

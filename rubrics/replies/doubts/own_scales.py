@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 
 from rubrics.model import Dimension
+from rubrics.replies.doubts.words import Sentence
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
-from rubrics.replies.words import Sentence
 
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
 _STEPS = re.compile(

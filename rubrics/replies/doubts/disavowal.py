@@ -9,8 +9,8 @@ takes it away. A word that puts another number in its place is taken_back.py's, 
 import re
 from collections.abc import Collection, Iterable
 
+from rubrics.replies.doubts.words import Sentence
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
-from rubrics.replies.words import Sentence
 
 _NOUN = r"(?:scores?|numbers?|ratings?|marks?|figures?|digits?|values?|grades?|verdicts?|evaluations?|assessments?|judge?ments?|answers?)"
 _THE = r"(?:the|this|that|these|those|my|any|all|both|every|each|none)(?: of)?(?: (?:the|my|these|those|them))?"

@@ -11,7 +11,7 @@ none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replie
 import re
 from collections.abc import Sequence
 
-from rubrics.replies.words import Sentence
+from rubrics.replies.doubts.words import Sentence
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from rubrics.model import Dimension
-from rubrics.replies.words import Sentence
+from rubrics.replies.doubts.words import Sentence
 
 _PICTURE = r"(?:bild(?:er|datei)?|foto|images?|photos?|imagen|imágenes|imagem|imagens|immagine|immagini|figura|archivo|datei|fichier|изображени\w{1,2}|картинк\w{1,2}|фото)"
 _NO_PICTURE = re.compile(

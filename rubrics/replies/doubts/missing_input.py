@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rubrics.replies.clues import hints_at_nothing
-from rubrics.replies.other_languages import misses_a_picture
-from rubrics.replies.words import Sentence, sentences_of
+from rubrics.replies.doubts.clues import hints_at_nothing
+from rubrics.replies.doubts.other_languages import misses_a_picture
+from rubrics.replies.doubts.words import Sentence, sentences_of
 
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
