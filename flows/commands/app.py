@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "open": "reading.open_page",
         "explain": "reading.explain",
         "verify": "verifying.verify",
+        "gate": "gating.gate",
     },
     "Operate": {
         "doctor": "doctor.doctor",

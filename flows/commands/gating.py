@@ -1,0 +1,169 @@
+"""`salon gate`: whether a checkpoint got worse, for a pull request's checks. The ruling itself is tasks/aggregate/gate.py."""
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from itertools import groupby, pairwise
+from typing import Annotated, Any
+
+import orjson
+import polars as pl
+import typer
+from rich.table import Table as Grid
+from rich.text import Text
+
+from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.observability.terminal import name_of, one_line, result_console
+from schemas.errors import InputError
+from schemas.tables import COMPARISONS, STANDINGS
+from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
+from tasks.lake.reading import open_lake
+from tasks.publish.exports import escape_markdown, to_markdown
+from tasks.publish.reading import Publication, checked_file, chosen
+
+PREDECESSOR = "predecessor"
+_WORDS = {
+    Outcome.REGRESSION: "worse",
+    Outcome.IMPROVED: "better",
+    Outcome.NO_REGRESSION: "no drop found",
+    Outcome.UNKNOWN: "can't tell",
+}
+_STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
+_REASONS = {"fails_more": "it fails more often, and what failed may hide a drop"}
+
+
+class GateFormat(StrEnum):
+    """How `salon gate` writes."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def gate(
+    publication: Annotated[str | None, typer.Argument(help="A publication's id, or its beginning; default: the current.")] = None,
+    baseline: Annotated[
+        str, typer.Option(help="What is held against: MODEL/CHECKPOINT, MODEL (its newest), or predecessor: the one before.")
+    ] = PREDECESSOR,
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(help="MODEL/CHECKPOINT or MODEL, several times; default: the newest of each model."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: how often a quiet night may alarm.")
+    ] = ALPHA,
+    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Pass where two cannot be compared.")] = False,
+    lake: LakePlace = DEFAULT_LAKE,
+    benchmark: BenchmarkName = None,
+    form: Annotated[GateFormat, typer.Option("--format", help="markdown for a pull request's comment.")] = GateFormat.TABLE,
+) -> int:
+    """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
+    found = chosen(open_lake(lake).root, benchmark, publication)
+    standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
+    pairs = _pairs(contestants(standings), baseline, candidate or [])
+    ruled = rulings(comparisons, standings, pairs, alpha)
+    outcome = summary(ruled)
+    if form is GateFormat.JSON:
+        said: dict[str, Any] = {
+            "publication_id": found.publication_id,
+            "benchmark": found.benchmark,
+            "alpha": alpha,
+            "outcome": outcome,
+        }
+        sys.stdout.write(
+            orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
+        )
+    elif form is GateFormat.MARKDOWN:
+        sys.stdout.write(_markdown(found, ruled, alpha))
+    else:
+        _print(found, ruled, alpha)
+    return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
+
+
+def _read(found: Publication, name: str) -> pl.DataFrame:
+    if name not in found.files:
+        raise InputError(f"publication {found.publication_id[:16]} has no {name}; publish it again (salon run) with this release")
+    return pl.read_parquet(checked_file(found, name))
+
+
+def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
+    """Each candidate and what it is held against. Raises InputError for a name that stands for nobody, and for no pair at all."""
+    newest = dict(known)  # the newest of each model is its last
+    reference = None if baseline == PREDECESSOR else _named(known, baseline, "--baseline")
+    asked = [_named(known, one, "--candidate") for one in candidates] or [one for one in newest.items() if one != reference]
+    before = {later: one for one, later in pairwise(known) if one[0] == later[0]}
+    pairs = [(one, reference or before.get(one)) for one in asked]
+    found = [(one, other) for one, other in pairs if other is not None and one != other]
+    if not found:
+        whose = "has one before it" if reference is None else f"stands beside {'/'.join(reference)}"
+        raise InputError(f"no candidate {whose}; --baseline names what to hold against; there are: {_listed(known)}")
+    return found
+
+
+def _named(known: Sequence[Contestant], name: str, option: str) -> Contestant:
+    named = [one for one in known if name in (one[0], "/".join(one))]
+    if not named:
+        raise InputError(f"{option} {name!r} is nobody in this publication; there are: {_listed(known)}")
+    return named[-1]
+
+
+def _listed(known: Sequence[Contestant]) -> str:
+    return ", ".join("/".join(one) for one in known)
+
+
+def _print(found: Publication, ruled: Sequence[Ruling], alpha: float) -> None:
+    console = result_console()
+    for sentence in _sentences(found, ruled, alpha):
+        console.print(name_of(sentence))
+    by_pair = sorted(ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
+    for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
+        console.print()
+        console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
+        grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for header in ("rubric, dimension", *_HEADERS[3:]):
+            grid.add_column(header, justify="right" if header in _HEADERS[3:6] else "left")
+        for ruling in some:
+            *numbers, word = _row(ruling)[3:]
+            asked = name_of(f"{ruling.rubric_id}, {ruling.dimension}")
+            grid.add_row(asked, *map(Text, numbers), Text(one_line(word), style=_STYLES[ruling.outcome]))
+        console.print(grid)
+
+
+_HEADERS = ("ranking", "candidate", "held against", "change", "would find", "prompts", "ruling")
+
+
+def _row(ruling: Ruling) -> tuple[str, ...]:
+    """The cells of _HEADERS."""
+    ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
+    change = "" if ruling.delta is None else f"{ruling.delta:+.3g}"
+    if ruling.delta_low is not None and ruling.delta_high is not None:
+        change += f" [{ruling.delta_low:+.3g}, {ruling.delta_high:+.3g}]"
+    drop = "" if ruling.smallest_drop is None else f"{-ruling.smallest_drop:.3g}"
+    why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
+    prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
+    return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
+
+
+def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float) -> Iterator[str]:
+    outcome = summary(ruled)
+    n_of = {one: sum(ruling.outcome is one for ruling in ruled) for one in Outcome}
+    yield {
+        Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(ruled)} comparisons.",
+        Outcome.UNKNOWN: f"Nobody can tell: {n_of[Outcome.UNKNOWN]} of {len(ruled)} comparisons say nothing.",
+        Outcome.NO_REGRESSION: f"No regression found in {len(ruled)} comparisons.",
+    }[outcome]
+    yield (
+        f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
+        f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
+    )
+
+
+def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float) -> str:
+    first, second = _sentences(found, ruled, alpha)
+    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, ruled)]
+    headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
+    mark = hashlib.sha256(found.benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
+    told = f"**{escape_markdown(first)}**\n\n{to_markdown(headers, rows, 4)}\n{escape_markdown(second)}\n"
+    return f"<!-- salon gate {mark} -->\n{told}"

@@ -1,0 +1,135 @@
+"""Whether published comparisons show that a candidate is worse than what it is held against. Nothing is estimated anew here.
+
+The figures are those of the table `comparisons`; corrected together is what one question asks of them. How it is told is
+flows/commands/gating.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import polars as pl
+import scipy  # its parts are imported where they are first used
+
+from schemas.metrics import natural_key
+from schemas.statuses import ComparisonReason, Correction
+from schemas.tables import COMPARISONS
+from tasks.aggregate.comparison_tests import POWER
+from tasks.aggregate.families import adjust
+from tasks.aggregate.intervals import t_quantile
+
+Contestant = tuple[str, str]
+"""A model and a checkpoint."""
+ALPHA = 0.0006
+"""Two-sided: of 30 quiet nights less than one month in a hundred has a night with a false regression."""
+_Cell = tuple[str, str, str, str]
+_CELL = ("rubric_id", "judge_model", "dimension", "category")
+
+
+class Outcome(StrEnum):
+    """What is said of one comparison."""
+
+    REGRESSION = "regression"
+    IMPROVED = "improved"
+    NO_REGRESSION = "no_regression"  # none was found: how small a one would have been is beside it
+    UNKNOWN = "unknown"  # they could not be compared, or failures may hide what changed
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """One comparison of a candidate with its reference, in points of the rubric's scale; `delta` below 0: the candidate is lower.
+
+    `delta_low`, `delta_high`: the corrected interval at the gate's level. `smallest_drop`: what would have been found in 80 % of
+    cases.
+    """
+
+    rubric_id: str
+    judge_model: str
+    dimension: str
+    category: str
+    candidate: Contestant
+    reference: Contestant
+    outcome: Outcome
+    reason: str | None
+    delta: float | None
+    delta_low: float | None
+    delta_high: float | None
+    p_adjusted: float | None
+    smallest_drop: float | None
+    n_prompts: int | None
+
+
+def contestants(standings: pl.DataFrame) -> list[Contestant]:
+    """All that stand in a publication, by model, the newest checkpoint of each last."""
+    found = standings.select("model", "checkpoint").unique().rows()
+    return sorted(found, key=lambda one: (one[0], natural_key(one[1]), one[1]))
+
+
+def rulings(
+    comparisons: pl.DataFrame, standings: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]], alpha: float = ALPHA
+) -> list[Ruling]:
+    """Each pair (candidate, reference) in each headline ranking, p corrected by Bonferroni over those that could be compared.
+
+    `comparisons` and `standings` as published. Prompts that both have in no category at all are no comparison.
+    """
+    cells: list[_Cell] = standings.filter("is_headline").select(_CELL).unique(maintain_order=True).rows()
+    rows = _by_pair(comparisons)
+    asked = [(cell, pair, rows.get((*cell, *pair))) for cell in cells for pair in pairs]
+    asked = [(cell, pair, row) for cell, pair, row in asked if row is None or row["reason"] != ComparisonReason.DATASET_DIFFERS]
+    tested = [row for _, _, row in asked if row is not None and row["p"] is not None]
+    corrected = dict(zip(map(id, tested), adjust([row["p"] for row in tested], Correction.BONFERRONI), strict=True))
+    level = 1 - alpha / max(1, len(tested))
+    return [_ruling(cell, pair, row, corrected.get(id(row)), (alpha, level)) for cell, pair, row in asked]
+
+
+def _by_pair(comparisons: pl.DataFrame) -> dict[tuple[object, ...], dict[str, Any]]:
+    """The rows by cell, candidate and reference, each in both directions."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    for row in comparisons.select(COMPARISONS.columns).iter_rows(named=True):
+        cell = tuple(row[name] for name in _CELL)
+        a, b = (row["model_a"], row["checkpoint_a"]), (row["model_b"], row["checkpoint_b"])
+        found.setdefault((*cell, a, b), row)
+        found.setdefault((*cell, b, a), _turned(row))
+    return found
+
+
+def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The same comparison seen from b."""
+    delta = None if row["delta"] is None else -row["delta"]
+    return {**row, "delta": delta, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
+
+
+def _ruling(
+    cell: _Cell,
+    pair: tuple[Contestant, Contestant],
+    row: Mapping[str, Any] | None,
+    p_adjusted: float | None,
+    levels: tuple[float, float],
+) -> Ruling:
+    alpha, level = levels
+    if row is None or p_adjusted is None:
+        reason, n_prompts = (
+            (ComparisonReason.TOO_MANY_TO_RANK.value, None) if row is None else (row["reason"], row["n_prompts_paired"])
+        )
+        return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, n_prompts)
+    delta, se, df = row["delta"], row["se"], row["df"]
+    low = high = drop = None
+    if se and df:
+        half = t_quantile(level, df) * se
+        low, high, drop = delta - half, delta + half, half + float(scipy.special.stdtrit(df, POWER)) * se
+    outcome, reason = Outcome.NO_REGRESSION, None
+    if p_adjusted <= alpha and delta:
+        outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
+    if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
+        outcome, reason = Outcome.UNKNOWN, "fails_more"
+    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, row["n_prompts_paired"])
+
+
+def summary(found: Sequence[Ruling]) -> Outcome:
+    """The whole: a regression anywhere, else what is unknown anywhere, else none found."""
+    outcomes = {ruling.outcome for ruling in found}
+    for outcome in (Outcome.REGRESSION, Outcome.UNKNOWN):
+        if outcome in outcomes or not found:
+            return outcome if found else Outcome.UNKNOWN
+    return Outcome.NO_REGRESSION

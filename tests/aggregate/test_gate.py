@@ -1,0 +1,71 @@
+"""What the gate rules of published comparisons: by planted differences, in both directions, and where nobody can tell."""
+
+import polars as pl
+import pytest
+
+from schemas.statuses import ComparisonReason
+from tasks.aggregate.gate import Outcome, contestants, rulings, summary
+from tests.support.scored_rows import drawn, scored
+
+NORTH = [("north", str(number)) for number in range(4)]
+
+
+def ruled(tables, *pairs, **more):
+    return rulings(tables["comparisons"], tables["standings"], pairs, **more)
+
+
+@pytest.mark.parametrize(
+    ("levels", "candidate", "reference", "outcome"),
+    [
+        ((7, 3), 1, 0, Outcome.REGRESSION), ((3, 7), 1, 0, Outcome.IMPROVED), ((7, 3), 0, 1, Outcome.IMPROVED),
+        ((3, 7), 0, 1, Outcome.REGRESSION), ((5, 5.05), 1, 0, Outcome.NO_REGRESSION),
+    ],
+)  # fmt: skip
+def test_a_planted_difference(make_rubric, all_tables, levels, candidate, reference, outcome):
+    tables = all_tables(drawn(5, *levels), make_rubric({None: ("q",)}))
+    (ruling,) = ruled(tables, (NORTH[candidate], NORTH[reference]))
+    assert ruling.outcome is outcome
+    assert summary([ruling]) is (Outcome.NO_REGRESSION if outcome is Outcome.IMPROVED else outcome)
+    assert ruling.delta == pytest.approx(levels[candidate] - levels[reference], abs=0.6)
+    assert ruling.delta_low < ruling.delta < ruling.delta_high
+    excludes_zero = ruling.delta_low > 0 or ruling.delta_high < 0
+    assert excludes_zero == (outcome is not Outcome.NO_REGRESSION), "the interval is the ruling's own"
+    assert ruling.smallest_drop > (ruling.delta_high - ruling.delta_low) / 2
+
+
+def test_the_family_is_what_the_gate_asks(make_rubric, all_tables):
+    """Three rankings are asked of one pair: each p three times the table's own, whatever else the table compares."""
+    tables = all_tables(
+        [{**row, "scores": dict.fromkeys("abc", row["scores"]["q"])} for row in drawn(5, 5, 5.6, 5.2, 5.1)],
+        make_rubric({None: tuple("abc")}),
+    )
+    found = ruled(tables, (NORTH[1], NORTH[0]), alpha=0.05)
+    p = tables["comparisons"].filter(comparison="predecessor", checkpoint_a="1", category="__macro__")["p"]
+    assert [one.p_adjusted for one in found] == pytest.approx([min(1, 3 * value) for value in p])
+
+
+def test_where_nobody_can_tell_it_is_said(make_rubric, all_tables):
+    rows = drawn(5, 7, 7.1)
+    rows += [row | {"version": "2"} for row in scored("2", [7.0] * 30)]
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (other_version,) = ruled(tables, (NORTH[2], NORTH[1]))
+    assert (other_version.outcome, other_version.reason) == (Outcome.UNKNOWN, ComparisonReason.RUBRIC_DIFFERS)
+    (absent,) = ruled(tables, (NORTH[1], NORTH[3]))
+    assert (absent.outcome, absent.reason) == (Outcome.UNKNOWN, ComparisonReason.TOO_MANY_TO_RANK)
+    assert summary([]) is Outcome.UNKNOWN
+
+
+def test_failures_may_hide_a_drop(make_rubric, all_tables):
+    """Equal where it answers, and a third of it fails: no one can say that it is no worse. The other way round it is sure."""
+    scores = [round(5 + (number % 7) / 3, 2) for number in range(30)]
+    rows = scored("0", scores) + scored("1", [score if number % 3 else "empty" for number, score in enumerate(scores)])
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (failing,) = ruled(tables, (NORTH[1], NORTH[0]))
+    assert (failing.outcome, failing.reason) == (Outcome.UNKNOWN, "fails_more")
+    (whole,) = ruled(tables, (NORTH[0], NORTH[1]))
+    assert whole.outcome is Outcome.NO_REGRESSION
+
+
+def test_contestants_are_in_the_order_of_their_numbers():
+    standings = pl.DataFrame({"model": ["b", "a", "a", "a"], "checkpoint": ["1", "step-1000", "step-900", "step-900"]})
+    assert contestants(standings) == [("a", "step-900"), ("a", "step-1000"), ("b", "1")]

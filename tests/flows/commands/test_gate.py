@@ -1,0 +1,145 @@
+"""`salon gate` as a job calls it: what it prints, its exit codes; and the action's own steps, with a `gh` that keeps comments."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import yaml
+
+from schemas.tables import COMPARISONS, STANDINGS, Table
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
+from tests.flows.commands.test_table_command import cell, tables_of
+from tests.flows.flow_support import Said
+
+DAY = date(2026, 11, 3)
+ACTION = Path(__file__).parents[3] / "infra" / "github-gate"
+GH = """#!{python}
+import json, os, sys
+kept = os.environ["KEPT"]
+comments = json.load(open(kept)) if os.path.exists(kept) else [{{"id": 1, "body": "what a person wrote"}}]
+if "--method" in sys.argv:
+    body = open(next(one for one in sys.argv if one.startswith("body=@")).removeprefix("body=@")).read()
+    place = next(one for one in sys.argv if one.startswith("repos/"))
+    if "PATCH" in sys.argv:
+        next(one for one in comments if one["id"] == int(place.rpartition("/")[2]))["body"] = body
+    else:
+        comments.append({{"id": len(comments) + 1, "body": body}})
+    json.dump(comments, open(kept, "w"))
+else:
+    print(json.dumps([comments[:1], comments[1:]]))
+"""
+
+
+def rows_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    common = {
+        "publication_id": "f" * 64, "run_date": DAY, "benchmark": "nightly", "dataset_id": "d" * 64, "rubric_id": "small",
+        "rubric_version": "1", "judge_model": "eye", "dimension": "score", "category": "__macro__", "model": "pa|nter",
+    }  # fmt: skip
+    needed = {field.name: "x" if pa.types.is_string(field.type) else 0 for field in table.schema() if not field.nullable}
+    filled = [{name: (needed | common | row).get(name) for name in table.columns} for row in rows]
+    return pl.DataFrame(filled, schema=table.empty().schema)
+
+
+def comparison(a: str, b: str, delta: float | None, p: float | None, **more: Any) -> dict[str, Any]:
+    return {
+        "comparison": "each_other", "model_a": "pa|nter", "checkpoint_a": a, "model_b": "pa|nter", "checkpoint_b": b,
+        "delta": delta, "se": 0.2, "df": 59.0, "p": p, "n_prompts_paired": 60, "has_unequal_failures": False,
+        "fail_rate_a": 0.0, "fail_rate_b": 0.0,
+    } | more  # fmt: skip
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """step-3 dropped from step-2, which is as good as step-1; step-1 against step-3 could not be compared."""
+    names = ("step-1", "step-2", "step-3")
+    compared = [
+        comparison("step-2", "step-1", 0.01, 0.9), comparison("step-3", "step-2", -1.2, 1e-7),
+        comparison("step-3", "step-1", None, None, reason="judge_differs"),
+    ]  # fmt: skip
+    tables = tables_of([cell("pa|nter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
+    tables[COMPARISONS] = rows_of(COMPARISONS, compared)
+    tables[STANDINGS] = rows_of(STANDINGS, [{"checkpoint": name, "is_headline": True} for name in names])
+    return publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {})).folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ((), 1, "Regression: worse in 1 of 1 comparisons."),
+        (("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 0, "No regression found in 1 comparisons."),
+        (("--baseline", "pa|nter/step-1"), 1, "judge differs"),
+        (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Nobody can tell: 1 of 1 comparisons say nothing."),
+        (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
+        (("ffff", "--alpha", "1e-9"), 0, "two-sided at 1e-09"),
+        (("--baseline", "nobody"), 2, "'nobody' is nobody in this publication; there are: pa|nter/step-1, "),
+        (("--candidate", "pa|nter/step-1"), 2, "no candidate has one before it"),
+        (("--alpha", "2"), 2, "alpha"),
+        (("abcd",), 2, "abcd"),
+    ],
+    ids=["it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "alpha", "id"],
+)  # fmt: skip
+@pytest.mark.usefixtures("published")
+def test_the_ruling_is_the_exit_code(salon: Callable[..., Said], arguments: tuple[str, ...], code: int, says: str) -> None:
+    said = salon("gate", *arguments)
+    assert (said.code, says in said.out + said.err) == (code, True), said
+
+
+@pytest.mark.usefixtures("published")
+def test_a_name_is_no_markup_in_the_comment(salon: Callable[..., Said]) -> None:
+    said = salon("gate", "--format", "markdown").out
+    assert re.match(r"<!-- salon gate [0-9a-f]{8} -->\n", said)
+    (row,) = (line for line in said.splitlines() if "step-3" in line)
+    assert "pa\\|nter/step-3" in row
+    assert len(row.replace("\\|", "").split("|")) == 9
+    assert json.loads(salon("gate", "--format", "json").out)["rulings"][0]["outcome"] == "regression"
+
+
+@pytest.mark.usefixtures("published")
+def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
+    """Twice run as in a job: the second push writes the first one's comment anew, and leaves the person's alone."""
+    action = yaml.safe_load((ACTION / "action.yml").read_text())
+    (step,) = action["runs"]["steps"]
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in {
+        "gh": GH.format(python=sys.executable),
+        "salon": f'#!/bin/sh\nexec {Path(sys.executable).with_name("salon")} "$@"\n',
+    }.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
+    given = {"lake": str(tmp_path / "lake"), "token": "t", "benchmark": "nightly"}
+    inputs = {name: given.get(name, one["default"]) for name, one in action["inputs"].items()}
+    job = {name: inputs[value.split("inputs.")[1].split(" ")[0]] for name, value in step["env"].items()}
+    job |= {
+        "PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ACTION), "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_REPOSITORY": "a/b",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "KEPT": str(tmp_path / "kept.json"), "PYTHONPATH": str(ACTION.parents[1]), "HOME": str(tmp_path),
+    }  # fmt: skip
+
+    def push(**changes: str) -> tuple[int, list[str]]:
+        done = subprocess.run(
+            ["bash", "-c", step["run"]], env=job | changes, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        kept = tmp_path / "kept.json"
+        return done.returncode, [one["body"] for one in json.loads(kept.read_text())] if kept.exists() else []
+
+    code, comments = push()
+    assert (code, len(comments)) == (1, 2)
+    assert "Regression" in comments[1]
+    code, comments = push(BASELINE="pa|nter/step-1", CANDIDATE="pa|nter/step-2")
+    assert (code, len(comments), comments[0]) == (0, 2, "what a person wrote")
+    assert "No regression found" in comments[1]
+    assert "Regression" in (tmp_path / "summary.md").read_text()
+    assert push(BASELINE="nobody")[0] == 2
