@@ -26,6 +26,7 @@ Host = Annotated[
 ]
 
 DETAIL_LOW_PX = 512
+DEFAULT_PROVIDER = "openai"
 """OpenAI shows a model a picture of this size at detail "low"."""
 
 
@@ -83,9 +84,15 @@ class Judge(Section):
 
     model: str = Field(min_length=1)
     name: Name | None = Field(default=None, description="What tables call it; default: its model.")
-    provider: str = Field(default="openai", description="Whose API it speaks: those there are, tasks/judge/provider knows.")
+    provider: str = Field(
+        default=DEFAULT_PROVIDER, description="Whose API it speaks: openai, anthropic or gemini; part of the request key."
+    )
     base_url: str | None = None
-    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The variable's name.")
+    api_key_env: str = Field(
+        default_factory=lambda said: f"{said.get('provider', DEFAULT_PROVIDER).upper()}_API_KEY",
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="The variable's name; default: the provider's in capitals, as in ANTHROPIC_API_KEY.",
+    )
     parameters: Annotated[dict[str, Any], AfterValidator(checked)] = Field(
         default_factory=dict, description="Sent with each request as they are: any JSON; part of the request key."
     )
@@ -303,11 +310,14 @@ def refused(path: Path, loc: tuple[int | str, ...], why: str) -> BenchmarkFileEr
     return BenchmarkFileError(explain(path, path.read_text(encoding="utf-8-sig"), Benchmark, loc, why))
 
 
+_ASKED = {"model", "provider", "parameters", "structured_output", "recorded", "deployment"}
+
+
 def _refuse_same_questions(judges: list[Judge]) -> None:
     """Judges whose requests would have the same keys: one reply would be counted as two judges'."""
     asked: dict[str, Judge] = {}
     for judge in judges:
-        said = judge.model_dump(mode="json", include={"model", "parameters", "structured_output", "recorded", "deployment"})
+        said = judge.model_dump(mode="json", include=_ASKED)
         other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
         if other is not judge:
             raise ValueError(

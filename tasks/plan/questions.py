@@ -8,7 +8,7 @@ import orjson
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.rendering import MissingColumns, NoPrompt, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
-from schemas.benchmark import Judge
+from schemas.benchmark import DEFAULT_PROVIDER, Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 from schemas.records import SAMPLE_TEXTS, texts_of
@@ -137,6 +137,7 @@ class Questions:
             "model": self.judge.model, "parameters": orjson.Fragment(parameters), "rubric_id": self.rubric.id,
             "rubric_version": self.rubric.version, **({"shown": self.judge.shown} if self.judge.shown else {}),
             **({"deployment": self.judge.deployment} if self.judge.deployment else {}),
+            **({"provider": self.judge.provider} if self.judge.provider != DEFAULT_PROVIDER else {}),
         }  # fmt: skip
         templates = tuple(
             key_template(messages=messages, judge=shared, repeat=repeat, occasion=self.occasion, facts=looked_at)

@@ -43,7 +43,12 @@ def _lines(listed: Mapping[str, str], as_of: date) -> Iterator[str]:
                 f"genai-prices {version('genai-prices')} lists no {name!r} of {provider_id}; take it out of models.toml"
             )
         price = model.get_prices(datetime.combine(as_of, time(), UTC))
-        figures = {"input": price.input_mtok, "cached": price.cache_read_mtok, "output": price.output_mtok}
+        figures = {
+            "input": price.input_mtok,
+            "cached": price.cache_read_mtok,
+            "cache_write": price.cache_write_mtok,
+            "output": price.output_mtok,
+        }
         batch = next((one.prices for one in model.price_variants or () if one.when == {"processing": "batch"}), None)
         yield f'\n["{name}"]\n'
         yield from (f"{key}_usd_per_million = {_plain(value)}\n" for key, value in figures.items() if value is not None)

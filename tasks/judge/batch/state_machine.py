@@ -21,7 +21,16 @@ from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, lines_of
-from tasks.judge.provider.base import BatchApi, CallFailedError, InDoubt, NotSent, Provider, ProviderBatch, is_loopback
+from tasks.judge.provider.base import (
+    BatchApi,
+    CallFailedError,
+    InDoubt,
+    NotSent,
+    Provider,
+    ProviderBatch,
+    UndecidedError,
+    is_loopback,
+)
 from tasks.judge.retries import RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import now_us
@@ -108,7 +117,10 @@ class BatchMachine:
     async def find(self, batch: Batch) -> None:
         """Look for a batch that may have been created; where it never was, and cannot be under way, create it."""
         since_s = batch.intended_at_us // 1_000_000 - _CLOCKS_DIFFER_S
-        found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s))
+        try:
+            found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s, batch.n_lines))
+        except UndecidedError:
+            return  # the next step looks again
         if found:
             await self._adopt(batch, found[0])
             for more in found[1:]:

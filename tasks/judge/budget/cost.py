@@ -19,7 +19,7 @@ from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
 from tasks.judge.pictures import fitted_px
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.base import Answer, provider_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.tables import OBSERVED, insert_where_absent
@@ -33,6 +33,8 @@ MAY_BE_BILLED = frozenset({ReplyStatus.TIMED_OUT, ReplyStatus.UNREACHABLE, Reply
 """Attempts that ended without an answer after they were sent: nobody knows whether they were billed, so the worst is assumed."""
 N_PRIOR = 2
 """So many replies exactly as estimated are added to the observed ones: a few odd replies do not turn an estimate over."""
+CACHE_CONTROL = "cache_control"
+"""The parameter that has a provider keep what it read for later requests, at a price of its own."""
 LEAST_MARGIN = 1.25
 """A provider that once counted more than the bound may count still more: the raised bound leaves this much room."""
 
@@ -128,6 +130,7 @@ class Costs:
         self._cached_share = known.cached_share
         expected = known.n_output_tokens(n_output_tokens_declared)
         self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
+        self._writes_cache = CACHE_CONTROL in judge.parameters
         self._detail, self._max_side_px = judge.detail or "auto", judge.max_side_px
         self._picture_rule = picture_rule(images_of(judge.model))
 
@@ -149,7 +152,8 @@ class Costs:
         if self.price is not None:
             expected_usd = self.price.usd(n_input, n_input * self._cached_share, n_output, is_batch=self.is_batch)
             if n_output_most is not None:
-                worst_usd = self.price.usd(n_input_most, 0, n_output_most, is_batch=self.is_batch)
+                n_written = n_input_most if self._writes_cache else 0
+                worst_usd = self.price.usd(n_input_most, 0, n_output_most, n_cache_written=n_written, is_batch=self.is_batch)
         return Estimate(estimated, bound, n_input, n_input_most, n_output, n_output_most, expected_usd, worst_usd)
 
     def picture_tokens(self, width_px: int | None, height_px: int | None) -> tuple[int, int]:
@@ -162,7 +166,10 @@ class Costs:
         if self.price is None or answer.n_input_tokens is None or answer.n_output_tokens is None:
             return None
         n_cached = min(answer.n_cached_tokens or 0, answer.n_input_tokens)
-        return self.price.usd(answer.n_input_tokens, n_cached, answer.n_output_tokens, is_batch=self.is_batch)
+        n_written = min(answer.n_cache_written_tokens or 0, answer.n_input_tokens - n_cached)
+        return self.price.usd(
+            answer.n_input_tokens, n_cached, answer.n_output_tokens, n_cache_written=n_written, is_batch=self.is_batch
+        )
 
     def charged_usd(self, estimate: Estimate, answer: Answer) -> float:
         """What the budget is charged: the reported cost, the worst case where it may have been billed unseen, else nothing."""
@@ -188,8 +195,7 @@ def output_bound(judge: Judge) -> int | None:
 
 def stated_output_bound(judge: Judge) -> int | None:
     """The longest reply the judge's parameters allow; None where they do not say. Limits of tokens a minute count it."""
-    said = [judge.parameters.get(name) for name in ("max_completion_tokens", "max_tokens")]
-    return max((value for value in said if isinstance(value, int) and not isinstance(value, bool)), default=None)
+    return provider_of(judge).output_bound(judge.parameters)
 
 
 @lru_cache(maxsize=512)

@@ -33,11 +33,17 @@ class ModelPrice:
     source: str
     as_of: date | None
     request_usd: float = 0.0
+    cache_write_usd: float | None = None  # of input that is kept for later requests; None: that of any input
 
-    def usd(self, n_input: float, n_cached: float, n_output: float, *, n_requests: int = 1, is_batch: bool = False) -> float:
-        """The price of so many requests and tokens, `n_cached` of the input's being repeated ones."""
+    def usd(
+        self, n_input: float, n_cached: float, n_output: float, *,
+        n_cache_written: float = 0, n_requests: int = 1, is_batch: bool = False,
+    ) -> float:  # fmt: skip
+        """The price of so many requests and tokens: of the input's, `n_cached` are repeated ones, `n_cache_written` kept ones."""
         fresh = max(0.0, n_input - n_cached)
         total = (fresh * self.input_usd + n_cached * self.cached_usd + n_output * self.output_usd) / 1e6
+        if self.cache_write_usd is not None:
+            total += n_cache_written * (self.cache_write_usd - self.input_usd) / 1e6
         total += n_requests * self.request_usd
         return total * self.batch_share if is_batch else total
 
@@ -122,4 +128,5 @@ def _price(model: Mapping[str, Any], figures: Mapping[str, Any]) -> ModelPrice:
         is_reasoning=model.get("is_reasoning", False),
         source=figures["source"],
         as_of=figures["as_of"],
+        cache_write_usd=figures.get("cache_write_usd_per_million"),
     )

@@ -95,6 +95,7 @@ class Answer:
     retry_after_s: float | None = None
     latency_s: float | None = None
     n_cached_tokens: int | None = None
+    n_cache_written_tokens: int | None = None  # of the input, those billed at the price for keeping them for later requests
     logprobs_json: str | None = None
     limits: SaidLimits = NOTHING_SAID
     is_sent: bool = True
@@ -143,6 +144,10 @@ class CallFailedError(Exception):
         return self.answer.is_sent and self.answer.status in lost
 
 
+class UndecidedError(Exception):
+    """A batch at the provider may be the one that is looked for; it cannot be told before it has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderBatch:
     """One look at a batch at the provider. `status` is its own word for people; `problem`: what is wrong with it as a whole."""
@@ -176,8 +181,11 @@ class BatchApi(Protocol):
     async def create(self, file_id: str, token: str) -> ProviderBatch:
         """Create a batch of an uploaded file. It is asked for once: see `CallFailedError.may_have_worked`."""
 
-    async def find(self, token: str, since_s: int) -> list[ProviderBatch]:
-        """The batches created with this token since that second, oldest first."""
+    async def find(self, token: str, since_s: int, n_lines: int) -> list[ProviderBatch]:
+        """The batches of so many lines created with this token since that second, oldest first.
+
+        Raises UndecidedError where one may be it and nobody can tell yet.
+        """
 
     async def look(self, provider_id: str) -> ProviderBatch:
         """The batch as it is now."""
@@ -214,6 +222,10 @@ class Provider(Protocol):
     @staticmethod
     def remedy(detail: str) -> str | None:
         """What to change about an error with these words of the provider's; None where nothing is known of it."""
+
+    @staticmethod
+    def output_bound(parameters: Mapping[str, object]) -> int | None:
+        """The longest reply, in tokens, that a judge's `parameters` allow; None where they do not say."""
 
     @staticmethod
     def prompt_cache_tokens(judge: Judge) -> int | None:

@@ -17,17 +17,16 @@ from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
-from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, mapping, read_batch, read_results, request_line, text
-from tasks.judge.provider.openai.failures import one_line
+from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, transfer_s
+from tasks.judge.provider.failures import one_line
+from tasks.judge.provider.json_bodies import mapping, text
+from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, read_batch, read_results, request_line
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.sdk_wire import ReplyCap
-from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, Secrets, no_response
+from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, Secrets, no_response
 from tasks.lake.atomic_files import store_error
 
-CALL_DEADLINE_S = 60.0
 READ_TIMEOUT_S = 60.0
-LEAST_BYTES_PER_S = 100_000
-"""A file has the time it takes at this speed, and CALL_DEADLINE_S on top."""
 MAX_PAGES = 100
 
 _HEADERS = {"accept-encoding": "identity"}
@@ -68,7 +67,7 @@ class OpenAIBatches:
         with path.open("rb") as file:
             named = (name, file, "application/jsonl")
             send = partial(self._files.create, file=named, purpose="batch", extra_headers=_HEADERS)
-            stored = await self._json(send, _transfer_s(n_bytes))
+            stored = await self._json(send, transfer_s(n_bytes))
         file_id = text(stored.get("id"))
         if file_id is None:
             raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the file was taken, and the reply names no id"))
@@ -87,7 +86,7 @@ class OpenAIBatches:
         create: Callable[..., Awaitable[Any]] = self._batches.create
         return self._read(await self._json(partial(create, input_file_id=file_id, extra_headers=_HEADERS, **asked)))
 
-    async def find(self, token: str, since_s: int) -> list[ProviderBatch]:
+    async def find(self, token: str, since_s: int, n_lines: int) -> list[ProviderBatch]:  # noqa: ARG002 - the token is enough
         """The batches created with this token, oldest first. The newest are listed first, so that `since_s` ends the search."""
         found = []
         async for row in self._listed("/batches", {"limit": 100}):
@@ -113,7 +112,7 @@ class OpenAIBatches:
         """Write a file of results to `path` as it comes; of a larger one, its first BATCH_RESULTS_BYTES."""
         started, n_bytes = time.monotonic(), 0
         contents = self._openai.files.with_streaming_response
-        async with self._mapped(_transfer_s(BATCH_RESULTS_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
+        async with self._mapped(transfer_s(BATCH_RESULTS_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
             with store_error(f"writing {path}"):
                 file = path.open("wb")
             with file:
@@ -123,7 +122,7 @@ class OpenAIBatches:
                     n_bytes += len(piece)
                     if n_bytes >= BATCH_RESULTS_BYTES:
                         return
-                    if time.monotonic() - started > _transfer_s(n_bytes):
+                    if time.monotonic() - started > transfer_s(n_bytes):
                         raise TimeoutError
 
     async def _listed(self, path: str, query: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
@@ -193,7 +192,3 @@ class _CallCap(ReplyCap):
     async def __call__(self, response: httpx2.Response) -> None:
         if not (response.is_success and response.request.url.path.endswith("/content")):
             await super().__call__(response)
-
-
-def _transfer_s(n_bytes: int) -> float:
-    return CALL_DEADLINE_S + n_bytes / LEAST_BYTES_PER_S

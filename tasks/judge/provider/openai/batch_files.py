@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
-from schemas.input_budget import JSON_LEVELS, REPLY_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, Ended, NotSent, Payload, ProviderBatch
-from tasks.judge.provider.openai.completions import AmbiguousError, refuse_repeated_keys
-from tasks.judge.provider.openai.failures import one_line
+from tasks.judge.provider.batch_calls import read_result_lines
+from tasks.judge.provider.failures import one_line
+from tasks.judge.provider.json_bodies import count, listed, mapping, text, total
 from tasks.judge.provider.openai.responses import read_answer
 
 ASKED_PATH = "/v1/chat/completions"
@@ -30,40 +30,8 @@ def request_line(custom_id: str, payload: Payload) -> bytes:
 
 
 def read_results(path: Path, clean: Callable[[bytes], bytes] = bytes) -> Iterator[tuple[str, Ended]]:
-    """(custom_id, answer) of every line of a file of results that can be told apart. Lines without that are passed over.
-
-    `clean` takes secrets out of a line before it is read: an answer holds no more than the beginning of some texts.
-    """
-    with path.open("rb") as file:
-        while line := file.readline(REPLY_BYTES):
-            if len(line) == REPLY_BYTES and not line.endswith(b"\n"):
-                _skip_line(file)
-                continue
-            found = _result(clean(line))
-            if found is not None:
-                yield found
-
-
-def _skip_line(file: IO[bytes]) -> None:
-    while (piece := file.readline(2**20)) and not piece.endswith(b"\n"):
-        pass
-
-
-def _result(line: bytes) -> tuple[str, Ended] | None:
-    try:
-        content = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    name = text(mapping(content).get("custom_id"))
-    if name is None:
-        return None
-    if is_too_deep(content):
-        return name, Answer(ReplyStatus.BAD_RESPONSE, f"a line nested in more than {JSON_LEVELS} levels")
-    try:
-        refuse_repeated_keys(line)
-    except AmbiguousError as error:
-        return name, Answer(ReplyStatus.BAD_RESPONSE, one_line(f"a line that says two things: {error}"))
-    return name, _answer(content)
+    """(custom_id, answer) of every line of a file of results that can be told apart."""
+    return read_result_lines(path, "custom_id", _answer, clean)
 
 
 def _answer(content: dict[str, Any]) -> Ended:
@@ -88,39 +56,23 @@ def read_batch(content: Mapping[str, Any]) -> ProviderBatch | None:
     if provider_id is None or status is None:
         return None
     counts = mapping(content.get("request_counts"))
-    listed = mapping(content.get("errors")).get("data")
-    errors = [mapping(error) for error in listed] if isinstance(listed, list) else []
+    errors = listed(mapping(content.get("errors")).get("data"))
     said = [f"{_place(error)}{error.get('code') or 'error'}: {error.get('message') or 'no message'}" for error in errors[:3]]
     more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
     return ProviderBatch(
         provider_id=provider_id,
         status=status,
-        created_s=count(content.get("created_at")),
+        created_s=count(content.get("created_at")) or 0,
         output_file_id=text(content.get("output_file_id")),
         error_file_id=text(content.get("error_file_id")),
-        n_completed=count(counts.get("completed")),
-        n_done=count(counts.get("completed")) + count(counts.get("failed")),
+        n_completed=count(counts.get("completed")) or 0,
+        n_done=total(count(counts.get("completed")), count(counts.get("failed"))) or 0,
         problem=one_line("; ".join(said) + more) if said else "no reason given",
         is_ended=status in _ENDED,
         is_failed=status == "failed",
         is_cancelled=status == "cancelled",
         is_over_capacity=any(text(error.get("code")) in _CAPACITY_CODES for error in errors),
     )
-
-
-def text(value: object) -> str | None:
-    """A short text that is not empty, else None."""
-    return value if isinstance(value, str) and 0 < len(value) <= 200 else None
-
-
-def count(value: object) -> int:
-    """A number of things; 0 where it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """A JSON object; an empty one where it is none."""
-    return value if isinstance(value, dict) else {}
 
 
 def _place(error: Mapping[str, Any]) -> str:

@@ -3,32 +3,27 @@
 Nothing is mended: a body that is cut, says two things or holds no text is a failed attempt. Errors are failures.py.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from schemas.input_budget import JSON_LEVELS, REPLY_TEXT_BYTES, is_too_deep
+from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer
-from tasks.judge.provider.openai.failures import bad, message_of
+from tasks.judge.provider.failures import bad, message_of
+from tasks.judge.provider.json_bodies import BOM, UnusableError, count, object_of, word
 
-_BOM = b"\xef\xbb\xbf"
 _TEXTS, _THOUGHTS = {"text", "output_text"}, {"thinking", "reasoning", "redacted_thinking"}
 _EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
-
-
-class _UnusableError(Exception):
-    """A body that cannot be taken; the text says why."""
 
 
 def read_completion(body: bytes) -> Answer:
     """The typed meaning of a 200's body. Never raises."""
     try:
-        body = body.removeprefix(_BOM)
-        return _answer(_streamed(body) if body.startswith(_EVENTS) else _object_of(body))
-    except _UnusableError as error:
+        body = body.removeprefix(BOM)
+        return _answer(_streamed(body) if body.startswith(_EVENTS) else object_of(body))
+    except UnusableError as error:
         return bad(str(error))
 
 
@@ -36,9 +31,9 @@ def _answer(content: dict[str, Any]) -> Answer:
     choices = content.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = message_of(content) if "error" in content else f"keys {sorted(content)[:8]}"
-        raise _UnusableError(f"a 200 without choices: {said}")
+        raise UnusableError(f"a 200 without choices: {said}")
     text, refusal = _said(choices[0])
-    finish_reason = _word(choices[0].get("finish_reason"))
+    finish_reason = word(choices[0].get("finish_reason"))
     usage = content.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     details = usage.get("prompt_tokens_details")
@@ -48,10 +43,10 @@ def _answer(content: dict[str, Any]) -> Answer:
         None if text is None else text[: REPLY_TEXT_BYTES + 1],  # a longer one is `malformed` unread, and this says it is longer
         finish_reason,
         refusal,
-        _word(content.get("model")),
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-        n_cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        word(content.get("model")),
+        count(usage.get("prompt_tokens")),
+        count(usage.get("completion_tokens")),
+        n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         logprobs_json=_json(choices[0].get("logprobs")),
     )
 
@@ -61,7 +56,7 @@ def _said(choice: dict[str, Any]) -> tuple[str | None, str | None]:
     message, beside = choice.get("message"), choice.get("text")
     if not isinstance(message, dict):
         if not isinstance(beside, str):
-            raise _UnusableError("a 200 whose first choice has no message")
+            raise UnusableError("a 200 whose first choice has no message")
         message = {}
     content, refusal = message.get("content"), message.get("refusal")
     if isinstance(content, list):
@@ -69,10 +64,10 @@ def _said(choice: dict[str, Any]) -> tuple[str | None, str | None]:
         refusal = refused if refusal is None else refusal
     if isinstance(beside, str):
         if content not in (None, "", beside):
-            raise _UnusableError("a 200 whose first choice says two things: a message, and another text beside it")
+            raise UnusableError("a 200 whose first choice says two things: a message, and another text beside it")
         content = content or beside
     if not isinstance(content, str | None) or not isinstance(refusal, str | None):
-        raise _UnusableError(
+        raise UnusableError(
             f"a 200 whose content is {type(content).__name__} and refusal {type(refusal).__name__}, where text is expected"
         )
     return content, refusal
@@ -91,7 +86,7 @@ def _of_parts(parts: list[Any]) -> tuple[str, str | None]:
         elif kind == "refusal" and isinstance(part.get("refusal"), str):
             refusal = part["refusal"]
         elif kind not in _THOUGHTS:
-            raise _UnusableError(f"a 200 whose content has a part of type {str(kind)[:60]!r}, where text is expected")
+            raise UnusableError(f"a 200 whose content has a part of type {str(kind)[:60]!r}, where text is expected")
     return "".join(texts), refusal
 
 
@@ -104,9 +99,9 @@ def _streamed(body: bytes) -> dict[str, Any]:
         if event == b"[DONE]":
             is_ended = True
             break
-        chunk = _object_of(event)
+        chunk = object_of(event)
         if "error" in chunk:
-            raise _UnusableError(f"a 200 whose stream ended in an error: {message_of(chunk)}")
+            raise UnusableError(f"a 200 whose stream ended in an error: {message_of(chunk)}")
         whole |= {name: value for name, value in chunk.items() if name in {"model", "usage"} and value is not None}
         for choice in chunk.get("choices") or []:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
@@ -121,7 +116,7 @@ def _streamed(body: bytes) -> dict[str, Any]:
             logprobs = choice.get("logprobs")
             probabilities += (logprobs.get("content") or []) if isinstance(logprobs, dict) else []
     if not is_ended and finish_reason is None:
-        raise _UnusableError("a 200 whose stream stops before its end")
+        raise UnusableError("a 200 whose stream stops before its end")
     message = {name: "".join(pieces) if pieces else None for name, pieces in texts.items()}
     choice = {
         "message": message,
@@ -142,50 +137,5 @@ def _events(body: bytes) -> Iterator[bytes]:
             data.clear()
 
 
-def _object_of(body: bytes) -> dict[str, Any]:
-    """The JSON object of a 200. Raises _UnusableError where there is none, or more than one reading of it."""
-    try:
-        content = orjson.loads(body)  # strict: no NaN, bounded depth
-        if is_too_deep(content):
-            raise _UnusableError(f"a 200 whose body is nested in more than {JSON_LEVELS} levels")
-        if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
-            refuse_repeated_keys(body)
-    except AmbiguousError as error:
-        raise _UnusableError(f"a 200 whose body says two things: {error}") from error
-    except orjson.JSONDecodeError as error:
-        start = body[:80].decode("utf-8", "replace")
-        said = f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body"
-        raise _UnusableError(said) from error
-    if not isinstance(content, dict):
-        raise _UnusableError(f"a 200 whose body is JSON {type(content).__name__}, not an object")
-    return content
-
-
-class AmbiguousError(Exception):
-    """A JSON object that names a key twice: two readers would read two things."""
-
-
-def refuse_repeated_keys(body: bytes) -> None:
-    """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
-    json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} stands there twice")
-    return found
-
-
-def _word(value: object) -> str | None:
-    return value[:200] if isinstance(value, str) else None
-
-
 def _json(value: object) -> str | None:
     return None if value is None else orjson.dumps(value).decode()
-
-
-def _count(value: object) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-    return value if is_count and isinstance(value, int) else None

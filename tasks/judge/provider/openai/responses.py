@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tasks.judge.provider.base import NOTHING_SAID, Answer, SaidLimit, SaidLimits
+from tasks.judge.provider.failures import read_failure
 from tasks.judge.provider.openai.completions import read_completion
-from tasks.judge.provider.openai.failures import read_failure
 
 _LIMIT_HEADERS = tuple(
     tuple(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset")) for of in ("requests", "tokens")

@@ -1,4 +1,4 @@
-"""How a request's bytes go out and a response's come in: through aiohttp itself, or as sdk_wire.py has it.
+"""How a request's bytes go out and a response's come in: through aiohttp itself, or as openai/sdk_wire.py has it.
 
 Either gives the same for the same server: no redirect is followed, and a reply is read within the bounds of transport.py.
 """
@@ -6,8 +6,9 @@ Either gives the same for the same server: no redirect is followed, and a reply 
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,7 +22,7 @@ from yarl import URL
 
 from schemas.errors import InputError
 from tasks.judge.provider.base import Payload
-from tasks.judge.provider.openai.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
+from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
 
 SETTING = "SALON_TRANSPORT"
 Response = tuple[int, Mapping[str, str], bytes]
@@ -63,21 +64,39 @@ class AiohttpWire:
 
     async def post(self, url: str, payload: Payload) -> Response:
         """Send a body; the whole response."""
-        return await self._sent("POST", url, _Body(payload))
+        return await self.send("POST", url, payload)
 
     async def get(self, url: str) -> Response:
         """Ask for what stands at an address; the whole response."""
-        return await self._sent("GET", url, None)
+        return await self.send("GET", url)
 
-    async def _sent(self, method: str, url: str, body: "_Body | None") -> Response:
+    async def send(
+        self, method: str, url: str, payload: Payload | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> Response:
+        """A call with headers of its own beside those of every call; the whole response."""
+        async with (
+            self.streamed(url, method, payload, headers) as response,
+            aclosing(capped(response.content.iter_any(), self._turn)) as chunks,
+        ):
+            return response.status, response.headers, b"".join([chunk async for chunk in chunks])
+
+    @asynccontextmanager
+    async def streamed(
+        self, url: str, method: str = "GET", payload: Payload | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response to a call, its body still to be read."""
         session = self._session or self._opened()
         sent = session.request(
-            method, URL(url, encoded=True), data=body, headers=self._headers, proxy=self._proxy, allow_redirects=False
+            method,
+            URL(url, encoded=True),
+            data=None if payload is None else _Body(payload),
+            headers=self._headers | dict(headers),
+            proxy=self._proxy,
+            allow_redirects=False,
         )
         async with sent as response:
             refuse_packed(",".join(response.headers.getall("content-encoding", ())))
-            async with aclosing(capped(response.content.iter_any(), self._turn)) as chunks:
-                return response.status, response.headers, b"".join([chunk async for chunk in chunks])
+            yield response
 
     async def close(self) -> None:
         """Close the connections."""

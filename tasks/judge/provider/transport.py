@@ -17,9 +17,8 @@ from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import Answer, is_loopback
-from tasks.judge.provider.openai.failures import one_line
+from tasks.judge.provider.failures import one_line
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
 _TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
@@ -27,9 +26,8 @@ N_SECRET_CHARACTERS = 6
 """Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
 
 
-def endpoint(judge: Judge) -> str:
-    """The judge's address as it may be shown: no user, password or query. Raises InputError where it is not an http(s) URL."""
-    address = judge.base_url or DEFAULT_BASE_URL
+def endpoint(address: str) -> str:
+    """An address as it may be shown: no user, password or query. Raises InputError where it is not an http(s) URL."""
     try:
         url = urlsplit(address)
         is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
@@ -41,23 +39,23 @@ def endpoint(judge: Judge) -> str:
     return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
 
 
-def api_key(judge: Judge) -> str | None:
+def api_key(judge: Judge, address: str) -> str | None:
     """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none.
 
     Raises InputError where the address holds a login: the transport could not send it beside a key.
     """
-    if "@" in (judge.base_url or ""):
+    if "@" in address:
         raise InputError(
             f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
             "environment variable and name that one with api_key_env"
         )
     key = key_named(judge.api_key_env)
     if not key:
-        if is_loopback(judge.base_url or DEFAULT_BASE_URL):
+        if is_loopback(address):
             return None
         raise MissingKeyError(
-            f"judge {judge.model} at {endpoint(judge)} needs a key, and the environment variable {judge.api_key_env} is not set; "
-            f"export {judge.api_key_env}=…, or name another variable with api_key_env"
+            f"judge {judge.model} at {endpoint(address)} needs a key, and the environment variable {judge.api_key_env} is not "
+            f"set; export {judge.api_key_env}=…, or name another variable with api_key_env"
         )
     if not (key.isascii() and key.isprintable()):
         raise MissingKeyError(
@@ -70,9 +68,9 @@ def api_key(judge: Judge) -> str | None:
 class Secrets:
     """What a provider may repeat and nobody may read: the key, and the values in the address's query; the longest first."""
 
-    def __init__(self, judge: Judge) -> None:
-        query = urlsplit(judge.base_url or DEFAULT_BASE_URL).query
-        held = {api_key(judge) or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
+    def __init__(self, key: str | None, address: str) -> None:
+        query = urlsplit(address).query
+        held = {key or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
         self._patterns = tuple(map(spelled, sorted(held, key=len, reverse=True)))
 
     def out_of_bytes(self, content: bytes) -> bytes:

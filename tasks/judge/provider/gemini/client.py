@@ -1,0 +1,123 @@
+"""The client of the Gemini API: addresses, headers, and the body of a request. What comes back is responses.py.
+
+By https://ai.google.dev/api/generate-content and the package google-genai's converters (2026-11).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from schemas.benchmark import Judge
+from schemas.errors import InputError
+from tasks.judge.provider.base import Payload, RequestPicture
+from tasks.judge.provider.batch_calls import BatchCalls
+from tasks.judge.provider.gemini.batch_api import GeminiBatches
+from tasks.judge.provider.gemini.responses import read_answer, read_failure
+from tasks.judge.provider.http_judge import HttpJudge
+from tasks.judge.provider.payload import n_images, refuse, spliced
+from tasks.judge.provider.wire import AiohttpWire
+
+_CONFIG = "generationConfig"
+_CONFIG_NAMES = {
+    "temperature": "temperature", "top_p": "topP", "topP": "topP", "top_k": "topK", "topK": "topK", "seed": "seed",
+    "max_tokens": "maxOutputTokens", "max_completion_tokens": "maxOutputTokens", "maxOutputTokens": "maxOutputTokens",
+    "stop": "stopSequences", "stopSequences": "stopSequences", "thinkingConfig": "thinkingConfig",
+    "mediaResolution": "mediaResolution", "responseMimeType": "responseMimeType", "responseSchema": "responseSchema",
+    "logprobs": "responseLogprobs",
+}  # fmt: skip
+"""What stands in generationConfig alone, by the names it is looked for under."""
+_NOT_PARAMETERS = {
+    "model": "name it as the judge's model",
+    "messages": "the rubric has them",
+    "contents": "the rubric has them",
+    "systemInstruction": "the rubric has it",
+    "system_instruction": "the rubric has it",
+    "stream": "replies are read whole",
+    "n": "use repeats",
+    "generation_config": f"write {_CONFIG}",
+    "response_format": "set structured_output = true for the judge",
+    **{name: f"write {_CONFIG} = {{ {to} = … }}" for name, to in _CONFIG_NAMES.items()},
+}
+_NOT_CONFIG = {"candidateCount": "use repeats", "candidate_count": "use repeats"}
+_ROLES = {"user": "user", "assistant": "model"}
+
+
+class GeminiProvider(HttpJudge):
+    """One judge behind the Gemini API, or an endpoint that speaks it: see base.Provider."""
+
+    DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
+    _read = staticmethod(read_answer)
+
+    @staticmethod
+    def check_parameters(parameters: Mapping[str, object]) -> None:
+        """Raise InputError where they hold what Salon sets itself, or what stands elsewhere in this API."""
+        refuse(parameters, _NOT_PARAMETERS)
+        config = parameters.get(_CONFIG, {})
+        if not isinstance(config, dict):
+            raise InputError(f"{_CONFIG} is a table; write {_CONFIG} = {{ temperature = 0, maxOutputTokens = 1000 }}")
+        refuse(config, _NOT_CONFIG)
+
+    @classmethod
+    def check(cls, judge: Judge) -> None:
+        """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
+        super().check(judge)
+        if judge.detail is not None:
+            raise InputError(
+                f'judge {judge.id}: Gemini knows no detail = "{judge.detail}"; set max_side_px, or write '
+                f'{_CONFIG} = {{ mediaResolution = "MEDIA_RESOLUTION_LOW" }} among its parameters'
+            )
+
+    @staticmethod
+    def output_bound(parameters: Mapping[str, object]) -> int | None:
+        """What it thinks is among them."""
+        config = parameters.get(_CONFIG)
+        most = config.get("maxOutputTokens") if isinstance(config, dict) else None
+        return most if isinstance(most, int) and not isinstance(most, bool) else None
+
+    def _headers(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._key} if self._key else {}
+
+    def _path(self) -> str:
+        return f"{self._model_path()}:generateContent"
+
+    def _model_path(self) -> str:
+        name = self.judge.model
+        return "/" + quote(name if "/" in name else f"models/{name}", safe="/")
+
+    def payload(
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+    ) -> Payload:
+        """The body of generateContent: what the system says beside the contents, the picture as inline data."""
+        system = [part for one in messages if one["role"] not in _ROLES for part in _parts(one["content"], {})]
+
+        def content(marker: str) -> dict[str, object]:
+            inline = {"mimeType": f"image/{picture.image_format.lower()}" if picture else "", "data": marker}
+            said = [one for one in messages if one["role"] in _ROLES]
+            contents = [{"role": _ROLES[one["role"]], "parts": _parts(one["content"], inline)} for one in said]
+            told = {"systemInstruction": {"parts": system}} if system else {}
+            return {**_parameters(parameters), **told, "contents": contents}
+
+        return spliced(content, n_images(messages), picture)
+
+    @property
+    def batch(self) -> GeminiBatches:
+        """The Batch API at the same endpoint."""
+        assert isinstance(self._wire, AiohttpWire)
+        calls = BatchCalls(self._wire, self._secrets, read_failure)
+        return GeminiBatches(calls, self._base_url, self._model_path(), self._secrets)
+
+
+def _parts(content: str | list[dict[str, Any]], inline: Mapping[str, str]) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"text": content}]
+    return [{"inlineData": inline} if part["type"] == "image" else {"text": part["text"]} for part in content]
+
+
+def _parameters(parameters: Mapping[str, object]) -> dict[str, Any]:
+    """The judge's parameters; the schema that its reply is held to as generationConfig has it."""
+    sent: dict[str, Any] = dict(parameters)
+    asked = sent.pop("response_format", None)
+    if asked is not None:
+        schema = {"responseMimeType": "application/json", "responseJsonSchema": asked["json_schema"]["schema"]}
+        sent[_CONFIG] = {**sent.get(_CONFIG, {}), **schema}
+    return sent

@@ -1,0 +1,142 @@
+"""What providers over plain HTTP share: one judge behind one endpoint, one attempt at a time, within a deadline.
+
+Addresses, headers, bodies and what a response means are each provider's own. Retries, limits, ledger: the engine's.
+"""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from schemas.benchmark import Judge
+from schemas.statuses import ReplyStatus
+from tasks.judge.provider.base import Answer, BatchApi, Payload, RequestPicture
+from tasks.judge.provider.failures import remedy
+from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response
+from tasks.judge.provider.wire import AiohttpWire, Wire
+
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": f"salon/{version('salon')}",
+}
+
+
+class HttpJudge(ABC):
+    """One judge behind one endpoint: see base.Provider."""
+
+    DEFAULT_BASE_URL: ClassVar[str]
+
+    def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:
+        self.check_parameters(judge.parameters)
+        self.judge = judge
+        self._base_url = judge.base_url or self.DEFAULT_BASE_URL
+        self.endpoint = endpoint(self._base_url)
+        self._key = api_key(judge, self._base_url)
+        self._secrets = Secrets(self._key, self._base_url)
+        self._deadline_s = deadline_s
+        self._wire = self._make_wire(_HEADERS | self._headers(), concurrency)
+
+    @staticmethod
+    @abstractmethod
+    def check_parameters(parameters: Mapping[str, object]) -> None:
+        """See base.Provider."""
+
+    @abstractmethod
+    def payload(
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+    ) -> Payload:
+        """See base.Provider."""
+
+    @property
+    @abstractmethod
+    def batch(self) -> BatchApi | None:
+        """See base.Provider."""
+
+    @abstractmethod
+    def _headers(self) -> dict[str, str]:
+        """Those of this provider, the key among them."""
+
+    @abstractmethod
+    def _path(self) -> str:
+        """Where requests are sent, under the base_url."""
+
+    @staticmethod
+    @abstractmethod
+    def _read(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
+        """The typed meaning of a whole response. Never raises."""
+
+    def _make_wire(self, headers: Mapping[str, str], concurrency: int) -> Wire:
+        return AiohttpWire(self._base_url, headers, concurrency)
+
+    def _address(self, path: str, query: str = "") -> str:
+        """A path of the API under the judge's base_url, whose query stays at the end."""
+        parts = urlsplit(self._base_url)
+        queries = "&".join(filter(None, (query, parts.query)))
+        return parts._replace(path=parts.path.rstrip("/") + path, query=queries).geturl()
+
+    @classmethod
+    def check(cls, judge: Judge) -> None:
+        """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
+        cls.check_parameters(judge.parameters)
+        api_key(judge, judge.base_url or cls.DEFAULT_BASE_URL)
+
+    @staticmethod
+    def prompt_cache_tokens(judge: Judge) -> int | None:  # noqa: ARG004 - base.Provider's signature
+        """Not known, unless a provider says so."""
+        return None
+
+    remedy = staticmethod(remedy)
+
+    async def ask(self, payload: Payload) -> Answer:
+        """Send one body and wait, at most the deadline, for the whole reply."""
+        started, begun = time.perf_counter(), _noted(payload)
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                status_code, said, body = await self._wire.post(self._address(self._path()), payload)
+                answer = self._read(status_code, said, self._secrets.out_of_bytes(body))
+        except aiohttp.ClientError as error:
+            answer = no_response(error)
+        except TimeoutError:
+            answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
+            if not begun.is_set():
+                answer = Answer(ReplyStatus.UNREACHABLE, f"no connection within {self._deadline_s:g} s", is_sent=False)
+        except RefusedReplyError as error:
+            answer = Answer(ReplyStatus.BAD_RESPONSE, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
+            answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
+        return self._secrets.out_of(replace(answer, latency_s=time.perf_counter() - started))
+
+    async def shutdown_date(self) -> date | None:
+        """When the endpoint will retire the judge; most do not say it over their API."""
+        return None
+
+    @property
+    def key_digest(self) -> str:
+        """Stands for the key where requests of one key are counted together: it says nothing about the key."""
+        return sha256(f"salon {self._key or ''}".encode()).hexdigest()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._wire.close()
+
+
+def _noted(payload: Payload) -> asyncio.Event:
+    """An event that is set when the payload is being sent: before that a connection is still being made."""
+    begun, told = asyncio.Event(), payload.on_start
+
+    def on_start() -> None:
+        begun.set()
+        told()
+
+    payload.on_start = on_start
+    return begun

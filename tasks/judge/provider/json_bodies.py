@@ -1,0 +1,96 @@
+"""The JSON of a response, read without trust: one object, of one reading, and its members where they are what they should be.
+
+What the object means is the providers'. Nothing is mended.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from schemas.input_budget import JSON_LEVELS, is_too_deep
+from tasks.judge.provider.base import Answer
+from tasks.judge.provider.failures import bad
+
+BOM = b"\xef\xbb\xbf"
+
+
+class UnusableError(Exception):
+    """A body that cannot be taken; the text says why."""
+
+
+class AmbiguousError(Exception):
+    """A JSON object that names a key twice: two readers would read two things."""
+
+
+def read_200(body: bytes, read: Callable[[dict[str, Any]], Answer]) -> Answer:
+    """What `read` makes of the object of a 200; a body it cannot take is a bad response. Never raises."""
+    try:
+        return read(object_of(body.removeprefix(BOM)))
+    except UnusableError as error:
+        return bad(str(error))
+
+
+def object_of(body: bytes) -> dict[str, Any]:
+    """The JSON object of a 200. Raises UnusableError where there is none, or more than one reading of it."""
+    try:
+        content = orjson.loads(body)  # strict: no NaN, bounded depth
+        if is_too_deep(content):
+            raise UnusableError(f"a 200 whose body is nested in more than {JSON_LEVELS} levels")
+        if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
+            refuse_repeated_keys(body)
+    except AmbiguousError as error:
+        raise UnusableError(f"a 200 whose body says two things: {error}") from error
+    except orjson.JSONDecodeError as error:
+        start = body[:80].decode("utf-8", "replace")
+        said = f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body"
+        raise UnusableError(said) from error
+    if not isinstance(content, dict):
+        raise UnusableError(f"a 200 whose body is JSON {type(content).__name__}, not an object")
+    return content
+
+
+def refuse_repeated_keys(body: bytes) -> None:
+    """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
+    json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} stands there twice")
+    return found
+
+
+def word(value: object) -> str | None:
+    """A text, at most 200 characters of it; None where it is none."""
+    return value[:200] if isinstance(value, str) else None
+
+
+def count(value: object) -> int | None:
+    """A number of things; None where it is none."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if is_count and isinstance(value, int) else None
+
+
+def total(*counts: int | None) -> int | None:
+    """Their sum, what is not told being nothing; None where none is told."""
+    told = [n for n in counts if n is not None]
+    return sum(told) if told else None
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """A JSON object; an empty one where it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[dict[str, Any]]:
+    """The objects of a JSON list; none where it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text(value: object) -> str | None:
+    """A short text that is not empty, such as an id; else None."""
+    return value if isinstance(value, str) and 0 < len(value) <= 200 else None
