@@ -17,6 +17,7 @@ from aiohttp import BodyPartReader, web
 
 from demo.mock_provider.batches import Batches, BatchJob
 from demo.mock_provider.faults import error_object
+from demo.mock_provider.native_batches import NativeBatches
 from demo.mock_provider.protocol import ChatProtocol
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.scenario import Model, Scenario
@@ -31,7 +32,8 @@ _PIECE_BYTES = 2**18
 def make_admin_api(provider: Provider, batches: Batches) -> web.Application:
     """The application; every connection to it ends with its response, so that the next chat request comes to protocol.py."""
     app = web.Application(middlewares=[_one_response])
-    app.add_routes(_AdminApi(provider, batches).routes())
+    admin = _AdminApi(provider, batches)
+    app.add_routes([*admin.routes(), *NativeBatches(batches, admin.lose).routes()])
     return app
 
 
@@ -160,12 +162,16 @@ class _AdminApi:
         if content.get("completion_window") != "24h":
             return _error(400, "completion_window must be 24h", "invalid_completion_window")
         batch = batches.create(source, _CHAT, content.get("metadata"))
-        if len(batches.batches) <= batches.rules.n_lost_creations:
+        self.lose(request)
+        return _json(batch.as_json())
+
+    def lose(self, request: web.Request) -> None:
+        """Break the connection of a creation where the scenario has it so."""
+        if len(self._batches.batches) <= self._batches.rules.n_lost_creations:
             sock = request.transport.get_extra_info("socket") if request.transport else None
             if sock is not None and request.transport is not None:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 request.transport.abort()
-        return _json(batch.as_json())
 
 
 def _model_object(model: Model) -> dict[str, Any]:

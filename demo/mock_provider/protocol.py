@@ -12,11 +12,15 @@ import sys
 import time
 from collections.abc import Callable
 
+from demo.mock_provider.anthropic_form import ANTHROPIC
+from demo.mock_provider.forms import Addressed
+from demo.mock_provider.gemini_form import GEMINI
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.request import SAMPLED_BYTES
 from demo.mock_provider.responses import PlannedResponse, http_response
 
 _CHAT = b"POST /v1/chat/completions HTTP/1.1\r\n"
+_NATIVE = (ANTHROPIC, GEMINI)
 _MAX_HEAD_BYTES = 8 * 1024
 _START_BYTES = _MAX_HEAD_BYTES + SAMPLED_BYTES
 _MAX_BODY_BYTES = 64 * 2**20
@@ -37,6 +41,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
         self._is_unread = False
         self._head = self._need = 0  # bytes of the present request's head, and of all of it; 0: not known yet
         self._key = ""
+        self._form: Addressed | None = None  # of a request that is not in OpenAI's
         self._first_byte_s = 0.0
         self._is_last = self._is_counted = False
         self._planned: PlannedResponse | None = None  # of the request being answered
@@ -70,7 +75,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
     def get_buffer(self, _hint: int) -> memoryview:
         """Where the next bytes go: behind those that are there, or among those nobody reads."""
         is_full = self._n_filled == len(self._buffer)
-        self._is_unread = is_full and self._need > self._n_filled and not self._provider.needs_whole_bodies
+        self._is_unread = is_full and self._need > self._n_filled and not self._needs_whole_body
         if self._is_unread:
             return _dropped[:1] if _DROP_FLAG else _dropped[: self._need - self._n_filled - self._n_unread]
         if is_full:
@@ -97,7 +102,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
             if not self._is_whole():
                 return
             body = memoryview(self._buffer)[self._head : min(self._need, self._n_filled)]
-            self._planned = self._provider.receive(body, self._need - self._head, self._key, self._first_byte_s)
+            self._planned = self._provider.receive(body, self._need - self._head, self._key, self._first_byte_s, self._form)
             body.release()
             self._drop_request()
             if self._planned.delay_s > 0:
@@ -105,10 +110,14 @@ class ChatProtocol(asyncio.BufferedProtocol):
             else:
                 self._answer()
 
+    @property
+    def _needs_whole_body(self) -> bool:
+        return self._form is not None or self._provider.needs_whole_bodies
+
     def _is_whole(self) -> bool:
         """Whether all of the present request came; where not, the rest gets room, or what came of it is dropped."""
         if self._n_filled + self._n_unread < self._need:
-            if self._provider.needs_whole_bodies:
+            if self._needs_whole_body:
                 self._grow(self._need)
             elif self._n_filled == len(self._buffer):
                 self._drop_rest()
@@ -122,7 +131,8 @@ class ChatProtocol(asyncio.BufferedProtocol):
                 self._reject(431, "the request's head is longer than 8 KB")
             return False
         head = bytes(memoryview(self._buffer)[: end + 2])
-        if not head.startswith(_CHAT):
+        self._form = None if head.startswith(_CHAT) else _form_of(head)
+        if not head.startswith(_CHAT) and self._form is None:
             self._give_away()
             return False
         lower = head.lower()
@@ -136,7 +146,8 @@ class ChatProtocol(asyncio.BufferedProtocol):
             self._need = self._head + int(length)
             self._provider.counts.n_connections += not self._is_counted
             self._is_counted = True
-            self._key = _header(head, lower, b"authorization").decode("latin-1")
+            named = b"authorization" if self._form is None else self._form.form.key_header
+            self._key = _header(head, lower, named).decode("latin-1")
             self._is_last = _header(lower, lower, b"connection") == b"close"
             if _header(lower, lower, b"expect") == b"100-continue":
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -226,6 +237,15 @@ class ChatProtocol(asyncio.BufferedProtocol):
             grown = bytearray(n_bytes)
             grown[: self._n_filled] = memoryview(self._buffer)[: self._n_filled]
             self._buffer = grown
+
+
+def _form_of(head: bytes) -> Addressed | None:
+    """The native form that a request is addressed to."""
+    for form in _NATIVE:
+        match = form.address.match(head)
+        if match:
+            return Addressed(form, {name: said.decode("latin-1") for name, said in match.groupdict().items()})
+    return None
 
 
 def _header(head: bytes, lower: bytes, name: bytes) -> bytes:

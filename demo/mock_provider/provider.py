@@ -5,6 +5,7 @@ A request meets its key's limits, then what goes wrong, then the judge. What was
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from math import isinf
 from typing import Any
 
@@ -13,6 +14,7 @@ import orjson
 from demo.mock_provider.billing import Usage
 from demo.mock_provider.counts import Counts
 from demo.mock_provider.faults import ANSWERED, Draws, Fault, error_object, in_place_of_answer
+from demo.mock_provider.forms import Addressed
 from demo.mock_provider.rate_limits import RateLimits, Refused, retry_headers
 from demo.mock_provider.request import BadRequest, Body, ChatRequest, content_digest, item_of, read_body, read_request
 from demo.mock_provider.responses import (
@@ -48,6 +50,7 @@ class Provider:
         self._answering: str | None = None
         self._to_come = list(self.scenario.changes)
         self._started_s = 0.0
+        self._written: Callable[..., bytes] = http_response  # of the request that is being answered
         self._canned = self._ready_answer()
 
     @property
@@ -55,24 +58,28 @@ class Provider:
         """Whether bodies must be there whole; else their first SAMPLED_BYTES are enough."""
         return not self.scenario.answer.is_plain or self.scenario.stats.items == "content"
 
-    def receive(self, body: Body, n_bytes: int, key: str, first_byte_s: float) -> PlannedResponse:
-        """Decide what becomes of a request of `n_bytes`. The time is of the monotonic clock; the body is not kept."""
+    def receive(self, body: Body, n_bytes: int, key: str, first_byte_s: float, form: Addressed | None = None) -> PlannedResponse:
+        """Decide what becomes of a request of `n_bytes`. The time is of the monotonic clock; the body is not kept.
+
+        `form`: the native one that it is written in, and its response will be.
+        """
+        self._written = http_response if form is None else form.form.response
         counts, now_s = self.counts, time.monotonic()
         counts.arrive()
         self._started_s = self._started_s or now_s
         counts.meet_pause(self.rate_limits.was_paused(key, first_byte_s))
         if self._to_come:
             self._change(now_s)
-        if self._canned is not None:
+        if self._canned is not None and form is None:
             item = item_of(body, None, n_bytes, self.scenario.stats.items)
             counts.requested[item] += 1
             counts.admit()
             return PlannedResponse(200, self._canned[0], item=item, model=self._names[0], usage=self._canned[1])
         try:
-            return self._decide(body, n_bytes, key, now_s)
+            return self._decide(body, n_bytes, key, now_s, form)
         except BadRequest as error:
             content = error_object(str(error), "invalid_request_error", error.code)
-            return PlannedResponse(error.status, http_response(error.status, orjson.dumps({"error": content}), JSON))
+            return PlannedResponse(error.status, self._written(error.status, orjson.dumps({"error": content}), JSON))
 
     def charge(self, response: PlannedResponse) -> None:
         """The answer is made: from now on it is paid for, whether or not it arrives."""
@@ -102,17 +109,18 @@ class Provider:
             self.counts.bill(item, request.model, usage, is_batch=True)
         return 200, body
 
-    def _decide(self, body: Body, n_bytes: int, key: str, now_s: float) -> PlannedResponse:
+    def _decide(self, body: Body, n_bytes: int, key: str, now_s: float, form: Addressed | None) -> PlannedResponse:
         answer, items = self.scenario.answer, self.scenario.stats.items
         content = None
         try:
-            content = read_body(body) if self.needs_whole_bodies else None
+            content = read_body(body) if self.needs_whole_bodies or form else None
+            content = form.chat(content) if form else content
         finally:
             item = item_of(body, content, n_bytes, items)
             self.counts.requested[item] += 1
         attempt = self._attempts[item]
         draws = Draws(self.scenario.seed, item, attempt)
-        request = self._plain_request() if answer.is_plain else read_request(content, self._names)
+        request = self._plain_request() if answer.is_plain and form is None else read_request(content, self._names)
         fault = self._fault or self._drawn_fault(draws, attempt)
         if fault is not Fault.UNAUTHORIZED:
             refused = self.rate_limits.admit(key, self._n_tokens(request), now_s)
@@ -136,11 +144,11 @@ class Provider:
         }
         gone_wrong = None if fault is None else in_place_of_answer(fault)
         if gone_wrong is not None:
-            return PlannedResponse(gone_wrong[0], http_response(*gone_wrong, headers), wait_s)
+            return PlannedResponse(gone_wrong[0], self._written(*gone_wrong, headers), wait_s)
         body, usage = self._complete(request, fault, draws)
         sent = orjson.dumps(body)
         sent = sent[: len(sent) // 2] if fault is Fault.CUT_JSON else sent
-        return PlannedResponse(200, http_response(200, sent, JSON, headers), wait_s, MANNERS.get(fault, "whole"), usage=usage)
+        return PlannedResponse(200, self._written(200, sent, JSON, headers), wait_s, MANNERS.get(fault, "whole"), usage=usage)
 
     def _complete(self, request: ChatRequest, fault: Fault | None, draws: Draws) -> tuple[dict[str, Any], Usage | None]:
         """The completion, and its usage where it is billed: an answer that was never finished is not."""
@@ -166,7 +174,7 @@ class Provider:
         self.counts.by_fault[f"over_limit_{refused.kind}"] += 1
         self.counts.refuse()
         error = orjson.dumps({"error": error_object(message, refused.kind, "rate_limit_exceeded")})
-        return PlannedResponse(429, http_response(429, error, JSON, self.rate_limits.headers(key, now_s) | extra))
+        return PlannedResponse(429, self._written(429, error, JSON, self.rate_limits.headers(key, now_s) | extra))
 
     def _refuse_by_chance(self, draws: Draws, key: str, now_s: float) -> PlannedResponse:
         """A 429 that was drawn, with its Retry-After in a drawn form."""
@@ -177,7 +185,7 @@ class Provider:
         self.counts.refuse()
         gone_wrong = in_place_of_answer(Fault.RATE_LIMITED)
         assert gone_wrong is not None
-        return PlannedResponse(429, http_response(*gone_wrong, self.rate_limits.headers(key, now_s) | extra))
+        return PlannedResponse(429, self._written(*gone_wrong, self.rate_limits.headers(key, now_s) | extra))
 
     def _drawn_fault(self, draws: Draws, attempt: int) -> Fault | None:
         faults = self.scenario.faults

@@ -56,6 +56,7 @@ class Provider:
         self.answers: Callable[[str], str] | None = None  # the reply to a request's texts, where it depends on them
         self.seen: list[bytes] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.on_request: Callable[[], None] | None = None
         self.n_in_flight = self.peak = 0
         self.connections: set[object] = set()
@@ -80,7 +81,7 @@ class Provider:
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._answer)
+        app.router.add_post("/{path:.*}", self._answer)
         runner = web.AppRunner(app, access_log=None)
         self.loop.run_until_complete(runner.setup())
         self._site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
@@ -103,6 +104,7 @@ class Provider:
                 self.on_request()
             self.seen.append(body)
             self.headers.append(dict(request.headers))
+            self.paths.append(request.raw_path)
             then = Play(body=completion(self.answers(_texts(orjson.loads(body))))) if self.answers else self.then
             return await self._play(request, self.script.popleft() if self.script else then)
         finally:

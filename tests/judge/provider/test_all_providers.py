@@ -1,0 +1,241 @@
+"""Every provider by one table: whatever goes wrong, the same thing means the same of each. The rows are written per provider in
+tests/support/dialects.py; what each has for itself stands below the table.
+"""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from rubrics.loading import SHIPPED, load_rubric
+from rubrics.replies.read import parse_reply
+from schemas.benchmark import Judge
+from schemas.errors import InputError, MissingKeyError
+from schemas.input_budget import REPLY_BYTES
+from schemas.statuses import ParseReason
+from schemas.statuses import ReplyStatus as S
+from tasks.judge.budget.cost import Costs, stated_output_bound
+from tasks.judge.provider.base import Answer, RequestPicture, provider_of
+from tests.support.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
+from tests.support.provider import Play
+
+ROOT = Path(__file__).parents[3]
+KEY = "key-very-secret-1234567890"
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "Judge."},
+    {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image", "sha256": "0" * 64}]},
+]
+PICTURE = RequestPicture(lambda: bytes(range(256)) * 700, "PNG")  # more than one piece of base64
+SCORE = "Reasoning: it is there.\nScore: 4"
+Case = tuple[Callable[[Dialect], Play], S, str]
+
+
+def plain(dialect: Dialect) -> Play:
+    return Play(body=dialect.said(SCORE))
+
+
+def strange(dialect: Dialect) -> Play:
+    content = orjson.loads(dialect.said(SCORE))
+    place = content["choices"][0]["message"]["content"] if "choices" in content else content.get("content")
+    place = content["candidates"][0]["content"]["parts"] if "candidates" in content else place
+    place.append(dialect.strange_part)
+    return Play(body=orjson.dumps(content))
+
+
+CASES: dict[str, Case] = {
+    "answered": (plain, S.ANSWERED, ""),
+    "a byte order mark": (lambda d: Play(body=b"\xef\xbb\xbf" + d.said(SCORE)), S.ANSWERED, ""),
+    "truncated": (lambda d: Play(body=d.said("Reasoning: it", "length")), S.ANSWERED, ""),
+    "no text": (lambda d: Play(body=d.said(None)), S.ANSWERED, ""),
+    "the answer filtered": (lambda d: Play(body=d.said(None, "filter")), S.FILTERED, ""),
+    "the request filtered": (lambda d: d.blocked, S.FILTERED, ""),
+    "a part that is no text": (strange, S.BAD_RESPONSE, "where text is expected"),
+    "html": (lambda _: Play(body=b"<html>busy</html>"), S.BAD_RESPONSE, "not JSON"),
+    "empty": (lambda _: Play(), S.BAD_RESPONSE, "an empty body"),
+    "null": (lambda _: Play(body=b"null"), S.BAD_RESPONSE, "not an object"),
+    "an empty object": (lambda _: Play(body=b"{}"), S.BAD_RESPONSE, "a 200 without"),
+    "an error as a 200": (lambda d: replace(d.error(503, "", "busy"), status=200), S.BAD_RESPONSE, "busy"),
+    "JSON cut short": (lambda d: Play(body=d.said(SCORE)[:60]), S.BAD_RESPONSE, "not JSON"),
+    "JSON nested deep": (lambda _: Play(body=b'{"a":' * 100_000 + b"1" + b"}" * 100_000), S.BAD_RESPONSE, "depth"),
+    "NaN": (lambda d: Play(body=d.said(SCORE)[:-1] + b',"x":NaN}'), S.BAD_RESPONSE, "not JSON"),
+    "a key twice": (lambda d: Play(body=d.said(SCORE)[:-1] + b',"usage":1,"usage":2}'), S.BAD_RESPONSE, "twice"),
+    "too large": (lambda _: Play(body=b"x" * (REPLY_BYTES + 1)), S.BAD_RESPONSE, "it was not read"),
+    "packed": (lambda _: Play(body=b"x", headers={"content-encoding": "gzip"}), S.BAD_RESPONSE, "not unpacked"),
+    "a redirect": (lambda _: Play(status=307, headers={"location": "/x?secret=1"}), S.BAD_RESPONSE, "base_url"),
+    "refused": (lambda d: d.error(400, "", "temperature: at most 2"), S.REJECTED, "temperature: at most 2"),
+    "too much": (lambda d: d.error(413, "", "too large"), S.REJECTED, "HTTP 413"),
+    "the key is not accepted": (lambda d: d.error(401, "key", "invalid key"), S.UNAUTHORIZED, "key"),
+    "no such model": (lambda d: d.error(404, "model", "model: judge"), S.UNAUTHORIZED, "model: judge"),
+    "the account is empty": (lambda d: d.error(429, "quota", "no quota"), S.NO_CREDIT, ""),
+    "429": (lambda d: d.error(429, "", "slow down"), S.RATE_LIMITED, "slow down"),
+    "429 with a wait": (lambda d: d.error(429, "wait", "slow down"), S.RATE_LIMITED, ""),
+    "429 of a proxy": (lambda _: Play(status=429, body=b"<html>"), S.RATE_LIMITED, ""),
+    "500": (lambda d: d.error(500, "", "oops"), S.SERVER_ERROR, "oops"),
+    "503": (lambda d: d.error(503, "", "busy"), S.SERVER_ERROR, "busy"),
+    "529": (lambda d: d.error(529, "", "Overloaded"), S.SERVER_ERROR, "Overloaded"),
+    "502 of a proxy": (lambda _: Play(status=502, body=b"<h1>502</h1>"), S.SERVER_ERROR, "502"),
+    "an error nested deep": (lambda _: Play(status=400, body=b"[" * 900 + b"]" * 900), S.REJECTED, "[[["),
+    "no answer": (lambda _: Play(delay_s=3), S.TIMED_OUT, "may have been billed"),
+    "a dripping body": (lambda d: Play(body=d.said("x" * 2000), drip_s=0.05), S.TIMED_OUT, "may have been billed"),
+    "a reset": (lambda _: Play(reset=True), S.UNREACHABLE, "may have been billed"),
+    "a body cut": (lambda d: Play(body=d.said(SCORE), cut=True), S.UNREACHABLE, "may have been billed"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+
+
+@pytest.fixture(params=DIALECTS, ids=lambda dialect: dialect.name)
+def dialect(request: pytest.FixtureRequest) -> Dialect:
+    found: Dialect = request.param
+    return found
+
+
+def ask(judge: Judge, messages: list[dict[str, Any]] = MESSAGES, deadline_s: float = 5.0, more: Any = None) -> Answer:
+    async def run() -> Answer:
+        client = provider_of(judge)(judge, 4, deadline_s)
+        try:
+            return await client.ask(client.payload(judge.parameters | (more or {}), messages, PICTURE))
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_goes_wrong_means_the_same_of_each(case: str, dialect: Dialect, provider: Any) -> None:
+    play, status, words = CASES[case]
+    provider.then = play(dialect)
+    answer = ask(dialect.judge(provider.url), deadline_s=0.4 if status == S.TIMED_OUT else 5.0)
+    assert (answer.status, provider.n) == (status, 1), answer.detail
+    assert words in (answer.detail or "")
+    assert "secret" not in (answer.detail or "")
+    if status == S.ANSWERED:
+        context = {"finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
+        read = parse_reply(load_rubric(SHIPPED / "alignment"), answer.text, context)
+        expected = {"truncated": ParseReason.TRUNCATED, "no text": ParseReason.EMPTY}.get(case)
+        assert getattr(read, "reason", None) == expected
+        assert answer.text == {None: SCORE, ParseReason.TRUNCATED: "Reasoning: it", ParseReason.EMPTY: None}[expected]
+    if case == "429 with a wait":
+        assert answer.retry_after_s == 7
+
+
+def test_a_server_that_is_not_there_was_sent_nothing(dialect: Dialect) -> None:
+    answer = ask(dialect.judge("http://127.0.0.1:9/v1"))
+    assert (answer.status, answer.is_sent) == (S.UNREACHABLE, False)
+
+
+def test_tokens_are_counted_repeated_and_thought_ones_too(dialect: Dialect, provider: Any) -> None:
+    provider.then = Play(body=dialect.said(SCORE))
+    price = {"input_usd_per_million": 1, "output_usd_per_million": 10, "cached_usd_per_million": 0.1}
+    judge = dialect.judge(provider.url, price=price)
+    answer = ask(judge)
+    assert (answer.n_input_tokens, answer.n_cached_tokens, answer.n_output_tokens) == (900, 100, 42)
+    assert answer.answered_model == MODEL
+    usd = (800 * 1 + 100 * 0.1 + 42 * 10) / 1e6
+    for is_batch in (False, True):
+        cost = Costs(judge, 100, is_batch=is_batch).cost_usd(answer)
+        assert cost == pytest.approx(usd / 2 if is_batch else usd)
+
+
+def test_another_model_that_answers_is_named(dialect: Dialect, provider: Any) -> None:
+    provider.then = Play(body=dialect.said(SCORE, model="someone-else"))
+    assert ask(dialect.judge(provider.url)).answered_model == "someone-else"
+
+
+def test_the_key_goes_out_in_its_header_and_nowhere_else(dialect: Dialect, provider: Any) -> None:
+    provider.script.append(dialect.error(400, "", f"you sent {KEY}"))
+    provider.script.append(Play(body=dialect.said(f"score 3 for {KEY}", model=KEY)))
+    answers = [ask(dialect.judge(provider.url)), ask(dialect.judge(provider.url))]
+    name, before = dialect.key
+    assert {key.lower(): value for key, value in provider.headers[0].items()}[name.lower()] == before + KEY
+    assert KEY not in repr(answers)
+    assert KEY.encode() not in provider.seen[0]
+    assert KEY not in provider.paths[0]
+
+
+def test_each_asks_its_own_address_and_a_query_stays_at_its_end(dialect: Dialect, provider: Any) -> None:
+    provider.then = Play(body=dialect.said(SCORE))
+    ask(dialect.judge(f"{provider.url}/?tenant=one"))
+    assert provider.paths == [f"{dialect.path}?tenant=one"]
+
+
+@pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
+def test_text_and_picture_reach_the_judge_byte_for_byte(text: str, dialect: Dialect, provider: Any) -> None:
+    provider.then = Play(body=dialect.said(SCORE))
+    content = [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": f"{text}."}]
+    ask(dialect.judge(provider.url), [{"role": "system", "content": f"S{text}"}, {"role": "user", "content": content}])
+    (body,) = provider.bodies
+    assert _sent(body) == (f"S{text}", text, "image/png", PICTURE.read(), f"{text}.")
+
+
+def _sent(body: dict[str, Any]) -> tuple[Any, ...]:
+    """(system, text before the picture, its type, its bytes, text behind it) of a body in any dialect."""
+    if "contents" in body:
+        (user,) = body["contents"]
+        first, picture, last = user["parts"]
+        inline = picture["inlineData"]
+        system = "".join(part["text"] for part in body["systemInstruction"]["parts"])
+        return system, first["text"], inline["mimeType"], base64.b64decode(inline["data"]), last["text"]
+    system = body["system"] if "system" in body else body["messages"].pop(0)["content"]
+    (user,) = body["messages"]
+    first, picture, last = user["content"]
+    if "source" in picture:
+        kind, data = picture["source"]["media_type"], picture["source"]["data"]
+    else:
+        kind, _, data = picture["image_url"]["url"].removeprefix("data:").partition(";base64,")
+    return system, first["text"], kind, base64.b64decode(data), last["text"]
+
+
+def test_a_picture_that_is_missing_is_never_left_out(dialect: Dialect) -> None:
+    judge = dialect.judge("http://127.0.0.1:9/v1")
+    client = provider_of(judge)(judge, 1, 1)
+    with pytest.raises(ValueError, match="picture"):
+        client.payload(judge.parameters, MESSAGES, None)
+    payload = client.payload(judge.parameters, MESSAGES, PICTURE)
+    n_bytes = payload.n_bytes
+    assert len(b"".join(payload)) == n_bytes
+
+
+def test_parameters_that_are_none_of_the_judges_are_refused_with_what_to_do(dialect: Dialect) -> None:
+    for name, advice in dialect.refused.items():
+        with pytest.raises(InputError, match=f"^{name} cannot be set there; .*{advice}"):
+            provider_of(dialect.judge("http://localhost:1")).check_parameters(dialect.parameters | {name: 1})
+
+
+def test_parameters_pass_as_they_are_and_a_schema_in_each_ones_place(dialect: Dialect, provider: Any) -> None:
+    provider.then = Play(body=dialect.said(SCORE))
+    number = {"type": "number", "minimum": 0, "maximum": 10}
+    schema = {"type": "object", "properties": {"minimum": number}, "required": ["minimum"], "additionalProperties": False}
+    structure = {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": schema}}
+    judge = dialect.judge(provider.url, parameters=dialect.parameters | {"nested": {"of": [1, {"any": None}]}})
+    ask(judge, more={"response_format": structure})
+    (body,) = provider.bodies
+    assert body["nested"] == {"of": [1, {"any": None}]}
+    sent = {
+        "openai": lambda: body["response_format"]["json_schema"]["schema"],
+        "anthropic": lambda: body["output_config"]["format"]["schema"],
+        "gemini": lambda: body["generationConfig"]["responseJsonSchema"],
+    }[dialect.name]()
+    assert sent == (schema | {"properties": {"minimum": {"type": "number"}}} if dialect is ANTHROPIC else schema)
+    assert ("response_format" in body) == (dialect.name == "openai")
+
+
+def test_a_remote_judge_needs_the_key_of_its_own_provider(dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{dialect.name.upper()}_API_KEY"
+    monkeypatch.delenv(name, raising=False)
+    with pytest.raises(MissingKeyError, match=f"{name} is not set; export {name}="):
+        provider_of(judge := Judge(model="m", provider=dialect.name, parameters=dialect.parameters)).check(judge)
+
+
+def test_the_longest_reply_is_bounded_by_what_the_parameters_say() -> None:
+    assert stated_output_bound(ANTHROPIC.judge("http://localhost:1")) == 500
+    assert stated_output_bound(GEMINI.judge("http://localhost:1")) == 500
+    assert stated_output_bound(GEMINI.judge("http://localhost:1", parameters={})) is None
