@@ -20,7 +20,7 @@ from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ParseReason
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.budget.cost import Costs, stated_output_bound
-from tasks.judge.provider.base import Answer, RequestPicture, provider_of
+from tasks.judge.provider.base import Answer, RequestPicture, SaidLimit, provider_of
 from tests.support.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
 from tests.support.provider import Play
 
@@ -239,3 +239,111 @@ def test_the_longest_reply_is_bounded_by_what_the_parameters_say() -> None:
     assert stated_output_bound(ANTHROPIC.judge("http://localhost:1")) == 500
     assert stated_output_bound(GEMINI.judge("http://localhost:1")) == 500
     assert stated_output_bound(GEMINI.judge("http://localhost:1", parameters={})) is None
+
+
+ALONE: dict[str, tuple[Dialect, int, Any, S, float | None]] = {
+    "anthropic: the month's limit is reached": (
+        ANTHROPIC, 400, {"type": "invalid_request_error", "message": "You have reached your specified API usage limits."},
+        S.NO_CREDIT, None,
+    ),
+    "anthropic: billing": (ANTHROPIC, 402, {"type": "billing_error", "message": "see your billing"}, S.NO_CREDIT, None),
+    "anthropic: no permission": (ANTHROPIC, 403, {"type": "permission_error", "message": "no"}, S.UNAUTHORIZED, None),
+    "anthropic: time-out": (ANTHROPIC, 504, {"type": "timeout_error", "message": "late"}, S.SERVER_ERROR, None),
+    "gemini: a place without the service": (
+        GEMINI, 400, {"code": 400, "message": "User location is not supported.", "status": "FAILED_PRECONDITION"},
+        S.UNAUTHORIZED, None,
+    ),
+    "gemini: no permission": (GEMINI, 403, {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}, S.UNAUTHORIZED, None),
+    "gemini: a wait in parts of a second": (
+        GEMINI, 429, {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "12.5s"}]},
+        S.RATE_LIMITED, 12.5,
+    ),
+    "gemini: a wait that cannot be read": (
+        GEMINI, 429, {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "-1s"}, 4]},
+        S.RATE_LIMITED, None,
+    ),
+    "gemini: unavailable": (GEMINI, 503, {"code": 503, "message": "m", "status": "UNAVAILABLE"}, S.SERVER_ERROR, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "status", "error", "expected", "wait_s"), ALONE.values(), ids=ALONE)
+def test_errors_that_one_provider_has_for_itself(
+    dialect: Dialect, status: int, error: dict[str, Any], expected: S, wait_s: float | None, provider: Any
+) -> None:
+    provider.then = Play(status=status, body=orjson.dumps({"error": error}))
+    answer = ask(dialect.judge(provider.url))
+    assert (answer.status, answer.retry_after_s) == (expected, wait_s)
+    assert error["message"] in (answer.detail or "")
+
+
+def test_a_quota_of_the_day_is_not_waited_for_by_the_minute(provider: Any) -> None:
+    """The service asks for seconds; until midnight in California there is nothing."""
+    violation = {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}
+    details = [{"violations": [violation]}, {"retryDelay": "18s"}]
+    error = {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}
+    provider.then = Play(status=429, body=orjson.dumps({"error": error}))
+    wait_s = ask(GEMINI.judge(provider.url)).retry_after_s
+    assert wait_s is not None
+    assert 0 < wait_s <= 25 * 3600  # 25 hours, on the day on which clocks are set back
+    assert wait_s != 18
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"])
+def test_each_reason_of_geminis_filters_is_one(reason: str, provider: Any) -> None:
+    content = orjson.loads(GEMINI.said("partly"))
+    content["candidates"][0]["finishReason"] = reason
+    provider.then = Play(body=orjson.dumps(content))
+    answer = ask(GEMINI.judge(provider.url))
+    assert (answer.status, answer.finish_reason, answer.n_output_tokens) == (S.FILTERED, reason, 42)
+
+
+@pytest.mark.parametrize("reason", ["OTHER", "MALFORMED_RESPONSE", None])
+def test_an_answer_of_geminis_without_a_text_or_a_known_end_is_tried_again(reason: str | None, provider: Any) -> None:
+    provider.then = Play(body=orjson.dumps({"candidates": [{"finishReason": reason}], "modelVersion": MODEL}))
+    assert ask(GEMINI.judge(provider.url)).status == S.BAD_RESPONSE
+
+
+RESETS = [
+    ("2026-11-23T12:00:30Z", 30.0), ("2026-11-23T13:00:30+01:00", 30.0), ("2026-11-23T11:59:00Z", 0.0),
+    ("soon", None), ("", None), ("2026-11-23T12:00:30", None), ("9999999999-01-01T00:00:00Z", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reset", "reset_s"), RESETS)
+def test_anthropics_limits_are_read_and_a_moment_becomes_seconds(reset: str, reset_s: float | None, provider: Any) -> None:
+    said = {"limit": "50", "remaining": "49", "reset": reset}
+    headers = {f"anthropic-ratelimit-{of}-{what}": value for of in ("requests", "tokens") for what, value in said.items()}
+    headers |= {"date": "Mon, 23 Nov 2026 12:00:00 GMT", "anthropic-ratelimit-tokens-limit": "many"}
+    provider.then = Play(body=ANTHROPIC.said(SCORE), headers=headers)
+    assert ask(ANTHROPIC.judge(provider.url)).limits == (SaidLimit(50, 49, reset_s), None)
+
+
+def test_what_anthropic_keeps_for_later_is_charged_at_its_own_price(provider: Any) -> None:
+    provider.then = Play(body=ANTHROPIC.said(SCORE))
+    judge = ANTHROPIC.judge(provider.url).model_copy(update={"model": "claude-haiku-4-5"})
+    answer = ask(judge)
+    assert (answer.n_cached_tokens, answer.n_cache_written_tokens) == (100, 50)
+    # $1 in, $0.1 repeated, $1.25 kept, $5 out a million tokens
+    assert Costs(judge, 100).cost_usd(answer) == pytest.approx((750 * 1 + 100 * 0.1 + 50 * 1.25 + 42 * 5) / 1e6)
+    asked = orjson.dumps([{"role": "user", "content": "hello"}]).decode()
+    keeping = judge.model_copy(update={"parameters": judge.parameters | {"cache_control": {"type": "ephemeral"}}})
+    worst = [Costs(each, 100).estimate(asked).worst_usd or 0 for each in (judge, keeping)]
+    n_most = Costs(judge, 100).estimate(asked).n_input_tokens_most
+    assert worst[1] - worst[0] == pytest.approx(n_most * 0.25 / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [({}, "max_tokens is missing; Anthropic asks for one"), ({"max_tokens": True}, "is not a number"),
+     ({"max_tokens": 0}, "= 0 is not a number"), ({"max_tokens": 9, "cache_control": {"ttl": "1h"}}, "leave it out")],
+)  # fmt: skip
+def test_anthropic_is_not_asked_without_what_it_asks_for(parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        provider_of(ANTHROPIC.judge("http://localhost:1")).check_parameters(parameters)
+
+
+@pytest.mark.parametrize("dialect", [ANTHROPIC, GEMINI], ids=["anthropic", "gemini"])
+def test_a_detail_that_only_openai_knows_is_refused(dialect: Dialect) -> None:
+    judge = dialect.judge("http://localhost:1", detail="low")
+    with pytest.raises(InputError, match='knows no detail = "low"; set max_side_px'):
+        provider_of(judge).check(judge)
