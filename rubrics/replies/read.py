@@ -35,7 +35,7 @@ _READERS = {
 _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
 )
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length"})
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length", "model_context_window_exceeded"})
 _LINE_FORM = '{"raw": "the reply\'s text", "context": {}}'
 _ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})

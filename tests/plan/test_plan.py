@@ -66,6 +66,7 @@ def test_the_key_is_this_one(make_samples: Samples, rubric: Rubric) -> None:
 CHANGES: dict[str, Callable[[Rubric, Judge], tuple[Rubric, Judge, str]]] = {
     "model": lambda r, j: (r, j.model_copy(update={"model": "other"}), ""),
     "parameters": lambda r, j: (r, j.model_copy(update={"parameters": {"temperature": 1}}), ""),
+    "provider": lambda r, j: (r, j.model_copy(update={"provider": "gemini"}), ""),
     "detail": lambda r, j: (r, j.model_copy(update={"detail": "low"}), ""),
     "max-side": lambda r, j: (r, j.model_copy(update={"max_side_px": 512}), ""),
     "rubric-id": lambda r, j: (replace(r, id="other"), j, ""),

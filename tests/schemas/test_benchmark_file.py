@@ -168,3 +168,18 @@ def test_parameters_are_any_json_and_those_of_extra_body_stand_beside_the_others
     extra = given.pop("extra_body")
     assert judge.parameters == given | extra
     assert Judge(model="m", parameters=given | extra) == judge
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [({}, "OPENAI_API_KEY"), ({"provider": "anthropic"}, "ANTHROPIC_API_KEY"), ({"provider": "gemini"}, "GEMINI_API_KEY"),
+     ({"provider": "gemini", "api_key_env": "MINE"}, "MINE")],
+)  # fmt: skip
+def test_the_key_of_one_provider_is_no_others_by_default(said: dict[str, str], expected: str) -> None:
+    assert Judge(model="m", **said).api_key_env == expected
+
+
+def test_one_model_behind_two_providers_is_two_judges(tmp_path: Path) -> None:
+    judges = '[[judges]]\nmodel = "m"\nname = "a"\n[[judges]]\nmodel = "m"\nname = "b"\nprovider = "gemini"\n'
+    loaded = load_benchmark(_write(tmp_path, GOOD.partition("[[judges]]")[0] + judges))
+    assert [judge.provider for judge in loaded.judges] == ["openai", "gemini"]

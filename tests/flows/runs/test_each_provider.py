@@ -24,9 +24,6 @@ from tests.support.painting import paint
 pytestmark = pytest.mark.slow
 
 KEYS = {
-    "OPENAI_API_KEY": "sk-of-nobody-111111", "ANTHROPIC_API_KEY": "sk-ant-nobody-222222",
-    "GEMINI_API_KEY": "AIza-nobody-333333",
-}  # fmt: skip
     "OPENAI_API_KEY": "sk-of-nobody-111111",
     "ANTHROPIC_API_KEY": "sk-ant-nobody-222222",
     "GEMINI_API_KEY": "AIza-nobody-333333",

@@ -303,6 +303,14 @@ def test_an_answer_of_geminis_without_a_text_or_a_known_end_is_tried_again(reaso
     assert ask(GEMINI.judge(provider.url)).status == S.BAD_RESPONSE
 
 
+def test_a_context_that_was_full_is_a_truncated_answer(provider: Any) -> None:
+    content = orjson.loads(ANTHROPIC.said("Reasoning: it")) | {"stop_reason": "model_context_window_exceeded"}
+    provider.then = Play(body=orjson.dumps(content))
+    answer = ask(ANTHROPIC.judge(provider.url))
+    read = parse_reply(load_rubric(SHIPPED / "alignment"), answer.text, {"finish_reason": answer.finish_reason})
+    assert getattr(read, "reason", None) == ParseReason.TRUNCATED
+
+
 RESETS = [
     ("2026-11-23T12:00:30Z", 30.0), ("2026-11-23T13:00:30+01:00", 30.0), ("2026-11-23T11:59:00Z", 0.0),
     ("soon", None), ("", None), ("2026-11-23T12:00:30", None), ("9999999999-01-01T00:00:00Z", None),
