@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from demo.mock_provider.forms import Form, moment
 from demo.mock_provider.request import BadRequest
 
@@ -100,3 +102,18 @@ def _said_headers(headers: Mapping[str, str]) -> dict[str, str]:
 ANTHROPIC = Form(
     b"x-api-key", _chat, _completed, _failed, _said_headers, re.compile(rb"POST /v1/messages(?:\?[^ ]*)? HTTP/1\.1\r\n")
 )
+
+
+def message_result(line: dict[str, Any]) -> bytes:
+    """A line of a batch's results, of one in OpenAI's form."""
+    response, error = line["response"], line["error"]
+    if error is not None:
+        result: dict[str, Any] = {"type": "expired" if error["code"] == "batch_expired" else "canceled"}
+    elif response["status_code"] == 200 and "choices" in response["body"]:
+        result = {"type": "succeeded", "message": ANTHROPIC.completed(response["body"])}
+    elif response["status_code"] == 200:
+        result = {"type": "succeeded", "message": response["body"]}
+    else:
+        _, failure = ANTHROPIC.failed(response["status_code"], response["body"]["error"], {})
+        result = {"type": "errored", "error": failure}
+    return orjson.dumps({"custom_id": line["custom_id"], "result": result}, option=orjson.OPT_APPEND_NEWLINE)

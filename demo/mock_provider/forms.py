@@ -6,7 +6,7 @@ native_batches.py.
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -52,6 +52,15 @@ class Addressed:
     def chat(self, content: Any) -> Any:
         """The chat request that a body is. Raises BadRequest."""
         return self.form.chat(content, self.names)
+
+
+def addressed(head: bytes, forms: Iterable[Form]) -> Addressed | None:
+    """The form among these that a request's head is addressed to."""
+    for form in forms:
+        match = form.address.match(head)
+        if match:
+            return Addressed(form, {name: said.decode("latin-1") for name, said in match.groupdict().items()})
+    return None
 
 
 def wait_s(headers: Mapping[str, str]) -> float | None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from demo.mock_provider.forms import Form, wait_s
 from demo.mock_provider.request import BadRequest
 
@@ -96,3 +98,15 @@ GEMINI = Form(
     b"x-goog-api-key", _chat, _completed, _failed, _said_headers,
     re.compile(rb"POST /v1beta/models/(?P<model>[^ /?:]+):generateContent(?:\?[^ ]*)? HTTP/1\.1\r\n"),
 )  # fmt: skip
+
+
+def content_result(line: dict[str, Any]) -> bytes:
+    """A line of a batch's results, of one in OpenAI's form."""
+    response = line["response"]
+    if response["status_code"] == 200:
+        whole = GEMINI.completed(response["body"]) if "choices" in response["body"] else response["body"]
+        said: dict[str, Any] = {"response": whole}
+    else:
+        status, failure = GEMINI.failed(response["status_code"], response["body"]["error"], {})
+        said = {"response": failure} if status == 200 else {"error": failure["error"]}
+    return orjson.dumps({"key": line["custom_id"]} | said, option=orjson.OPT_APPEND_NEWLINE)

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from demo.mock_provider.anthropic_form import ANTHROPIC
+from demo.mock_provider.anthropic_form import ANTHROPIC, message_result
 from demo.mock_provider.batches import Batches, BatchJob, StoredFile
 from demo.mock_provider.forms import Form
-from demo.mock_provider.gemini_form import GEMINI
+from demo.mock_provider.gemini_form import GEMINI, content_result
 from demo.mock_provider.request import BadRequest
 
 _CHAT = "/v1/chat/completions"
@@ -87,7 +87,7 @@ class NativeBatches:
         batch = self._batches.batches.get(request.match_info["id"].removeprefix("msg"))
         if batch is None or batch.status not in _FINAL:
             return _failure(ANTHROPIC, 404, "no results yet")
-        return web.Response(body=b"".join(map(_message_result, _lines(batch))), content_type="application/binary")
+        return web.Response(body=b"".join(map(message_result, _lines(batch))), content_type="application/binary")
 
     async def _upload(self, request: web.Request) -> web.Response:
         """Open an upload, or take the file of an open one, piece by piece to the disk."""
@@ -165,7 +165,7 @@ class NativeBatches:
         if batch.status == "completed":
             if "native" not in batch.file_ids:
                 path = self._batches.new_path()
-                path.write_bytes(b"".join(map(_content_result, _lines(batch))))
+                path.write_bytes(b"".join(map(content_result, _lines(batch))))
                 batch.file_ids["native"] = self._batches.keep(path, f"{batch.id}.jsonl", "batch_output").id
             output = {"responsesFile": batch.file_ids["native"].replace("file-", "files/")}
             return found | {"metadata": said | {"output": output}, "done": True, "response": output}
@@ -188,36 +188,11 @@ def _lines(batch: BatchJob) -> Iterator[dict[str, Any]]:
     return (orjson.loads(line) for line in [*batch.output, *batch.error_output])
 
 
-def _message_result(line: dict[str, Any]) -> bytes:
-    response, error = line["response"], line["error"]
-    if error is not None:
-        result: dict[str, Any] = {"type": "expired" if error["code"] == "batch_expired" else "canceled"}
-    elif response["status_code"] == 200 and "choices" in response["body"]:
-        result = {"type": "succeeded", "message": ANTHROPIC.completed(response["body"])}
-    elif response["status_code"] == 200:
-        result = {"type": "succeeded", "message": response["body"]}
-    else:
-        _, failure = ANTHROPIC.failed(response["status_code"], response["body"]["error"], {})
-        result = {"type": "errored", "error": failure}
-    return orjson.dumps({"custom_id": line["custom_id"], "result": result}, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _content_result(line: dict[str, Any]) -> bytes:
-    response = line["response"]
-    if response["status_code"] == 200:
-        whole = GEMINI.completed(response["body"]) if "choices" in response["body"] else response["body"]
-        said: dict[str, Any] = {"response": whole}
-    else:
-        status, failure = GEMINI.failed(response["status_code"], response["body"]["error"], {})
-        said = {"response": failure} if status == 200 else {"error": failure["error"]}
-    return orjson.dumps({"key": line["custom_id"]} | said, option=orjson.OPT_APPEND_NEWLINE)
-
-
 def _message_object(batch: BatchJob, request: web.Request) -> dict[str, Any]:
     counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
     is_ended = batch.status in _FINAL
     if is_ended:
-        for line in map(_message_result, _lines(batch)):
+        for line in map(message_result, _lines(batch)):
             counts[orjson.loads(line)["result"]["type"]] += 1
     where = f"{request.scheme}://{request.host}/v1/messages/batches/msg{batch.id}/results"
     return {

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from demo.mock_provider.anthropic_form import ANTHROPIC
-from demo.mock_provider.forms import Addressed
+from demo.mock_provider.forms import Addressed, addressed
 from demo.mock_provider.gemini_form import GEMINI
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.request import SAMPLED_BYTES
@@ -42,6 +42,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
         self._head = self._need = 0  # bytes of the present request's head, and of all of it; 0: not known yet
         self._key = ""
         self._form: Addressed | None = None  # of a request that is not in OpenAI's
+        self._is_kept_whole = False
         self._first_byte_s = 0.0
         self._is_last = self._is_counted = False
         self._planned: PlannedResponse | None = None  # of the request being answered
@@ -75,7 +76,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
     def get_buffer(self, _hint: int) -> memoryview:
         """Where the next bytes go: behind those that are there, or among those nobody reads."""
         is_full = self._n_filled == len(self._buffer)
-        self._is_unread = is_full and self._need > self._n_filled and not self._needs_whole_body
+        self._is_unread = is_full and self._need > self._n_filled and not self._is_kept_whole
         if self._is_unread:
             return _dropped[:1] if _DROP_FLAG else _dropped[: self._need - self._n_filled - self._n_unread]
         if is_full:
@@ -110,14 +111,10 @@ class ChatProtocol(asyncio.BufferedProtocol):
             else:
                 self._answer()
 
-    @property
-    def _needs_whole_body(self) -> bool:
-        return self._form is not None or self._provider.needs_whole_bodies
-
     def _is_whole(self) -> bool:
         """Whether all of the present request came; where not, the rest gets room, or what came of it is dropped."""
         if self._n_filled + self._n_unread < self._need:
-            if self._needs_whole_body:
+            if self._is_kept_whole:
                 self._grow(self._need)
             elif self._n_filled == len(self._buffer):
                 self._drop_rest()
@@ -131,7 +128,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
                 self._reject(431, "the request's head is longer than 8 KB")
             return False
         head = bytes(memoryview(self._buffer)[: end + 2])
-        self._form = None if head.startswith(_CHAT) else _form_of(head)
+        self._form = None if head.startswith(_CHAT) else addressed(head, _NATIVE)
         if not head.startswith(_CHAT) and self._form is None:
             self._give_away()
             return False
@@ -146,6 +143,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
             self._need = self._head + int(length)
             self._provider.counts.n_connections += not self._is_counted
             self._is_counted = True
+            self._is_kept_whole = self._form is not None or self._provider.needs_whole_bodies
             named = b"authorization" if self._form is None else self._form.form.key_header
             self._key = _header(head, lower, named).decode("latin-1")
             self._is_last = _header(lower, lower, b"connection") == b"close"
@@ -237,15 +235,6 @@ class ChatProtocol(asyncio.BufferedProtocol):
             grown = bytearray(n_bytes)
             grown[: self._n_filled] = memoryview(self._buffer)[: self._n_filled]
             self._buffer = grown
-
-
-def _form_of(head: bytes) -> Addressed | None:
-    """The native form that a request is addressed to."""
-    for form in _NATIVE:
-        match = form.address.match(head)
-        if match:
-            return Addressed(form, {name: said.decode("latin-1") for name, said in match.groupdict().items()})
-    return None
 
 
 def _header(head: bytes, lower: bytes, name: bytes) -> bytes:

@@ -55,6 +55,8 @@ def priced(judge: Judge, price: ModelPrice | None, due: Payable) -> dict[Lever, 
         return {}
     found = {} if is_batch else {Lever.BATCH: _usd(price, due, due.n_input, due.cached_share, is_batch=True)}
     for lever, shown in _SHOWN.items() if images_of(judge.model) and due.pictures else ():
+        if lever is Lever.DETAIL_LOW and not provider_of(judge).has_detail:
+            continue
         is_had = judge.detail == "low" or (judge.max_side_px or LARGEST_PX) <= shown.get("max_side_px", 0)
         if not is_had:
             fewer = _n_tokens(judge, due) - _n_tokens(judge.model_copy(update=shown), due)

@@ -206,6 +206,7 @@ class BatchApi(Protocol):
 class Provider(Protocol):
     """One judge at one endpoint. Made, it raises MissingKeyError or InputError, before anything is sent."""
 
+    has_detail: ClassVar[bool]  # whether `judges.detail` means something there
     judge: Judge
     endpoint: str  # as it may be shown
 

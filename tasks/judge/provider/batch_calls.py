@@ -121,12 +121,13 @@ class BatchCalls:
         async with self._mapped(CALL_DEADLINE_S), self._wire.streamed(url) as response:
             if not 200 <= response.status < 300:
                 raise self._refused(response.status, response.headers, await response.content.read(_PIECE_BYTES))
-            begun = b""
+            begun, n_bytes = list[bytes](), 0
             async for piece in response.content.iter_any():
-                begun += piece
-                if b"\n" in piece or len(begun) > REPLY_BYTES:
+                begun.append(piece)
+                n_bytes += len(piece)
+                if b"\n" in piece or n_bytes > REPLY_BYTES:
                     break
-            return begun.partition(b"\n")[0]
+            return b"".join(begun).partition(b"\n")[0]
 
     def failed(self, detail: str, status: ReplyStatus = ReplyStatus.BAD_RESPONSE, **how: bool) -> CallFailedError:
         """The error for a call whose reply cannot be used."""

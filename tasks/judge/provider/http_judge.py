@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from schemas.benchmark import Judge
+from schemas.errors import InputError
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, BatchApi, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy
@@ -35,6 +36,8 @@ class HttpJudge(ABC):
     """One judge behind one endpoint: see base.Provider."""
 
     DEFAULT_BASE_URL: ClassVar[str]
+    has_detail: ClassVar[bool] = False
+    instead_of_detail: ClassVar[str] = "set max_side_px instead"
 
     def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:
         self.check_parameters(judge.parameters)
@@ -88,6 +91,8 @@ class HttpJudge(ABC):
     def check(cls, judge: Judge) -> None:
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
         cls.check_parameters(judge.parameters)
+        if judge.detail is not None and not cls.has_detail:
+            raise InputError(f'judge {judge.id}: {judge.provider} knows no detail = "{judge.detail}"; {cls.instead_of_detail}')
         api_key(judge, judge.base_url or cls.DEFAULT_BASE_URL)
 
     @staticmethod

@@ -248,6 +248,34 @@ def test_a_file_is_sent_to_no_other_host(provider: Any, tmp_path: Path) -> None:
     assert provider.n == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("{here}/elsewhere/r?x=1", "{here}/elsewhere/r?x=1"),
+     ("https://elsewhere.invalid/r", "{here}/v1/messages/batches/msgbatch_1/results"), (None, None)],
+)  # fmt: skip
+def test_results_are_fetched_where_the_provider_says_but_from_no_other_host(
+    said: str | None, expected: str | None, provider: Any
+) -> None:
+    here = provider.url.removesuffix("/v1")
+    batch = {"id": "msgbatch_1", "processing_status": "ended", "results_url": said and said.format(here=here)}
+    provider.then = provider.play(body=orjson.dumps(batch))
+
+    async def create() -> str | None:
+        judge = Judge(model="m", provider="anthropic", base_url=provider.url, parameters={"max_tokens": 1})
+        client = provider_of(judge)(judge, 1, 5)
+        try:
+            assert client.batch is not None
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(b'{"custom_id":"x","params":{}}\n')
+                file.flush()
+                return (await client.batch.create(file.name, "0" * 32)).output_file_id
+        finally:
+            await client.close()
+
+    assert asyncio.run(create()) == (expected and expected.format(here=here))
+    assert provider.bodies == [{"requests": [{"custom_id": f"{'0' * 16}_x", "params": {}}]}]
+
+
 def _anthropic() -> BatchApi:
     judge = Judge(model="m", provider="anthropic", base_url="http://localhost:1", parameters={"max_tokens": 1})
     return _batch_of(judge)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -76,7 +77,7 @@ class AnthropicBatches:
                 continue
             if not seen.is_ended:
                 is_open = True
-            elif seen.output_file_id is not None and await self._is_of(seen.provider_id, token):
+            elif seen.output_file_id is not None and await self._is_of(seen.output_file_id, token):
                 found.append(seen)
         if is_open and not found:
             raise UndecidedError
@@ -94,8 +95,8 @@ class AnthropicBatches:
         await self._calls.json("POST", self._url(f"/{provider_id}/cancel"))
 
     async def download(self, file_id: str, path: Path) -> None:
-        """Write a batch's results to `path` as they come."""
-        await self._calls.download(self._url(f"/{file_id}/results"), path)
+        """Write a batch's results, which stand at the address `file_id`, to `path` as they come."""
+        await self._calls.download(file_id, path)
 
     def line(self, custom_id: str, payload: Payload) -> bytes:
         """One request of the list that a batch is created of."""
@@ -124,9 +125,9 @@ class AnthropicBatches:
             after = f"&after_id={last}"
         return rows
 
-    async def _is_of(self, provider_id: str, token: str) -> bool:
+    async def _is_of(self, results_url: str, token: str) -> bool:
         try:
-            line = await self._calls.first_line(self._url(f"/{provider_id}/results"))
+            line = await self._calls.first_line(results_url)
             name = text(mapping(orjson.loads(line)).get("custom_id"))
         except (CallFailedError, orjson.JSONDecodeError):
             return False
@@ -134,6 +135,11 @@ class AnthropicBatches:
 
     def _url(self, path: str = "", query: str = "") -> str:
         return self._address(_PATH + path, query)
+
+    def _results_url(self, provider_id: str, said: str | None) -> str | None:
+        """Where the provider says that the results are; where that is another host's, their place here: the key goes with it."""
+        here = self._url(f"/{provider_id}/results")
+        return said if said is None or urlsplit(said)[:2] == urlsplit(here)[:2] else here
 
     def _read(self, content: dict[str, Any]) -> ProviderBatch:
         provider_id, status = text(content.get("id")), text(content.get("processing_status"))
@@ -145,7 +151,7 @@ class AnthropicBatches:
             provider_id=provider_id,
             status=status,
             created_s=_second(content.get("created_at")),
-            output_file_id=provider_id if text(content.get("results_url")) else None,
+            output_file_id=self._results_url(provider_id, text(content.get("results_url"))),
             error_file_id=None,
             n_completed=counts.get("succeeded", 0),
             n_done=sum(n for name, n in counts.items() if name != "processing"),

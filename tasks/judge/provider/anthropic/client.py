@@ -6,7 +6,6 @@ By https://platform.claude.com/docs/en/api/messages and the package anthropic's 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.benchmark import Judge
 from schemas.errors import InputError
 from tasks.judge.provider.anthropic.batch_api import AnthropicBatches
 from tasks.judge.provider.anthropic.messages import read_answer, read_failure
@@ -50,13 +49,6 @@ class AnthropicProvider(HttpJudge):
         control = parameters.get("cache_control")
         if isinstance(control, dict) and control.get("ttl", "5m") != "5m":
             raise InputError(f'cache_control.ttl = "{control["ttl"]}" has a price that Salon does not know; leave it out (5m)')
-
-    @classmethod
-    def check(cls, judge: Judge) -> None:
-        """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
-        super().check(judge)
-        if judge.detail is not None:
-            raise InputError(f'judge {judge.id}: Anthropic knows no detail = "{judge.detail}"; set max_side_px instead')
 
     @staticmethod
     def output_bound(parameters: Mapping[str, object]) -> int | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from schemas.benchmark import Judge
 from schemas.errors import InputError
 from tasks.judge.provider.base import Payload, RequestPicture
 from tasks.judge.provider.batch_calls import BatchCalls
@@ -46,6 +45,9 @@ class GeminiProvider(HttpJudge):
     """One judge behind the Gemini API, or an endpoint that speaks it: see base.Provider."""
 
     DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
+    instead_of_detail = (
+        f'set max_side_px, or write {_CONFIG} = {{ mediaResolution = "MEDIA_RESOLUTION_LOW" }} among its parameters'
+    )
     _read = staticmethod(read_answer)
 
     @staticmethod
@@ -56,16 +58,6 @@ class GeminiProvider(HttpJudge):
         if not isinstance(config, dict):
             raise InputError(f"{_CONFIG} is a table; write {_CONFIG} = {{ temperature = 0, maxOutputTokens = 1000 }}")
         refuse(config, _NOT_CONFIG)
-
-    @classmethod
-    def check(cls, judge: Judge) -> None:
-        """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
-        super().check(judge)
-        if judge.detail is not None:
-            raise InputError(
-                f'judge {judge.id}: Gemini knows no detail = "{judge.detail}"; set max_side_px, or write '
-                f'{_CONFIG} = {{ mediaResolution = "MEDIA_RESOLUTION_LOW" }} among its parameters'
-            )
 
     @staticmethod
     def output_bound(parameters: Mapping[str, object]) -> int | None:

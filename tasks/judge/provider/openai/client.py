@@ -31,6 +31,7 @@ class OpenAIProvider(HttpJudge):
     """One judge behind one endpoint: see base.Provider."""
 
     DEFAULT_BASE_URL = DEFAULT_BASE_URL
+    has_detail = True
     _batch: "OpenAIBatches | None" = None
 
     check_parameters = staticmethod(check_parameters)
