@@ -220,7 +220,7 @@ async def ask_some(
             if stopping.is_set():
                 concurrency.release(None, ReplyStatus.NOT_ASKED)
                 return
-            answer = await client.ask(client.payload({"max_tokens": N_OUTPUT}, asked, None))
+            answer = await client.ask(client.payload({"max_tokens": N_OUTPUT}, asked, []))
             status = answer.status
             if answer.limits != NOTHING_SAID or status == ReplyStatus.ANSWERED:
                 limiter.hear(answer.limits)

@@ -6,10 +6,12 @@ It measures one text in three places on one set of samples. What it does not fin
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from flows.executors.lake_use import lake_in_use
 from flows.run import stages
@@ -18,11 +20,13 @@ from flows.run.judging import judge
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.statuses import SampleStatus, ScoreStatus
-from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables import JUDGEMENTS, PICTURES, SAMPLES, SCORES
 from tasks.aggregate.intervals import Interval, clustered_mean, interval
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, packed
+from tasks.ingest.parts import commit, copy_part, discard
 from tasks.ingest.probe_twins import twins_of
+from tasks.lake.pictures import digests_in, stored_pictures, with_pictures
 from tasks.lake.writing import stage
 
 TEXT = (
@@ -120,22 +124,32 @@ def _store_twins(run: StageContext, places: Collection[str], text: str, n_sample
     # Ids are digests: the first of them in order are as good as drawn by lot, and the same in every run.
     chosen = ids.sort("sample_id").group_by("source", maintain_order=True).head(n_samples)["sample_id"]
     rows: dict[str, dict[str, Any]] = {}
+    drawn: dict[str, dict[str, Any]] = {}
     listed: list[tuple[str, str, str]] = []
-    for path in run.lake.parts(SAMPLES, run.ids.dataset_id):
-        part = pl.read_parquet(path).filter(pl.col("sample_id").is_in(chosen.implode()))
+    for scan in run.lake.scans(SAMPLES, run.ids.dataset_id):
+        part = with_pictures(scan.filter(pl.col("sample_id").is_in(chosen.implode())).collect())
         rows |= {row["sample_id"]: row for row in part.iter_rows(named=True)}
-        for original, place, twin in twins_of(part, places, text):
+        for original, place, twin, picture in twins_of(part, places, text, partial(_picture, run)):
             rows[twin["sample_id"]] = twin
+            drawn |= {picture["image_sha256"]: picture} if picture else {}
             listed.append((original, twin["sample_id"], place))
     if not listed:
         raise InputError(f"no usable sample has a {' or a '.join(places)}; choose other --places")
-    staging, schema = stage(run.lake, SAMPLES), SAMPLES.empty().schema
+    staging = stage(run.lake, SAMPLES)
     ordered = [rows[one] for one in sorted(rows)]
     try:
         starts = range(0, len(ordered), _ROWS_PER_PART)
         for index, start in enumerate(starts):
-            staging.write_part(index, pl.DataFrame(ordered[start : start + _ROWS_PER_PART], schema=schema))
-        key = staging.commit(dataset_id([packed(rows)]), range(len(starts)))
+            part = SAMPLES.frame(ordered[start : start + _ROWS_PER_PART])
+            mine = [drawn[digest] for digest in sorted(digests_in(part) & drawn.keys())]
+            copy_part(staging, index, part, run.ids.dataset_id, [pa.Table.from_pylist(mine, schema=PICTURES.schema())])
+        key = dataset_id([packed(rows)])
+        commit(staging, key, len(starts))
     finally:
-        staging.discard()
+        discard(staging)
     return key, pl.DataFrame(listed, schema=["sample_id", "twin_id", "place"], orient="row")
+
+
+def _picture(run: StageContext, image_sha256: str) -> dict[str, Any]:
+    (found,) = stored_pictures(run.lake, run.ids.dataset_id, [image_sha256])
+    return dict(found.to_pylist()[0])

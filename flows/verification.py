@@ -23,9 +23,10 @@ from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, RATINGS, REQUESTS, SAMPLES, SCORES
+from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, RATINGS, REQUESTS, SAMPLES, SCORES
 from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.context import StageContext
+from tasks.lake.pictures import table_of_pictures
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, publish_agreement
 from tasks.publish.folders import MANIFEST, PROVENANCE
@@ -118,6 +119,10 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
         for table, name in PARTITIONS.items():
             # Scores are made again under their own name in the run's lake: those that were stored are put aside.
             found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, name))
+            verdict.differences += found
+            n_files += n_parts
+        if table_of_pictures(lake, ids.dataset_id) is PICTURES:
+            found, n_parts = adopt(lake, run.lake, PICTURES, ids.dataset_id)
             verdict.differences += found
             n_files += n_parts
         verdict.steps.append(("lake", f"{n_files} files of {len(PARTITIONS)} tables against their checksums"))

@@ -73,19 +73,22 @@ class VariantSection(Section):
 class PartSection(Section):
     """A piece of a message."""
 
-    kind: Literal["prompt", "template", "column", "text", "image", "image_word"]
+    kind: Literal["prompt", "template", "column", "text", "image", "image_word", "example"]
     value: FixedText | None = None
     null_as: FixedText | None = None
+    detail: Literal["low", "high", "auto"] | None = None
 
     @model_validator(mode="after")
     def _says_what_its_kind_needs(self) -> Self:
-        takes_value = self.kind in {"column", "text", "image_word"}
-        if takes_value and self.value is None:
+        takes_value = self.kind in {"column", "text", "image", "image_word", "example"}
+        if takes_value and self.value is None and self.kind != "image":
             raise ValueError(f"a part of kind {self.kind!r} needs a value")
         if not takes_value and self.value is not None:
             raise ValueError(f"a part of kind {self.kind!r} takes no value; remove it")
         if self.null_as is not None and self.kind not in {"column", "image", "image_word"}:
             raise ValueError(f"a part of kind {self.kind!r} is never null; remove null_as")
+        if self.detail is not None and self.kind not in {"image", "example"}:
+            raise ValueError(f"a part of kind {self.kind!r} is no picture; remove detail")
         return self
 
 
@@ -159,6 +162,8 @@ class Declaration(Section):
     prompt: Line | None = None
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
+    pictures: list[Id] = Field(default_factory=list, max_length=20)
+    slots: dict[Line, SampleText] = Field(default_factory=dict)
     may_be_null: list[Column] = Field(default_factory=list)
     unit: list[Column] = Field(min_length=1)
     report_by: SampleText = "category"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rubrics.model import Rubric
@@ -13,10 +14,19 @@ REQUESTS = "requests"
 REPLIES = "replies.jsonl"
 
 
-def as_golden(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> dict[str, Any]:
-    """The golden form of one rendered request: texts as lists of lines, so that a person can read a difference."""
-    messages = [{"role": m["role"], **_in_lines(m["content"])} for m in render(rubric, values, has_image).messages]
-    return {"values": dict(values), "has_image": has_image, "messages": messages}
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+def as_golden(
+    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, pictures: Mapping[str, int] = _NONE
+) -> dict[str, Any]:
+    """The golden form of one rendered request: texts as lists of lines, so that a person can read a difference.
+
+    `pictures`: how many there are in roles other than `image`.
+    """
+    messages = [{"role": m["role"], **_in_lines(m["content"])} for m in render(rubric, values, has_image, pictures).messages]
+    others = {"pictures": dict(pictures)} if pictures else {}
+    return {"values": dict(values), "has_image": has_image, **others, "messages": messages}
 
 
 def read_requests(folder: Path) -> dict[str, Any]:
@@ -24,8 +34,8 @@ def read_requests(folder: Path) -> dict[str, Any]:
     found = {}
     for path in sorted((folder / GOLDEN / REQUESTS).glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or set(content) != {"values", "has_image", "messages"}:
-            raise ValueError(f"{path}: must hold values, has_image and messages, and nothing else")
+        if not isinstance(content, dict) or set(content) - {"pictures"} != {"values", "has_image", "messages"}:
+            raise ValueError(f"{path}: must hold values, has_image and messages (and may hold pictures), and nothing else")
         found[path.name] = content
     return found
 
@@ -52,14 +62,16 @@ def read_replies(folder: Path) -> list[dict[str, Any]]:
 def rewrite_requests(rubric: Rubric) -> None:
     """Render every golden request of the rubric's folder anew, in place, for a person to review the difference."""
     for name, content in read_requests(rubric.folder).items():
-        write_request(rubric, name.removesuffix(".json"), content["values"], content["has_image"])
+        write_request(rubric, name.removesuffix(".json"), content["values"], content["has_image"], content.get("pictures", _NONE))
 
 
-def write_request(rubric: Rubric, name: str, values: Mapping[str, str | None], has_image: bool) -> None:
+def write_request(
+    rubric: Rubric, name: str, values: Mapping[str, str | None], has_image: bool, pictures: Mapping[str, int] = _NONE
+) -> None:
     """Write one golden request into the rubric's folder."""
     path = rubric.folder / GOLDEN / REQUESTS / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(as_golden(rubric, values, has_image), ensure_ascii=False, indent=1)
+    text = json.dumps(as_golden(rubric, values, has_image, pictures), ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 

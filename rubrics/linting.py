@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
+from rubrics.linting_messages import message_problems, name_of
 from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
-from rubrics.rendering import PLACEHOLDER
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
 from schemas.records import SAMPLE_TEXTS
@@ -84,7 +84,7 @@ def lint(rubric: Rubric) -> list[str]:
     """Every problem of a loaded rubric, one sentence each; empty where it can be asked with."""
     problems = [*_vocabulary(rubric)]
     if rubric.messages:
-        problems += [*_prompts(rubric), *_placeholders(rubric), *_reach(rubric), *_images(rubric), *_nulls(rubric)]
+        problems += message_problems(rubric)
     problems += [*_labels(rubric), *rule_problems(rubric)]
     # A rubric that is wrong in itself renders wrong golden requests: those sentences would only repeat the others.
     return problems or [*_golden_requests(rubric), *_golden_replies(rubric)]
@@ -120,65 +120,6 @@ def _closed_lists(rubric: Rubric) -> Iterator[str]:
             yield f"there is a variant for {rubric.dispatch} {category!r}, which words.{rubric.dispatch} does not hold; add it"
 
 
-def _prompts(rubric: Rubric) -> Iterator[str]:
-    is_sent = any(part.kind in {"prompt", "template"} for message in rubric.messages for part in message.parts)
-    if not is_sent:
-        yield "no message holds the prompt; add a part of kind 'prompt' or 'template'"
-    for variant in rubric.variants.values():
-        if variant.prompt is None:
-            yield f'{_name(rubric, variant)} has no prompt; name its file: prompt = "prompt.txt"'
-        elif not variant.prompt.strip():
-            yield f"{variant.prompt_file} is empty; write the prompt into it"
-
-
-def _placeholders(rubric: Rubric) -> Iterator[str]:
-    """Each placeholder of a template is a needed column; and a prompt sent as it is holds none that someone meant."""
-    for kind in sorted({part.kind for message in rubric.messages for part in message.parts}):
-        for variant in rubric.variants.values():
-            for name in dict.fromkeys(PLACEHOLDER.findall(variant.prompt or "")):
-                if kind == "template" and (name not in rubric.needs or name == "image"):
-                    filled_by = ", ".join(rubric.needs) or "nothing"
-                    yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
-                if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
-                    yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
-
-
-def _reach(rubric: Rubric) -> Iterator[str]:
-    """Every needed value reaches the judge in every category, and nothing is sent that is not declared as needed."""
-    for variant in rubric.variants.values():
-        sent = _sent(rubric, variant)
-        for column in rubric.needs:
-            if column not in sent and column not in {rubric.dispatch, rubric.report_by}:
-                yield f"{column!r} is needed and does not reach the judge in {_name(rubric, variant)}; add a part for it"
-        for column in sorted(sent - set(rubric.needs)):
-            yield f"{column!r} is sent and is not in needs; add it there"
-
-
-def _images(rubric: Rubric) -> Iterator[str]:
-    roles = [message.role for message in rubric.messages for part in message.parts if part.kind == "image"]
-    if len(roles) > 1:
-        yield f"the picture is sent {len(roles)} times; keep one part of kind 'image'"
-    for role in roles:
-        if role != "user":
-            yield f"the picture stands in a message of role {role!r}; providers take pictures from the user alone"
-    if not any(message.role == "user" for message in rubric.messages):
-        yield "no message has the role 'user'; a judge is asked by one"
-
-
-def _nulls(rubric: Rubric) -> Iterator[str]:
-    for message in rubric.messages:
-        for part in message.parts:
-            column = part.value if part.kind == "column" else "image" if part.kind in {"image", "image_word"} else None
-            if column in rubric.may_be_null and part.null_as is None:
-                yield f"{column!r} may be null and a part of kind {part.kind!r} does not say what stands for it; add null_as"
-            if column and column not in rubric.may_be_null and part.null_as is not None:
-                yield f"{column!r} has null_as and is not in may_be_null; add it there, or remove null_as"
-        if any(part.kind == "template" for part in message.parts):
-            for variant in rubric.variants.values():
-                for column in sorted(rubric.may_be_null & set(PLACEHOLDER.findall(variant.prompt or ""))):
-                    yield f"{variant.prompt_file} has {{{column}}}, which may be null; use a column part with null_as"
-
-
 def _labels(rubric: Rubric) -> Iterator[str]:
     for variant in rubric.variants.values():
         if rubric.reply_format is ReplyFormat.ANSWER:
@@ -194,7 +135,7 @@ def _labels(rubric: Rubric) -> Iterator[str]:
 def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:
     """A reply that is one answer is one dimension's; a label before it is the judge's own habit, not the prompt's."""
     if len(variant.dimensions) != 1 or not variant.dimensions[0].answers:
-        yield f"reply = 'answer' is one answer, and {_name(rubric, variant)} has other dimensions; give one, with answers"
+        yield f"reply = 'answer' is one answer, and {name_of(rubric, variant)} has other dimensions; give one, with answers"
 
 
 def _golden_requests(rubric: Rubric) -> Iterator[str]:
@@ -205,7 +146,7 @@ def _golden_requests(rubric: Rubric) -> Iterator[str]:
         return
     for name, golden in requests.items():
         try:
-            is_same = as_golden(rubric, golden["values"], golden["has_image"]) == golden
+            is_same = as_golden(rubric, golden["values"], golden["has_image"], golden.get("pictures", {})) == golden
         except (InputError, AttributeError, TypeError) as error:
             yield f"golden/requests/{name} cannot be rendered: {error}"
             continue
@@ -223,20 +164,3 @@ def _golden_replies(rubric: Rubric) -> Iterator[str]:
         read = parse_reply(rubric, golden["raw"], golden["context"]).as_dict()
         if read != golden["expect"]:
             yield f"golden/{REPLIES}, reply {number} is read as {read}, not as {golden['expect']}"
-
-
-def _sent(rubric: Rubric, variant: Variant) -> set[str]:
-    sent: set[str] = set()
-    for message in rubric.messages:
-        for part in message.parts:
-            if part.kind == "column":
-                sent.add(part.value)
-            elif part.kind == "image":
-                sent.add("image")
-            elif part.kind == "template":
-                sent |= set(PLACEHOLDER.findall(variant.prompt or "")) & set(rubric.needs)
-    return sent
-
-
-def _name(rubric: Rubric, variant: Variant) -> str:
-    return f"{rubric.dispatch} {variant.category!r}" if rubric.dispatch else f"rubric {rubric.id!r}"

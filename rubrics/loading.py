@@ -13,10 +13,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rubrics.declaration import Declaration, DimensionSection, RuleSection, WhenSection, explain
-from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubric, Rule, Variant, WordsOutside
+from rubrics.model import Condition, Dimension, Example, Message, Part, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from schemas.errors import InputError, RubricError
-from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
+from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_EXAMPLE_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
 from schemas.pointers import steps
+from schemas.records import IMAGE
 
 SHIPPED = Path(__file__).resolve().parent
 """The folder of the rubrics that come with Salon."""
@@ -24,6 +25,7 @@ SHIPPED = Path(__file__).resolve().parent
 DECLARATION = "rubric.toml"
 _MAX_PROBLEMS = 20
 _LONG_KEY = re.compile(rb"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){%d}" % RUBRIC_KEY_PARTS)
+_STARTS = {"PNG": rb"\x89PNG\r\n\x1a\n", "JPEG": rb"\xff\xd8\xff", "WEBP": rb"RIFF....WEBP"}
 _PROMPT_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}/)*[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -33,7 +35,9 @@ def load_rubric(folder: Path) -> Rubric:
     declared = _declaration(folder / DECLARATION, raw)
     names = [declared.prompt, *(variant.prompt for variant in declared.variants)]
     prompts = {name: _read_prompt(folder, name) for name in names if name}
-    return _assemble(folder, declared, prompts, _digest({DECLARATION: raw} | prompts))
+    shown = [part.value or "" for message in declared.messages for part in message.parts if part.kind == "example"]
+    examples = {name: _read_prompt(folder, name, RUBRIC_EXAMPLE_BYTES) for name in shown}
+    return _assemble(folder, declared, prompts, examples, _digest({DECLARATION: raw} | prompts | examples))
 
 
 def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Rubric]:
@@ -76,12 +80,10 @@ def _places(folders: Sequence[Path]) -> dict[str, list[Path]]:
     return {name: list(at.values()) for name, at in places.items()}
 
 
-def _read_prompt(folder: Path, name: str) -> bytes:
+def _read_prompt(folder: Path, name: str, max_bytes: int = RUBRIC_PROMPT_BYTES) -> bytes:
     if not _PROMPT_NAME.fullmatch(name):
-        raise _refusal(
-            folder, f"prompt {name[:100]!r} must be a file of the rubric folder: plain letters, digits, _ . - and no .."
-        )
-    return _read(folder, name, RUBRIC_PROMPT_BYTES)
+        raise _refusal(folder, f"{name[:100]!r} must be a file of the rubric folder: plain letters, digits, _ . - and no ..")
+    return _read(folder, name, max_bytes)
 
 
 def _read(folder: Path, name: str, max_bytes: int) -> bytes:
@@ -128,7 +130,16 @@ def _refusal(folder: Path, message: str) -> RubricError:
     return RubricError(f"{folder / DECLARATION}: {message}")
 
 
-def _assemble(folder: Path, declared: Declaration, prompts: Mapping[str, bytes], digest: str) -> Rubric:
+def _example(folder: Path, name: str, content: bytes) -> Example:
+    known = next((kind for kind, start in _STARTS.items() if re.match(start, content, re.DOTALL)), None)
+    if known is None:
+        raise _refusal(folder, f"the example picture {name} begins as no {', '.join(_STARTS)} does; save it as one of these")
+    return Example(sha256(content).hexdigest(), known, content)
+
+
+def _assemble(
+    folder: Path, declared: Declaration, prompts: Mapping[str, bytes], examples: Mapping[str, bytes], digest: str
+) -> Rubric:
     """The rubric of a folder. Raises RubricError where two keys of the declaration cannot both be meant."""
     _check_names(folder, declared)
     variants = _variants(folder, declared, prompts)
@@ -142,7 +153,10 @@ def _assemble(folder: Path, declared: Declaration, prompts: Mapping[str, bytes],
         folder=folder,
         digest=digest,
         reply_format=ReplyFormat(declared.reply),
-        needs=tuple(declared.needs),
+        needs=(*declared.needs, *([IMAGE] if IMAGE in declared.pictures and IMAGE not in declared.needs else [])),
+        pictures=(*([IMAGE] if IMAGE in declared.needs and IMAGE not in declared.pictures else []), *declared.pictures),
+        slots=dict(declared.slots),
+        examples={name: _example(folder, name, content) for name, content in examples.items()},
         may_be_null=frozenset(declared.may_be_null),
         unit=tuple(declared.unit),
         report_by=declared.report_by,
@@ -150,7 +164,7 @@ def _assemble(folder: Path, declared: Declaration, prompts: Mapping[str, bytes],
         value_maps=value_maps,
         words={column: tuple(words) for column, words in declared.words.items()},
         messages=tuple(
-            Message(m.role, tuple(Part(p.kind, p.value or "", p.null_as) for p in m.parts)) for m in declared.messages
+            Message(m.role, tuple(Part(p.kind, p.value or "", p.null_as, p.detail) for p in m.parts)) for m in declared.messages
         ),
         variants=variants,
         rules=tuple(_rule(rule) for rule in declared.rules),
@@ -169,11 +183,19 @@ def _check_names(folder: Path, declared: Declaration) -> None:
     if declared.prompt is not None and declared.variants:
         raise _refusal(folder, "prompt stands in each of the variants, not at the top; remove it")
     _refuse_repeats(folder, "needs", declared.needs)
+    _refuse_repeats(folder, "pictures", declared.pictures)
     _refuse_repeats(folder, "unit", declared.unit)
     _refuse_repeats(folder, "variants", [variant.category for variant in declared.variants])
     _refuse_repeats(folder, "rules", [rule.name for rule in declared.rules])
+    _check_columns(folder, declared)
+
+
+def _check_columns(folder: Path, declared: Declaration) -> None:
+    for name in declared.needs:
+        if name != IMAGE and name in declared.pictures:
+            raise _refusal(folder, f"{name!r} is a text in needs and a picture in pictures; call one of them otherwise")
     for column in declared.may_be_null:
-        if column not in declared.needs:
+        if column not in (*declared.needs, *declared.pictures):
             raise _refusal(folder, f"may_be_null names {column!r}, which is not in needs {declared.needs}")
     for column, allowed in declared.words.items():
         _refuse_repeats(folder, f"words.{column}", allowed)

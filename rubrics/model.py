@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from schemas.records import IMAGE
+
 
 class ReplyFormat(StrEnum):
     """The form a rubric's prompt asks the judge to answer in."""
@@ -71,12 +73,23 @@ class Part:
     """A piece of a message, in order.
 
     Kinds: "prompt", the variant's prompt text as it is; "template", the same with its {column} placeholders filled;
-    "column", a sample's text; "text", fixed text; "image", the picture; "image_word", a word that says there is one.
+    "column", a sample's text; "text", fixed text; "image", the pictures of a role; "image_word", a word that says there is one;
+    "example", a picture of the rubric's own folder.
     """
 
     kind: str
     value: str = ""
     null_as: str | None = None  # what stands for a null column or picture; None: the column may not be null
+    detail: str | None = None  # of a picture: how closely the provider is to look, where the judge does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A picture of the rubric's folder that every request shows: the file's own bytes."""
+
+    sha256: str
+    image_format: str
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,9 @@ class Rubric:
     rules: tuple[Rule, ...]
     n_output_tokens_expected: int
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # column -> the only words it may hold, the prompt's
+    pictures: tuple[str, ...] = ()  # roles of pictures, where others are needed than `image` alone
+    slots: Mapping[str, str] = field(default_factory=dict)  # of a template, beside {column}: how it is written -> column
+    examples: Mapping[str, Example] = field(default_factory=dict)  # by file name
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
@@ -140,6 +156,11 @@ class Rubric:
         ]
         named = (*self.needs, *self.unit, self.report_by, *([self.dispatch] if self.dispatch else ()), *self.words, *of_rules)
         return tuple(sorted({*named} - {"image"}))
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of the pictures it needs; what a sample may lack of them stands in may_be_null."""
+        return self.pictures or ((IMAGE,) if IMAGE in self.needs else ())
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:

@@ -5,14 +5,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 
 from rubrics.model import Message, Part, Rubric, Variant
 from rubrics.rules import is_null, mapped
 from schemas.errors import InputError, RubricError
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import IMAGE, SAMPLE_TEXTS
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A placeholder of a template. Other braces, such as those of {"score": 1}, are text."""
+
+
+def fillers(rubric: Rubric) -> re.Pattern[str]:
+    """What is filled in a template: the rubric's slots, the longer ones first, and {column}, whose name is group 1."""
+    slots = [re.escape(slot) for slot in sorted(rubric.slots, key=len, reverse=True)]
+    return re.compile("|".join([*slots, PLACEHOLDER.pattern]))
 
 
 class MissingColumns(InputError):  # noqa: N818 - the name the stages use: the columns are what matters
@@ -56,35 +63,44 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Fixed text, or (with a column) the value of a column; with `is_picture` the picture itself."""
+    """Fixed text, the value of a column, the pictures of a role (or, with `text`, a word for them), or a fixed picture."""
 
     text: str = ""
     column: str | None = None
     null_as: str | None = None
-    is_picture: bool = False
+    role: str | None = None
+    picture: Mapping[str, object] | None = None  # what its part says beside its place
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A rubric made ready to render: per category the roles with their pieces, and the columns that may not be null."""
+    """A rubric made ready to render: per category the roles with their pieces, and the columns and pictures it cannot lack."""
 
     required: tuple[str, ...]
+    roles: tuple[str, ...]
+    order: tuple[str, ...]
     messages: Mapping[str | None, tuple[tuple[str, tuple[_Piece, ...]], ...]]
 
 
-def render(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> Rendered:
+def render(
+    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] = MappingProxyType({})
+) -> Rendered:
     """The messages for one sample: {"role", "content"}, content a string or a list of text and image parts.
 
+    An image part is the sample's picture; with `role` (and, from the second on, `index`) another of its pictures, of which
+    `others` says how many there are; with `sha256` an example. `shown` is how it is to be looked at.
     Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null,
     UnknownValue where a column holds a word that its closed list does not.
     """
     variant = variant_of(rubric, values)
     plan = _plan(rubric)
-    missing = tuple(name for name in plan.required if (not has_image if name == "image" else is_null(values.get(name))))
+    n_pictures = {IMAGE: int(has_image)} | dict(others)
+    missing = [name for name in plan.required if name != IMAGE and is_null(values.get(name))]
+    missing += [role for role in plan.roles if not n_pictures.get(role)]
     if missing:
-        raise MissingColumns(rubric.id, missing)
+        raise MissingColumns(rubric.id, tuple(sorted(missing, key=plan.order.index)))
     return Rendered(
-        variant, tuple(_message(rubric, role, pieces, values, has_image) for role, pieces in plan.messages[variant.category])
+        variant, tuple(_message(rubric, role, pieces, values, n_pictures) for role, pieces in plan.messages[variant.category])
     )
 
 
@@ -124,19 +140,19 @@ def variant_of(rubric: Rubric, values: Mapping[str, str | None]) -> Variant:
 
 
 def _message(
-    rubric: Rubric, role: str, pieces: tuple[_Piece, ...], values: Mapping[str, str | None], has_image: bool
+    rubric: Rubric, role: str, pieces: tuple[_Piece, ...], values: Mapping[str, str | None], n_pictures: Mapping[str, int]
 ) -> dict[str, object]:
     texts: list[str] = []
-    parts: list[dict[str, str]] = []
+    parts: list[dict[str, object]] = []
     for piece in pieces:
-        if piece.column is None:
+        n_shown = n_pictures.get(piece.role, 0) if piece.role else 0
+        if piece.picture is not None and (n_shown or piece.role is None):
+            _flush(texts, parts)
+            parts += [_picture(piece, index) for index in range(n_shown or 1)]
+        elif piece.role is not None:
+            texts.append(piece.text if n_shown else piece.null_as or "")
+        elif piece.column is None:
             texts.append(piece.text)
-        elif piece.column == "image":
-            if has_image and piece.is_picture:
-                _flush(texts, parts)
-                parts.append({"type": "image"})
-            else:
-                texts.append(piece.text if has_image else piece.null_as or "")
         else:
             value = values.get(piece.column)
             texts.append(piece.null_as or "" if value is None or is_null(value) else mapped(rubric, piece.column, value))
@@ -146,7 +162,12 @@ def _message(
     return {"role": role, "content": parts}
 
 
-def _flush(texts: list[str], parts: list[dict[str, str]]) -> None:
+def _picture(piece: _Piece, index: int) -> dict[str, object]:
+    whose = {"role": piece.role} if piece.role not in {None, IMAGE} or index else {}
+    return {"type": "image", **whose, **({"index": index} if index else {}), **(piece.picture or {})}
+
+
+def _flush(texts: list[str], parts: list[dict[str, object]]) -> None:
     """The texts so far become one text part; an empty one is left out, since providers refuse it."""
     text = "".join(texts)
     if text:
@@ -176,7 +197,11 @@ def _prepare(rubric: Rubric) -> _Plan:
     }
     used = {p.column for listed in messages.values() for _, pieces in listed for p in pieces if p.column and p.null_as is None}
     needed = [name for name in rubric.needs if name not in rubric.may_be_null]
-    return _Plan(tuple(dict.fromkeys([*needed, *sorted(used)])), messages)
+    pieces = [p for listed in messages.values() for _, found in listed for p in found]
+    shown = {p.role for p in pieces if p.role and p.null_as is None}
+    roles = [role for role in dict.fromkeys([*rubric.roles, *sorted(shown)]) if role not in rubric.may_be_null]
+    required = tuple(dict.fromkeys([*needed, *sorted(used)]))
+    return _Plan(required, tuple(roles), (*required, *roles), messages)
 
 
 def _pieces(rubric: Rubric, variant: Variant, message: Message) -> tuple[_Piece, ...]:
@@ -193,17 +218,23 @@ def _piece(rubric: Rubric, variant: Variant, part: Part) -> _Piece:
         return _Piece(part.value)
     if part.kind == "column":
         return _Piece("", part.value, part.null_as)
-    return _Piece(part.value, "image", part.null_as, is_picture=part.kind == "image")
+    if part.kind == "image_word":
+        return _Piece(part.value, None, part.null_as, IMAGE)
+    said: dict[str, object] = {"shown": {"detail": part.detail}} if part.detail else {}
+    if part.kind == "example":
+        return _Piece(picture={"sha256": rubric.examples[part.value].sha256} | said)
+    return _Piece("", None, part.null_as, part.value or IMAGE, said)
 
 
 def _template(rubric: Rubric, variant: Variant) -> list[_Piece]:
-    """The prompt text cut at the placeholders that name needed columns; whatever else stands in braces is text."""
+    """The prompt text cut at its slots and at placeholders that name needed columns; whatever else stands in braces is text."""
     pieces: list[_Piece] = []
     end = 0
     text = _prompt(rubric, variant)
-    for match in PLACEHOLDER.finditer(text):
-        if match[1] in rubric.needs and match[1] != "image":
-            pieces += [_Piece(text[end : match.start()]), _Piece("", match[1])]
+    for match in fillers(rubric).finditer(text):
+        column = rubric.slots.get(match[0], match[1])
+        if column in rubric.needs and column != IMAGE:
+            pieces += [_Piece(text[end : match.start()]), _Piece("", column)]
             end = match.end()
     return [*pieces, _Piece(text[end:])]
 

@@ -55,14 +55,19 @@ class Samples:
 
         wanted = list(dict.fromkeys(self.frame["sample_id"] if sample_ids is None else sample_ids))
         place = self.publication.place
-        folder = f"samples/dataset_id={self.publication.provenance()['identities']['dataset_id']}"
+        dataset = f"dataset_id={self.publication.provenance()['identities']['dataset_id']}"
+        # A lake of an older release has the pictures in `samples` itself.
+        names = place.names(f"pictures/{dataset}", ".parquet") or place.names(f"samples/{dataset}", ".parquet")
+        shown = self.frame.filter(pl.col("sample_id").is_in(wanted)).select("sample_id", "image_sha256").drop_nulls().unique()
         found: dict[str, bytes] = {}
-        for name in place.names(folder, ".parquet"):
+        for name in names:
             part = io.BytesIO(place.read(name) or b"") if place.is_remote else Path(place.root, name)
-            mine = pl.scan_parquet(part, hive_partitioning=False).filter(pl.col("sample_id").is_in(wanted))
-            rows = mine.select("sample_id", pl.col("image").struct.field("bytes")).drop_nulls().collect()
+            mine = pl.scan_parquet(part, hive_partitioning=False).filter(
+                pl.col("image_sha256").is_in(shown["image_sha256"].implode())
+            )
+            rows = mine.select("image_sha256", pl.col("image").struct.field("bytes")).drop_nulls().collect()
             found |= dict(rows.iter_rows())
-        return found
+        return {sample_id: found[digest] for sample_id, digest in shown.iter_rows() if digest in found}
 
     @cached_property
     def _rows(self) -> dict[str, list[dict[str, Any]]]:

@@ -19,6 +19,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,9
 
 
 Runner = Literal["local", "processes", "dask"]
+Role = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""What a picture is to its sample: `image`, the one that is judged; `source`, `reference`, … as the rubric names them."""
+Place = Annotated[str, StringConstraints(min_length=1)]
 Retry = Literal["rejected"]
 """Final replies that a run may be told to ask for again."""
 Host = Annotated[
@@ -37,6 +40,9 @@ class Source(Section):
     path: str
     name: Name | None = None
     columns: dict[str, str] = Field(default_factory=dict, description="Salon's column -> where it stands in the source.")
+    pictures: dict[Role, Place | list[Place]] = Field(
+        default_factory=dict, description="Role of a picture -> where it stands; several in the order in which they are shown."
+    )
     where: dict[str, str | int | float | bool] = Field(default_factory=dict, description="Keep only rows with these values.")
     model: str | None = Field(default=None, description="The model of every row, where the source does not say.")
     checkpoint: str | None = Field(default=None, description="The checkpoint of every row, where the source does not say.")
@@ -44,6 +50,12 @@ class Source(Section):
     decode: Literal["full", "header"] = Field(
         default="full", description="header: a picture that its header shows to be clean is not decoded; for pictures you trust."
     )
+
+    @model_validator(mode="after")
+    def _names_its_image_once(self) -> Self:
+        if "image" in self.columns and "image" in self.pictures:
+            raise ValueError("image stands under columns and under pictures; keep one of them")
+        return self
 
 
 class RubricChoice(Section):

@@ -23,6 +23,8 @@ from schemas.statuses import (
 )
 
 IMAGE_TYPE = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.string())])
+_SHOWN = pa.struct([pa.field(name, pa.string()) for name in ("role", "sha256", "path")])
+PICTURES_TYPE = pa.list_(pa.field("element", _SHOWN))  # as Parquet calls it, so that a file's schema is the declared one
 UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
 DIGEST_LENGTH = 64  # hexadecimal characters of a sha256
 
@@ -49,6 +51,10 @@ class Field:
     def or_null(self, about: str | None = None) -> "Field":
         """The same column where a table allows it to be null."""
         return replace(self, is_nullable=True, about=about or self.about)
+
+    def not_null(self, about: str | None = None) -> "Field":
+        """The same column where a table has it filled."""
+        return replace(self, is_nullable=False, about=about or self.about)
 
 
 def text(name: str, about: str, *, null: bool = False, values: type[StrEnum] | None = None) -> Field:
@@ -89,6 +95,10 @@ CAPTION_TYPE = text("caption_type", "The kind of caption asked for, in the sourc
 OUTPUT = text("output", "The text the model under test wrote.", null=True)
 SEED = Field("seed", pa.int64(), "The seed or index that tells apart several samples of one prompt.", is_nullable=True)
 IMAGE = Field("image", IMAGE_TYPE, "The picture as the judge is shown it (Hugging Face Image feature).", is_nullable=True)
+PICTURES = Field(
+    "pictures", PICTURES_TYPE, "Its pictures in order: role, sha256 of the bytes shown, path in the source; null in older lakes.",
+    is_nullable=True,
+)  # fmt: skip
 IMAGE_SHA256 = _digest("image_sha256", "sha256 of the picture's bytes as the judge is shown them.", null=True)
 FILE_SHA256 = _digest("file_sha256", "sha256 of the file's bytes as they were found.", null=True)
 IMAGE_FORMAT = text("image_format", "Format of the bytes the judge is shown: PNG, JPEG, WEBP.", null=True)

@@ -37,6 +37,7 @@ SHARD_PICTURE_BYTES = 256 * _MIB  # of pictures that readers hand on in memory
 
 RUBRIC_DECLARATION_BYTES = _MIB // 4
 RUBRIC_PROMPT_BYTES = _MIB
+RUBRIC_EXAMPLE_BYTES = 8 * _MIB
 RUBRIC_KEY_PARTS = 16  # a.b.c: the TOML reader takes memory with the square of them, 19 GB for 256 KiB
 
 
@@ -91,7 +92,11 @@ TABLE = (
     ),
     Kind(
         "a rubric",
-        {"of rubric.toml": RUBRIC_DECLARATION_BYTES, "of a prompt": RUBRIC_PROMPT_BYTES}, {"parts of a key": RUBRIC_KEY_PARTS},
+        {
+            "of rubric.toml": RUBRIC_DECLARATION_BYTES, "of a prompt": RUBRIC_PROMPT_BYTES,
+            "of an example picture": RUBRIC_EXAMPLE_BYTES,
+        },
+        {"parts of a key": RUBRIC_KEY_PARTS},
         5, 100, "the rubric is refused",
     ),
 )  # fmt: skip

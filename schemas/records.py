@@ -32,12 +32,26 @@ def texts_json_of(texts: Mapping[str, str | None]) -> str | None:
     return canonical_json(own).decode() if own else None
 
 
+IMAGE = "image"
+"""The role of the picture that is judged; the others of a sample are what it is judged beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolePicture:
+    """A picture of a sample, not opened yet: where it is, below the source's root, or its bytes."""
+
+    role: str
+    path: str | None = None
+    content: bytes | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One thing to judge, as a reader hands it on: texts, an image not yet opened, who made it.
 
     `image_path` is relative to the source's root; `image_bytes` is set where the source holds bytes itself
-    (Parquet, tar). Both None: the sample has no picture. `status` other than OK: the reader could not use the row.
+    (Parquet, tar). Both None: the sample has no picture. `others` are those beside the first one of the role `image`.
+    `status` other than OK: the reader could not use the row.
     `remote_hosts`: where image_path is a URL, the hosts it may be fetched from.
     """
 
@@ -53,6 +67,13 @@ class Sample:
     status: SampleStatus = SampleStatus.OK
     detail: str | None = None
     remote_hosts: tuple[str, ...] = ()
+    others: tuple[RolePicture, ...] = ()
+
+    @property
+    def pictures(self) -> tuple[RolePicture, ...]:
+        """All of its pictures, the one that is judged first."""
+        has_image = self.image_path is not None or self.image_bytes is not None
+        return (*((RolePicture(IMAGE, self.image_path, self.image_bytes),) if has_image else ()), *self.others)
 
 
 @dataclass(frozen=True, slots=True)

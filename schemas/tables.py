@@ -58,11 +58,21 @@ SAMPLES = Table(
         f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
         f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
         f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DUPLICATE_OF,
-        f.DETAIL, f.TEXTS_JSON,
+        f.DETAIL, f.TEXTS_JSON, f.PICTURES,
     ),
     key=("sample_id",),
-    later=("duplicate_of_sample_id", "texts_json"),
+    later=("duplicate_of_sample_id", "texts_json", "pictures"),
 )  # fmt: skip
+
+PICTURES = Table(
+    "pictures",
+    (
+        f.IMAGE_SHA256.not_null("sha256 of the picture's bytes as the judge is shown them: no two rows have one."), f.IMAGE,
+        f.FILE_SHA256, f.IMAGE_FORMAT, f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES,
+    ),
+    key=("image_sha256",),
+)  # fmt: skip
+"""Each distinct picture of a dataset. `samples` of older lakes holds these columns itself, and is read in its place."""
 
 JUDGEMENTS = Table(
     "judgements",
@@ -353,7 +363,7 @@ PARTITIONS = Table(
 TABLES = {
     t.name: t
     for t in (
-        SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, STANDINGS, BENCHMARK_LONG, BENCHMARK_WIDE,
+        SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, STANDINGS, BENCHMARK_LONG, BENCHMARK_WIDE,
         COMPARISONS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED,
         CORRECTED_COMPARISONS, CORRECTED_STANDINGS, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
         JURY, POOLED, RUNS,

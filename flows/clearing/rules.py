@@ -13,7 +13,7 @@ from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, S
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
 from tasks.lake.atomic_files import LEFTOVER_AGE_S
 from tasks.lake.reading import Lake
@@ -24,8 +24,8 @@ from tasks.publish.pointer import read_pointer
 
 DAY_S: Final = 86_400.0
 _MADE_OF: Final = {
-    SAMPLES.name: "dataset_id", JUDGEMENTS.name: "plan_id", REQUESTS.name: "plan_id", REPLIES.name: "snapshot_id",
-    SCORES.name: "reading_id",
+    SAMPLES.name: "dataset_id", PICTURES.name: "dataset_id", JUDGEMENTS.name: "plan_id", REQUESTS.name: "plan_id",
+    REPLIES.name: "snapshot_id", SCORES.name: "reading_id",
 }  # fmt: skip
 _OF_A_SERIES: Final = (JUDGEMENTS.name, SCORES.name)
 """What drift needs of a night beside its tables: its anchors are counted anew from these by every new version of the code."""
@@ -102,7 +102,7 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
                 found[table, str(ids[name])] = f"for: {why[item.name].partition(':')[0]}"
     benchmarks = {path.name for path in (lake.root / "anchors").glob("*/")}
     anchors = (one.anchor_set for benchmark in sorted(benchmarks) for one in anchor_sets(lake.root, benchmark))
-    return found | {(SAMPLES.name, key): "frozen anchors" for key in anchors}
+    return found | {(table.name, key): "frozen anchors" for key in anchors for table in (SAMPLES, PICTURES)}
 
 
 def _identities(folder: Path) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,6 +23,7 @@ from rubrics.replies.read import parse_reply
 from rubrics.rules import facts, mapped
 from schemas.errors import InputError, RubricError
 from schemas.input_budget import REPLY_BYTES, ROW_BYTES
+from schemas.records import IMAGE
 
 _STARTERS = SHIPPED / "starters"
 _ID = re.compile(r'^id = "[^"\n]*"', re.MULTILINE)
@@ -71,8 +73,9 @@ def try_(
 ) -> int:
     """What one sample is asked under a rubric, word for word, and how a reply of yours is read."""
     found = find_rubric(rubric, rubrics or [])
-    values, has_image = _sample(found, sample)
-    messages = render(found, values, has_image).messages
+    values, pictures = _sample(found, sample)
+    has_image = IMAGE in pictures
+    messages = render(found, values, has_image, pictures).messages
     if as_json:
         print(json.dumps(messages, ensure_ascii=False))
     console = result_console()
@@ -88,20 +91,25 @@ def try_(
     return 0
 
 
-def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], bool]:
-    """The texts of a sample, and whether it has a picture."""
+def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], Mapping[str, int]]:
+    """The texts of a sample, and how many pictures it has in each role."""
     try:
         content = json.loads(_read(path, ROW_BYTES))
     except (ValueError, RecursionError) as error:
         raise InputError(
             f'{path}: not JSON: {error}; write one object, such as {{"prompt": "a cup", "image": "a.png"}}'
         ) from error
+    found: Counter[str] = Counter()
+    for role in rubric.roles or (IMAGE,) if isinstance(content, dict) else ():
+        named = content.pop(role, None)
+        for one in named if isinstance(named, list) else [named] if named is not None else []:
+            if not isinstance(one, str) or not (path.parent / one).is_file():
+                raise InputError(f"{path}: there is no picture {one!r} in {path.parent}; name a file, or null for none")
+            found[role] += 1
     if not isinstance(content, dict) or not all(isinstance(value, str | None) for value in content.values()):
-        raise InputError(f"{path}: one object of texts is expected, by column: {', '.join(rubric.needs)}")
-    image = content.pop("image", None)
-    if image is not None and not (path.parent / image).is_file():
-        raise InputError(f"{path}: there is no picture {image!r} in {path.parent}; name a file, or null for none")
-    return content, image is not None
+        columns = ", ".join(dict.fromkeys((*rubric.needs, *rubric.roles)))
+        raise InputError(f"{path}: one object of texts is expected, by column: {columns}")
+    return content, found
 
 
 def _read(path: Path, n_bytes_most: int) -> bytes:
@@ -123,4 +131,5 @@ def _print_message(console: Console, message: Mapping[str, Any]) -> None:
 
 def _parts(content: Any) -> Iterator[tuple[str, str]]:
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-        yield str(part["type"]), str(part.get("text", ""))
+        whose = part.get("role") or ("example" if "sha256" in part else "")
+        yield f"{part['type']}{f': {whose}' if whose else ''}", str(part.get("text", ""))

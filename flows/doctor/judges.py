@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,8 +24,9 @@ from schemas.tables import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import find_shards, finish, open_and_write_shard
+from tasks.judge.part_pictures import part_pictures
+from tasks.judge.pictures import digests_of
 from tasks.judge.provider.base import Answer, RequestPicture, provider_of
-from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
@@ -93,11 +94,11 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[
     if part is None:
         yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
         return
-    row = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index).row(0, named=True)
-    pictures = PartPictures(run.lake.part(SAMPLES, run.ids.dataset_id, part.samples_part), judge.max_side_px)
-    picture = pictures(row["image_sha256"]) if row["image_sha256"] is not None else None
+    requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index)
+    row, shown = requests.row(0, named=True), part_pictures(run, part, requests)
+    pictures = [shown(digest) for digest in digests_of(row["messages_json"])]
     deadline_s = min(DEADLINE_S, run.benchmark.limits.deadline_s)
-    endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], picture))
+    endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], pictures))
     asked = f"{judge.id} at {endpoint}"
     if answer.status == ReplyStatus.ANSWERED:
         yield ok(JUDGE, f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s: {shortened(answer.text or '')}")
@@ -108,10 +109,10 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[
 
 
 async def _answer(
-    judge: Judge, deadline_s: float, parameters: str, messages: str, picture: RequestPicture | None
+    judge: Judge, deadline_s: float, parameters: str, messages: str, pictures: Sequence[RequestPicture]
 ) -> tuple[str, Answer]:
     provider = provider_of(judge)(judge, 1, deadline_s)
     try:
-        return provider.endpoint, await provider.ask(provider.payload(orjson.loads(parameters), orjson.loads(messages), picture))
+        return provider.endpoint, await provider.ask(provider.payload(orjson.loads(parameters), orjson.loads(messages), pictures))
     finally:
         await provider.close()

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
 from schemas.errors import CorruptLakeError, InputError
-from schemas.records import Sample, texts_of
 from schemas.statuses import SampleStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tasks.context import StageContext
-from tasks.ingest.identity import dataset_id, packed, sample_id
+from tasks.ingest.identity import dataset_id, id_of_row
+from tasks.ingest.parts import commit, copy_part, discard
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.pictures import with_pictures
 from tasks.lake.writing import stage
 from tasks.plan.dataset import as_role
 from tasks.publish.reading import current
@@ -65,10 +65,11 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     rows = _rows(run, ids["dataset_id"], chosen)
     staging = stage(run.lake, SAMPLES)
     try:
-        staging.write_part(0, pa.Table.from_pylist(rows, schema=SAMPLES.schema()))
-        key = staging.commit(dataset_id([packed(row["sample_id"] for row in rows)]))
+        written = copy_part(staging, 0, SAMPLES.frame(rows), ids["dataset_id"])
+        key = dataset_id([written.ids])
+        commit(staging, key, 1)
     finally:
-        staging.discard()
+        discard(staging)
     counted = pl.Series([row["source"].partition("/")[2] for row in rows]).value_counts(sort=True)
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = AnchorSet(key, now, publication.publication_id, len(rows), dict(sorted(counted.iter_rows())))
@@ -127,14 +128,11 @@ def _rows(run: StageContext, dataset: str, chosen: Sequence[str]) -> list[dict[s
     """The SAMPLES rows of the anchors, by their own ids; two that show and ask the same are one."""
     wanted = pl.Series(chosen)
     found: dict[str, dict[str, Any]] = {}
-    for path in run.lake.parts(SAMPLES, dataset):
-        for row in pl.scan_parquet(path).filter(pl.col("sample_id").is_in(wanted.implode())).collect().iter_rows(named=True):
+    for scan in run.lake.scans(SAMPLES, dataset):
+        mine = scan.filter(pl.col("sample_id").is_in(wanted.implode())).collect()
+        for row in with_pictures(mine).iter_rows(named=True):
             role = as_role(row)
-            sample = Sample(
-                role["source"], role["source_key"], role["model"], role["checkpoint"],
-                texts_of(role), item_id=role["item_id"], seed=role["seed"],
-            )  # fmt: skip
-            role["sample_id"] = sample_id(sample, role["image_sha256"], SampleStatus(role["status"]))
+            role["sample_id"] = id_of_row(role, SampleStatus(role["status"]))
             found[role["sample_id"]] = role
     return [found[key] for key in sorted(found)]
 

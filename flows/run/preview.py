@@ -20,9 +20,11 @@ from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.cost import load_observed
-from tasks.judge.budget.forecast import FORECAST_COLUMNS, SIZE_COLUMNS, Forecast, Tally, forecast, total_usd
+from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
+from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
+from tasks.lake.pictures import sizes_of
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
 
@@ -174,7 +176,8 @@ def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRu
 def _add(run: StageContext, part: PlannedPart, tally: Tally, ledger: Ledger, *, has_observed: bool) -> None:
     """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
     requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, FORECAST_COLUMNS)
-    samples = run.lake.read_part(SAMPLES, run.ids.dataset_id, part.samples_part, SIZE_COLUMNS)
+    shown = {digest for said in requests["messages_json"].drop_nulls() for digest in digests_of(said)}
+    pictures = sizes_of(run.lake, run.ids.dataset_id, part.samples_part, shown)
     known = ledger.known(requests["request_key"])
     replies = ledger.replies(known) if known and not has_observed else None
-    tally.add(requests, samples, known, replies)
+    tally.add(requests, pictures, known, replies)

@@ -9,7 +9,7 @@ from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replie
 from schemas.records import Plan, PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSources
-from tasks.ingest.parts import ShardResult, write_part
+from tasks.ingest.parts import ShardResult, copy_part, discard
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
@@ -37,10 +37,10 @@ def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_s
             results.append(written)
         if anchor_set is not None:
             known.note_anchors(anchor_set, len(results))
-            results.append(write_part(staging, len(results), [read_anchors(run.lake, anchor_set)]))
+            results.append(copy_part(staging, len(results), read_anchors(run.lake, anchor_set), anchor_set))
         return finish(staging, results, known)
     finally:
-        staging.discard()
+        discard(staging)
         run.reporter.finish("ingest")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from schemas.records import Sample
 from tasks.ingest.paths import is_inside, locate
-from tasks.ingest.shards import is_fetched, picture_of
+from tasks.ingest.shards import files_of, is_fetched
 
 RESTLESS_NS = 2_000_000_000
 """A file that changed so shortly before it was read may change again within one tick of its file system's clock (FAT: 2 s)."""
@@ -77,15 +77,13 @@ class Fingerprint:
                 self._add(f"{name}/", None)
                 self.note_folder(Path(entry.path), name)
 
-    def note_sample(self, sample: Sample) -> tuple[str, os.stat_result | None] | None:
-        """Note all that a sample says, and the picture it names or carries; (its name, its file) of one that is named."""
+    def note_sample(self, sample: Sample) -> list[tuple[str, os.stat_result | None]]:
+        """Note all that a sample says, and the pictures it names or carries; (its name, its file) of each that is named."""
         said: list[object] = [type(sample).__name__, *(getattr(sample, name) for name in _SAID), sorted(sample.texts.items())]
-        if sample.image_bytes is not None:
-            said.append(sha256(sample.image_bytes).hexdigest())
+        said += [(one.role, one.path, one.content and sha256(one.content).hexdigest()) for one in sample.pictures]
         self._seen.update(repr(said).encode("utf-8", "surrogateescape"))
         self.is_blind |= is_fetched(sample)
-        name = picture_of(sample)
-        return None if name is None or not is_inside(name) else (name, self.look(name))
+        return [(name, self.look(name)) for name in files_of(sample) if is_inside(name)]
 
     def _add(self, name: str, found: os.stat_result | None) -> None:
         said = ""
@@ -102,4 +100,4 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-_SAID = [one.name for one in fields(Sample) if one.name not in {"texts", "image_bytes"}]
+_SAID = [one.name for one in fields(Sample) if one.name not in {"texts", "image_path", "image_bytes", "others"}]

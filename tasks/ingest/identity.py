@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from schemas.records import Sample, texts_of
+from schemas.records import IMAGE, Sample, texts_of
 from schemas.statuses import SampleStatus
 
 ID_BYTES = 32
@@ -16,9 +16,10 @@ IDS_AT_ONCE = 100_000  # sorted together: some 20 MB with their text
 Ids: TypeAlias = npt.NDArray[np.bytes_]
 
 
-def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) -> str:
-    """sha256 (hexadecimal) of the sample's content (image as shown, texts) and role (model, checkpoint, item, seed).
+def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus, pictures: Sequence[tuple[str, str]] = ()) -> str:
+    """sha256 (hexadecimal) of the sample's content (pictures as shown, texts) and role (model, checkpoint, item, seed).
 
+    `pictures`: role and digest of each in order; hashed only where there is more than one picture in the role `image`.
     Where it stands does not matter, except for a sample that cannot be used: its content is unknown or not its own, so
     source, source_key and status are hashed too.
     """
@@ -30,6 +31,8 @@ def sample_id(sample: Sample, image_sha256: str | None, status: SampleStatus) ->
         "item_id": sample.item_id,
         "seed": sample.seed,
     }
+    if any(picture != (IMAGE, image_sha256) for picture in pictures) or len(pictures) > 1:
+        identity["pictures"] = [list(picture) for picture in pictures]
     if status is not SampleStatus.OK:
         identity |= {"source": sample.source, "source_key": sample.source_key, "status": status.value}
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -40,7 +43,8 @@ def id_of_row(row: Mapping[str, Any], status: SampleStatus) -> str:
     """The sample_id of a row of the samples table, were this its status."""
     who = row["source"], row["source_key"], row["model"], row["checkpoint"]
     sample = Sample(*who, texts_of(row), row["item_id"], row["seed"])
-    return sample_id(sample, row["image_sha256"], status)
+    pictures = [(one["role"], one["sha256"]) for one in row.get("pictures") or ()]
+    return sample_id(sample, row["image_sha256"], status, pictures)
 
 
 def dataset_id(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> str:

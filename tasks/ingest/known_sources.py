@@ -17,7 +17,7 @@ import orjson
 from schemas.errors import CorruptLakeError
 from schemas.records import Sample
 from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.tables import PICTURES, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.fingerprints import RESTLESS_NS, Fingerprint
 from tasks.ingest.parts import ShardResult
@@ -94,8 +94,8 @@ class KnownSources:
         """Look at the source's files: before any row of it is read."""
         self._reading[self._name(source)] = _Reading(self._files_of(source))
 
-    def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> Path | None:
-        """The file that holds what these samples would become as part `index`, where they are as they were; else None.
+    def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> tuple[str, int] | None:
+        """(dataset, part) that holds what these samples would become as part `index`, where they are as they were; else None.
 
         To be asked of every shard of a source that was begun, before its pictures are opened.
         """
@@ -103,19 +103,23 @@ class KnownSources:
         reading, shard = self._reading[name], Fingerprint(source.root, self._restless_ns)
         for sample in samples:
             reading.roles[sample.model, sample.checkpoint] = None
-            picture = shard.note_sample(sample)
-            if picture is not None and is_file:
-                reading.pictures.append(picture[0])
-                reading.files.note(*picture)
+            for name_of, found in shard.note_sample(sample):
+                if is_file:
+                    reading.pictures.append(name_of)
+                    reading.files.note(name_of, found)
         reading.shards.append((index, shard))
         known = self._remembered(name)
         if known is None or self._lake.bucket:  # out of a bucket a part would be fetched, and sent back
             return None
+        like = next((part for part in known.parts if part.shard == shard.digest), None)
         try:
-            found = next((part for part in known.parts if part.shard == shard.digest), None)
-            return None if found is None else self._lake.part(SAMPLES, known.dataset_id, found.index)
+            if like is None or not self._lake.is_complete(PICTURES, known.dataset_id):
+                return None
+            for table in (SAMPLES, PICTURES):
+                self._lake.part(table, known.dataset_id, like.index)
         except CorruptLakeError:  # of another dataset, which is not asked for
             return None
+        return known.dataset_id, like.index
 
     def note_anchors(self, anchor_set: str, index: int) -> None:
         """Part `index` holds these anchors."""

@@ -1,22 +1,26 @@
-"""Parts of a dataset that are staged: what became of each shard, duplicates across them. Who opens pictures is shards.py."""
+"""Parts of a dataset that are staged: what became of each shard, what several of them hold. Who opens pictures is shards.py."""
 
+import itertools
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import orjson
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.statuses import SampleStatus
+from schemas.tables import PICTURES, SAMPLES, conform
 from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
 from tasks.ingest.images.decode import STOPPED
 from tasks.ingest.paths import UNREADABLE
 from tasks.ingest.shards import as_duplicate
+from tasks.lake.pictures import digests_in, stored_pictures, with_pictures
 from tasks.lake.writing import Staging
 
 
@@ -27,6 +31,7 @@ class ShardResult:
     index: int
     n_by_status: Mapping[str, int]
     ids: bytes = field(repr=False)
+    pictures: bytes = field(repr=False)  # packed digests
     packed_keys: bytes = field(repr=False)
     is_lasting: bool = True  # False: another try might end otherwise, though no file changed
     is_settled: bool = False  # some rows are duplicates of another shard's
@@ -47,34 +52,99 @@ class ShardResult:
         return found
 
 
-def write_part(staging: Staging, index: int, tables: Iterable[pa.Table]) -> ShardResult:
-    """Make rows of the samples table part `index`, durably, as they come."""
-    n_by_status: Counter[str] = Counter()
-    ids, keys, is_lasting = bytearray(), list[str](), [True]
+def write_part(staging: Staging, index: int, pictures: Iterable[pa.Table], rows: Callable[[], pa.Table]) -> ShardResult:
+    """Make pictures, as they come, and then the rows of the samples that show them part `index` of their tables, durably."""
+    digests = _write_pictures(staging, index, pictures)
+    table = rows()
+    staging.write_part(index, table)
+    return _result(index, table, digests)
+
+
+def take_part(staging: Staging, index: int, dataset_id: str, part: int) -> ShardResult:
+    """Make a part of another dataset part `index` of this one, without opening its pictures.
+
+    What earlier parts of that dataset showed first is fetched from these.
+    """
+    lake = staging.lake
+    path = lake.part(SAMPLES, dataset_id, part)
+    rows = pq.read_table(path)
+    staging.take_part(index, path)
+    held = lake.read_part(PICTURES, dataset_id, part, ["image_sha256"])["image_sha256"]
+    missing = digests_in(pl.DataFrame(rows)).difference(held)
+    if not missing:
+        staging.beside(PICTURES).take_part(index, lake.part(PICTURES, dataset_id, part))
+        return _result(index, rows, packed(held))
+    pictures = stored_pictures(lake, dataset_id, missing.union(held))
+    return _result(index, rows, _write_pictures(staging, index, pictures))
+
+
+def copy_part(staging: Staging, index: int, rows: pl.DataFrame, dataset_id: str, changed: Iterable[pa.Table] = ()) -> ShardResult:
+    """Make rows of `samples` part `index`, with the pictures they show: those of a dataset in the lake, and `changed` ones."""
+    table = conform(with_pictures(rows).with_columns(image=pl.lit(None, SAMPLES.empty().schema["image"])), SAMPLES)
+    known = stored_pictures(staging.lake, dataset_id, digests_in(rows))
+    return write_part(staging, index, itertools.chain(known, changed), lambda: table)
+
+
+def _write_pictures(staging: Staging, index: int, tables: Iterable[pa.Table]) -> bytes:
+    digests = bytearray()
 
     def noted() -> Iterator[pa.Table]:
         for table in tables:
-            ids.extend(packed(table["sample_id"].to_pylist()))
-            keys.extend(table["source_key"].to_pylist())
-            n_by_status.update(table["status"].to_pylist())
-            may_pass = pc.match_substring_regex(table["detail"], f"{STOPPED}|{UNREADABLE}")
-            is_lasting.append(not pc.any(may_pass, min_count=0).as_py())
+            digests.extend(packed(table["image_sha256"].to_pylist()))
             yield table
 
-    staging.write_tables(index, noted())
-    return ShardResult(index, dict(n_by_status), bytes(ids), _packed_keys(keys), all(is_lasting))
+    staging.beside(PICTURES).write_tables(index, noted())
+    return bytes(digests)
 
 
-def take_part(staging: Staging, index: int, path: Path) -> ShardResult:
-    """Make a part of another dataset part `index` of this one, without reading its pictures."""
-    rows = pq.read_table(path, columns=["sample_id", "source_key", "status"])
-    staging.take_part(index, path)
+def _result(index: int, rows: pa.Table, digests: bytes) -> ShardResult:
     n_by_status, ids = Counter(rows["status"].to_pylist()), packed(rows["sample_id"].to_pylist())
-    return ShardResult(index, dict(n_by_status), ids, _packed_keys(rows["source_key"].to_pylist()))
+    may_pass = pc.match_substring_regex(rows["detail"], f"{STOPPED}|{UNREADABLE}")
+    is_lasting = not pc.any(may_pass, min_count=0).as_py()
+    return ShardResult(index, dict(n_by_status), ids, digests, _packed_keys(rows["source_key"].to_pylist()), is_lasting)
 
 
 def _packed_keys(keys: list[str]) -> bytes:
     return zlib.compress(orjson.dumps(keys), level=1)
+
+
+def commit(staging: Staging, key: str, n_parts: int) -> None:
+    """Make the staged parts the dataset of this key; where the lake holds it, as an older release wrote it too, drop them."""
+    if not staging.lake.is_complete(SAMPLES, key):
+        staging.beside(PICTURES).commit(key, range(n_parts))
+    staging.commit(key, range(n_parts))
+    staging.beside(PICTURES).discard()
+
+
+def discard(staging: Staging) -> None:
+    """Remove what was staged of samples and pictures."""
+    staging.discard()
+    staging.beside(PICTURES).discard()
+
+
+def settle_pictures(staging: Staging, results: Sequence[ShardResult]) -> None:
+    """Take every picture that an earlier shard holds out of the later ones' parts. All shards, in order."""
+    several = _several([one.pictures for one in results])
+    seen: set[bytes] = set()
+    for result in results if several.size else ():
+        mine = unpacked(result.pictures)
+        shared = np.flatnonzero(several[np.searchsorted(several, mine).clip(max=several.size - 1)] == mine).tolist()
+        again = {row for row in shared if result.pictures[row * ID_BYTES : (row + 1) * ID_BYTES] in seen}
+        seen |= {result.pictures[row * ID_BYTES : (row + 1) * ID_BYTES] for row in shared}
+        if again:
+            _write_pictures(staging, result.index, _without(staging.beside(PICTURES).part_path(result.index), again))
+
+
+def _without(path: Path, rows: Collection[int]) -> Iterator[pa.Table]:
+    """The row groups of a file less these rows, one in memory at a time."""
+    start = 0
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            n_rows = file.metadata.row_group(group).num_rows
+            kept = [row for row in range(n_rows) if start + row not in rows]
+            if kept:
+                yield file.read_row_group(group).take(kept)
+            start += n_rows
 
 
 def settled(staging: Staging, results: Sequence[ShardResult]) -> list[ShardResult]:
@@ -104,8 +174,9 @@ def _settle(staging: Staging, result: ShardResult, several: Ids, first_keys: dic
     if not firsts:
         return result
     table = pq.ParquetFile(staging.part_path(result.index)).read()
-    written = write_part(staging, result.index, [_with_duplicates(table, firsts)])
-    return replace(written, is_lasting=result.is_lasting, is_settled=True)
+    changed = _with_duplicates(table, firsts)
+    staging.write_part(result.index, changed)
+    return replace(_result(result.index, changed, result.pictures), is_lasting=result.is_lasting, is_settled=True)
 
 
 def _with_duplicates(table: pa.Table, firsts: Mapping[int, str]) -> pa.Table:

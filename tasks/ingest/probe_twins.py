@@ -3,13 +3,13 @@
 import hashlib
 import io
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
-from schemas.records import texts_of
+from schemas.records import IMAGE, texts_of
 from schemas.statuses import SampleStatus
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
@@ -25,13 +25,30 @@ _N_COLUMNS = 44  # of a line: at the size below it fills the picture's width
 _MARGIN_PX = 4
 
 
-def twins_of(samples: pl.DataFrame, places: Collection[str], text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(sample_id of the original, place, row of the twin) for each usable sample and place it has. Rows are of SAMPLES."""
+def twins_of(
+    samples: pl.DataFrame, places: Collection[str], text: str, picture_of: Callable[[str], dict[str, Any]]
+) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any] | None]]:
+    """(sample_id of the original, place, row of the twin, row of its own picture) for each usable sample and place it has.
+
+    Rows are of SAMPLES, with their `pictures`, and of PICTURES: `picture_of` gives the one of a digest.
+    """
     for row in samples.filter(pl.col("status") == SampleStatus.OK.value).iter_rows(named=True):
         for place in places:
-            changed = _with_picture(row, text) if place == "picture" else _with_texts(row, PLACES[place], text)
+            picture = None
+            if place != "picture":
+                changed = _with_texts(row, PLACES[place], text)
+            elif row["image_sha256"] is None:
+                changed = None
+            else:
+                picture = _with_text_drawn(picture_of(row["image_sha256"]), text)
+                changed = {name: value for name, value in picture.items() if name != IMAGE}
+                digests = {row["image_sha256"]: picture["image_sha256"]}
+                changed["pictures"] = [
+                    one | {"sha256": digests.get(one["sha256"], one["sha256"])} if one["role"] == IMAGE else one
+                    for one in row["pictures"]
+                ]
             if changed is not None:
-                yield row["sample_id"], place, _named(row | changed)
+                yield row["sample_id"], place, _named(row | changed), picture
 
 
 def _with_texts(row: Mapping[str, Any], columns: Collection[str], text: str) -> dict[str, Any] | None:
@@ -39,13 +56,12 @@ def _with_texts(row: Mapping[str, Any], columns: Collection[str], text: str) -> 
     return {name: f"{row[name]}\n\n{text}" for name in there} or None
 
 
-def _with_picture(row: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-    if row["image"] is None:
-        return None
-    shown = with_text(row["image"]["bytes"], text)
+def _with_text_drawn(picture: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The row of the picture with the text drawn on it."""
+    shown = with_text(picture["image"]["bytes"], text)
     digest = hashlib.sha256(shown).hexdigest()
-    return {
-        "image": {"bytes": shown, "path": row["image"]["path"]}, "image_sha256": digest, "file_sha256": digest,
+    return dict(picture) | {
+        "image": {"bytes": shown, "path": picture["image"]["path"]}, "image_sha256": digest, "file_sha256": digest,
         "image_format": "PNG", "image_treatment": "probe_text_drawn", "n_bytes": len(shown),
     }  # fmt: skip
 

@@ -8,11 +8,19 @@ from typing import Any
 from schemas.errors import SourceError
 from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
-from schemas.records import SAMPLE_TEXTS, UNNAMED, Sample
+from schemas.records import IMAGE, SAMPLE_TEXTS, UNNAMED, RolePicture, Sample
 from schemas.statuses import SampleStatus
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
-from tasks.ingest.values import NO_PICTURE, BadValueError, is_equal, listed, picture_of, seed_of, text_of
+from tasks.ingest.values import (
+    BadValueError,
+    Picture,
+    is_equal,
+    listed,
+    pictures_of,
+    seed_of,
+    text_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ def pointers(source: ResolvedSource, defaults: Mapping[str, str]) -> dict[str, s
 
 def columns_read(source: ResolvedSource) -> set[str]:
     """The top-level columns that may be looked at; a reader of wide files need not read others."""
-    wanted = [*pointers(source, {}).values(), *source.where]
+    wanted = [*pointers(source, {}).values(), *source.where, *(at for _, at in source.pictures)]
     return {*wanted, *(str(steps(pointer)[0]) for pointer in wanted)}
 
 
@@ -79,7 +87,15 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
     if model is None and problem is None:
         _need_model(row, source, places)
         problem = (SampleStatus.MISSING_VALUE, "the row does not say which model made it")
-    image = taken.get("image") or NO_PICTURE
+    shown = [RolePicture(IMAGE, _path_of(row, one), one.content) for one in taken.get(IMAGE) or ()]
+    for role, at in source.pictures:
+        try:
+            found = pictures_of(_value(row, source, role, at, is_needed=is_usable))
+            shown += [RolePicture(role, _path_of(row, one), one.content) for one in found]
+        except (BadValueError, _MissingValueError) as error:
+            kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
+            problem = problem or (kind, f"{role}: {error}")
+    judged = next((one for one in shown if one.role == IMAGE), None)
     return (Sample if source.is_decoded else UndecodedSample)(
         source=source.name,
         source_key=source.key(row.key),
@@ -89,11 +105,12 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
         | {name: text for name in source.own_texts if (text := taken.get(name)) is not None},
         item_id=taken.get("item_id"),
         seed=taken.get("seed"),
-        image_path=_below(row.folder, image.path) if image.content is None and image.path is not None else image.path,
-        image_bytes=image.content,
+        image_path=judged.path if judged else None,
+        image_bytes=judged.content if judged else None,
         status=problem[0] if problem else SampleStatus.OK,
         detail=encodable(problem[1]) if problem else None,
         remote_hosts=source.remote_hosts,
+        others=tuple(one for one in shown if one is not judged),
     )
 
 
@@ -160,13 +177,15 @@ def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) 
         )
 
 
-_CONVERT: Mapping[str, Callable[[object], Any]] = {"seed": seed_of, "image": picture_of}
+_CONVERT: Mapping[str, Callable[[object], Any]] = {"seed": seed_of, IMAGE: pictures_of}
 
 
 def _who(name: str | None) -> str | None:
     return name if name and name.strip() else None
 
 
-def _below(folder: str, path: str) -> str:
-    # A path that may not be followed is handed on as it is, to be refused by its name.
-    return f"{folder}/{path}" if folder and is_inside(path) else path
+def _path_of(row: RawRow, picture: Picture) -> str | None:
+    path = picture.path
+    if path is None or picture.content is not None or not row.folder or not is_inside(path):
+        return path  # one that may not be followed is handed on as it is, to be refused by its name
+    return f"{row.folder}/{path}"

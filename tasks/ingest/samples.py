@@ -17,9 +17,9 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.known_sources import KnownPart, KnownSources, Origin
-from tasks.ingest.parts import ShardResult, settled, take_part, write_part
+from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, take_part, write_part
 from tasks.ingest.readers import read
-from tasks.ingest.shards import open_shard, shards
+from tasks.ingest.shards import OpenedShard, shards
 from tasks.ingest.sources import expand
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
@@ -34,18 +34,21 @@ class SampleList:
     @property
     def has_pictures(self) -> bool:
         """Whether the samples carry their pictures' bytes: too much to send to another process."""
-        return any(sample.image_bytes is not None for sample in self.samples)
+        return any(picture.content is not None for sample in self.samples for picture in sample.pictures)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenShard:
-    """Some samples of one folder, in order, to be opened and made part `index` of what is staged; or `part`, made before."""
+    """Some samples of one folder, in order, to be opened and made part `index` of what is staged.
+
+    `part`: where they were made before, (dataset, index).
+    """
 
     staging: Staging
     index: int
     samples: SampleList
     root: Path
-    part: Path | None = None
+    part: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +94,25 @@ def find_shards(
 def open_and_write_shard(shard: OpenShard) -> ShardResult:
     """Open a shard's pictures and make it a part, durably. Run again it writes the same part anew."""
     if shard.part is not None:
-        return take_part(shard.staging, shard.index, shard.part)
-    return write_part(shard.staging, shard.index, open_shard(shard.samples.samples, shard.root))
+        return take_part(shard.staging, shard.index, *shard.part)
+    opened = OpenedShard(shard.samples.samples, shard.root)
+    return write_part(shard.staging, shard.index, opened.pictures(), opened.rows)
 
 
 def finish(staging: Staging, results: Sequence[ShardResult], known: KnownSources | None = None) -> IngestResult:
-    """Settle duplicates across the staged parts, name the dataset by its content and commit it.
+    """Settle across the staged parts what several hold, name the dataset by its content and commit it.
 
-    Only parts that hold a duplicate are read: no other picture comes to this machine. Raises StoreError where one of the
-    parts is not staged.
+    Only parts that hold what an earlier one holds are read: no other picture comes to this machine. Raises StoreError where one
+    of the parts is not staged.
     """
     if not results:
         raise SourceError("the dataset is empty: no source gave a row")
-    found = settled(staging, sorted(results, key=lambda one: one.index))
+    ordered = sorted(results, key=lambda one: one.index)
+    settle_pictures(staging, ordered)
+    found = settled(staging, ordered)
     key = dataset_id([one.ids for one in found])
     is_new = not staging.lake.is_complete(SAMPLES, key)
-    staging.commit(key, range(len(results)))
+    commit(staging, key, len(results))
     if known is not None and (is_new or _is_same(staging.lake, key, found)):
         known.remember(key, found)
     return _result(key, found)

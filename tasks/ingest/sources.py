@@ -9,7 +9,7 @@ from pathlib import Path
 from schemas.benchmark import Benchmark, Source, source_name
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import IMAGE, SAMPLE_TEXTS
 from tasks.ingest.paths import encodable, quote
 
 COLUMN_NAMES = ("image", "item_id", "model", "checkpoint", "seed", *SAMPLE_TEXTS)
@@ -22,7 +22,8 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 class ResolvedSource:
     """One folder or file to read: a source with every placeholder filled.
 
-    `own_texts`: columns that rubrics need beside SAMPLE_TEXTS.
+    `own_texts`: columns that rubrics need beside SAMPLE_TEXTS. `pictures`: (role, where in the source) of pictures in order;
+    where none has the role `image`, a column of that name has it.
     `model` and `checkpoint` hold where the source's rows do not say. `prefix` is where `root` stands below the part of
     the path that holds no placeholder; it begins every source_key. `checkpoints`, where given, are the only ones wanted.
     """
@@ -34,6 +35,7 @@ class ResolvedSource:
     model: str | None = None
     checkpoint: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    pictures: tuple[tuple[str, str], ...] = ()
     own_texts: tuple[str, ...] = ()
     where: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     checkpoints: frozenset[str] | None = None
@@ -107,7 +109,8 @@ def _resolve(
         prefix="" if prefix == "." else prefix,
         model=filled.get("model", source.model),
         checkpoint=filled.get("checkpoint", source.checkpoint),
-        columns=source.columns,
+        columns=source.columns | ({IMAGE: ""} if IMAGE in source.pictures else {}),
+        pictures=tuple((role, at) for role, places in source.pictures.items() for at in _listed(places)),
         where=source.where,
         checkpoints=wanted,
         has_checkpoint_in_path="checkpoint" in filled,
@@ -122,16 +125,7 @@ def _check(name: str, source: Source, own_texts: Sequence[str]) -> None:
         raise SourceError(
             f"source {name!r}: {quote(source.path)} is a URL; Salon reads local folders: copy it and name the folder"
         )
-    for column, pointer in source.columns.items():
-        if column not in {*COLUMN_NAMES, *own_texts}:
-            known = ", ".join((*COLUMN_NAMES, *own_texts))
-            raise SourceError(
-                f"source {name!r}: columns maps {column!r}, which neither Salon nor a rubric of this file knows; known: {known}"
-            )
-        try:
-            steps(pointer or "unread")
-        except InputError as error:
-            raise SourceError(f"source {name!r}: columns.{column}: {error}") from error
+    _check_columns(name, source, own_texts)
     used = _PLACEHOLDER.findall(source.path)
     for placeholder in used:
         if placeholder not in {"model", "checkpoint"}:
@@ -141,6 +135,30 @@ def _check(name: str, source: Source, own_texts: Sequence[str]) -> None:
     for part in Path(source.path).parts:
         if len(_PLACEHOLDER.findall(part)) > 1:
             raise SourceError(f"source {name!r}: {quote(part)} holds two placeholders; one folder name can fill one")
+
+
+def _check_columns(name: str, source: Source, own_texts: Sequence[str]) -> None:
+    for column, pointer in source.columns.items():
+        if column not in {*COLUMN_NAMES, *own_texts}:
+            known = ", ".join((*COLUMN_NAMES, *own_texts))
+            raise SourceError(
+                f"source {name!r}: columns maps {column!r}, which neither Salon nor a rubric of this file knows; known: {known}"
+            )
+        _check_pointer(name, f"columns.{column}", pointer or "unread")
+    for role, places in source.pictures.items():
+        for at in _listed(places):
+            _check_pointer(name, f"pictures.{role}", at)
+
+
+def _listed(places: str | list[str]) -> list[str]:
+    return [places] if isinstance(places, str) else places
+
+
+def _check_pointer(name: str, key: str, pointer: str) -> None:
+    try:
+        steps(pointer)
+    except InputError as error:
+        raise SourceError(f"source {name!r}: {key}: {error}") from error
 
 
 def _match(name: str, written: str, pattern: Path) -> list[tuple[Path, dict[str, str]]]:

@@ -80,6 +80,12 @@ def picture_of(value: object) -> Picture:
             raise BadValueError(f"a {type(value).__name__} stands where a path or an Image should: {_show(value)}")
 
 
+def pictures_of(value: object) -> list[Picture]:
+    """The pictures of a role: one (picture_of), or a list of them in order; what is null is left out. Raises BadValueError."""
+    found = [picture_of(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    return [one for one in found if one != NO_PICTURE]
+
+
 def is_equal(found: object, wanted: str | float | bool) -> bool:
     """Equality on raw values; a text cell (all a CSV has) equals a number or a truth value written the same."""
     if isinstance(found, str) and not isinstance(wanted, str):

@@ -1,7 +1,7 @@
 """Admission control: what an attempt waits for before it is recorded, and before it is sent. All that is kept elsewhere."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -49,10 +49,10 @@ class AdmissionControl:
         """The limits of the key."""
         return self.session.rate_limiter
 
-    def estimate(self, request: QueuedRequest, picture: RequestPicture | None) -> Estimate:
+    def estimate(self, request: QueuedRequest, pictures: Sequence[RequestPicture]) -> Estimate:
         """Tokens and USD one attempt of this request may take."""
-        width_px, height_px = (picture.width_px, picture.height_px) if picture else (None, None)
-        return self.costs.estimate(request.messages_json, request.parameters_json, request.image_sha256, width_px, height_px)
+        sizes_px = [(picture.width_px, picture.height_px) for picture in pictures]
+        return self.costs.estimate(request.messages_json, request.parameters_json, sizes_px)
 
     async def enter(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         """Wait until one attempt may be recorded. False: the run is stopped, or its money or attempts are used up."""

@@ -25,6 +25,7 @@ from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage, unseen
+from tasks.judge.pictures import digests_of
 from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Provider, RequestPicture
 from tasks.judge.retries import (
     ENDPOINT_FAILURES,
@@ -146,11 +147,11 @@ class _Run:
 
     async def judge(self, request: QueuedRequest) -> None:
         """One request to its end: the first ask, and the second where the reply to the first cannot be read."""
-        picture = self.shard.pictures(request.image_sha256) if request.image_sha256 is not None else None
-        estimate = self.admission.estimate(request, picture)
+        pictures = [self.shard.pictures(digest) for digest in digests_of(request.messages_json)]
+        estimate = self.admission.estimate(request, pictures)
         opened: str | None = None
         for ask_index in range(request.ask_index, 2):
-            answer, attempt_id, n_attempts = await self.attempt(request, ask_index, picture, estimate, opened)
+            answer, attempt_id, n_attempts = await self.attempt(request, ask_index, pictures, estimate, opened)
             if isinstance(answer, Answer):
                 self.breaker.record(answer)
             if self.breaker.is_open:
@@ -176,7 +177,7 @@ class _Run:
         self.outcome.n_by_status[answer.status.value] += 1
 
     async def attempt(
-        self, request: QueuedRequest, ask_index: int, picture: RequestPicture | None, estimate: Estimate, opened: str | None
+        self, request: QueuedRequest, ask_index: int, pictures: list[RequestPicture], estimate: Estimate, opened: str | None
     ) -> tuple[Answer | NotSent, str, int]:
         """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
@@ -191,7 +192,7 @@ class _Run:
                 async with self.admission.sending(self.stopping) as is_sent:
                     if is_sent is None:
                         return await self.not_sent(attempt_id), "", n_attempts
-                    payload = await self.payload(request, picture, attempt_id)
+                    payload = await self.payload(request, pictures, attempt_id)
                     payload.on_start = is_sent
                     self.breaker.begin()
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
@@ -216,13 +217,13 @@ class _Run:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
 
-    async def payload(self, request: QueuedRequest, picture: RequestPicture | None, attempt_id: str) -> Payload:
+    async def payload(self, request: QueuedRequest, pictures: list[RequestPicture], attempt_id: str) -> Payload:
         """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
         parameters, messages = _parameters(request.parameters_json), orjson.loads(request.messages_json)
         try:
-            if picture is not None and picture.is_shrunk:
-                return await asyncio.to_thread(self.shard.provider.payload, parameters, messages, picture)
-            return self.shard.provider.payload(parameters, messages, picture)
+            if any(picture.is_shrunk for picture in pictures):
+                return await asyncio.to_thread(self.shard.provider.payload, parameters, messages, pictures)
+            return self.shard.provider.payload(parameters, messages, pictures)
         except CorruptLakeError:
             await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
             raise

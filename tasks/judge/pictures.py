@@ -1,8 +1,22 @@
-"""A picture made smaller for a judge that is shown small ones (`judges.max_side_px`). What a picture is: tasks/ingest/images."""
+"""Which pictures a request shows, and one made smaller (`judges.max_side_px`). What a picture is: tasks/ingest/images."""
 
 import io
+import re
 
 _RUNS = 3  # zlib's Z_RLE, as where ingest encodes (docs/decisions/02-ingest.md)
+
+
+_DIGEST = re.compile(r'"sha256":"([0-9a-f]{64})"')  # no text can hold it: there JSON writes its quotes with a backslash
+
+
+def digests_of(messages_json: str) -> list[str]:
+    """The digests of the pictures of canonical messages, in the order in which they are shown."""
+    return _DIGEST.findall(messages_json)
+
+
+def without_digests(messages_json: str) -> str:
+    """The messages less their pictures' digests: the same for all samples that ask the same."""
+    return _DIGEST.sub('"sha256":""', messages_json)
 
 
 class UnreadablePictureError(Exception):

@@ -8,14 +8,14 @@ from functools import cache
 
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS, SAMPLES
+from schemas.tables import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.admission import open_admission
 from tasks.judge.engine import OnAttempt, OnReply, Shard, judge_requests
 from tasks.judge.outcome import Outcome
+from tasks.judge.part_pictures import part_pictures
 from tasks.judge.runtime import LOOP
 from tasks.judge.session import session_of
-from tasks.judge.work_queue import PartPictures
 from tasks.ledger.ledger import opened
 
 STOP_POLL_S = 0.1
@@ -48,7 +48,7 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             return Outcome(n_requests=len(known), n_cached=len(known))
         _keep_what_is_loaded()
         rubric, judge = context.rubrics[part.rubric_id], context.judge(part.judge_model)
-        pictures = PartPictures(context.lake.part(SAMPLES, ids.dataset_id, part.samples_part), judge.max_side_px)
+        pictures = part_pictures(context, part, requests)
 
         async def work() -> Outcome:
             session = await session_of(context.ledger_url, judge, shard.limits)

@@ -1,28 +1,19 @@
-"""The work queue: a shard's requests claimed block by block for workers; planned requests and their pictures in the lake."""
+"""The work queue: a shard's requests claimed block by block for workers; planned requests in the lake."""
 
 import asyncio
 import contextlib
-import hashlib
-import threading
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
-from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS, SAMPLES
+from schemas.tables import REQUESTS
 from tasks.context import StageContext
-from tasks.judge.pictures import UnreadablePictureError, fitted_px, shrunk
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.part_pictures import PartPictures, part_pictures
 from tasks.ledger.claims import Claims, Taken
 
 LEAST_BLOCK = 64
@@ -30,13 +21,6 @@ LEAST_BLOCK = 64
 POLL_S = 0.5
 """Between two looks whether another process has its reply."""
 QUEUED_COLUMNS = ["request_key", "variant", "parameters_json", "facts_json", "messages_json", "image_sha256"]
-ROWS_AT_ONCE = 8
-"""Pictures read at a time."""
-HELD_BYTES = 12 * 1024 * 1024
-"""Kept of what was read last: requests come nearly in the order of the samples; for one that is late a row group is read anew."""
-READ_BYTES = 1024 * 1024
-"""Read from the file at a time. With Arrow's `pre_buffer` a row group's pictures would be read, and held, as a whole."""
-_ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
 BLOCK = 250
 """Requests that are claimed in one commit."""
 
@@ -132,96 +116,6 @@ class WorkQueue:
         self.n_done = 0
 
 
-class PartPictures:
-    """The pictures of one part of `samples`, by digest, read some at a time when their bytes are asked for.
-
-    Those larger than `max_side_px` are shown shrunk to it. Threads may read at the same time.
-    """
-
-    def __init__(self, path: Path, max_side_px: int | None = None) -> None:
-        self._path = path
-        self._max_side_px = max_side_px
-        self._lock = threading.Lock()
-        self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
-        self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
-        self._n_held_bytes = 0
-        self._cursor: tuple[int, Iterator[tuple[int, pa.RecordBatch]]] = (-1, iter(()))
-        self._places: dict[str, tuple[int, int, str, int | None, int | None]] = {}
-        for group in range(self._file.num_row_groups):
-            columns = self._file.read_row_group(group, columns=_ABOUT).to_pydict()
-            for row, (digest, name, *size_px) in enumerate(zip(*(columns[name] for name in _ABOUT), strict=True)):
-                if digest is not None:
-                    self._places.setdefault(digest, (group, row, name or "PNG", *size_px))
-
-    def __call__(self, image_sha256: str) -> RequestPicture:
-        """The picture with this digest; its bytes are read when they are asked for. Both raise CorruptLakeError."""
-        place = self._places.get(image_sha256)
-        if place is None:
-            raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
-        group, row, image_format, width_px, height_px = place
-        read, most = partial(self._read, group, row, image_sha256), self._max_side_px
-        if most is None or (width_px and height_px and max(width_px, height_px) <= most):
-            return RequestPicture(read, image_format, width_px, height_px)
-        width_px, height_px = fitted_px(width_px, height_px, most) if width_px and height_px else (None, None)
-        return RequestPicture(partial(self._shrunk, read, most, image_sha256), "PNG", width_px, height_px, is_shrunk=True)
-
-    def close(self) -> None:
-        """Close the file, and let the allocator give back what was held."""
-        self._batches.clear()
-        self._cursor = (-1, iter(()))
-        self._file.close()
-        pa.default_memory_pool().release_unused()
-
-    def _shrunk(self, read: Callable[[], memoryview], max_side_px: int, image_sha256: str) -> bytes:
-        """The picture made smaller."""
-        try:
-            return shrunk(read(), max_side_px)
-        except UnreadablePictureError as error:
-            raise CorruptLakeError(
-                f"{self._path} holds a picture, {image_sha256[:12]}, that cannot be decoded to be made smaller: {error}; "
-                'read its source with decode = "full", which finds such files'
-            ) from error
-
-    def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
-        """A picture's bytes where they stand in Arrow's memory."""
-        number, place = divmod(row, ROWS_AT_ONCE)
-        try:
-            with self._lock:
-                content = self._batch(group, number)[place].as_buffer()
-        except (OSError, pa.ArrowException) as error:
-            raise self._corrupt(f"cannot be read: {error}") from error
-        if content is None:
-            raise self._corrupt(f"holds no bytes of the picture in row {row} of group {group}")
-        if hashlib.sha256(content).hexdigest() != image_sha256:
-            raise self._corrupt(f"holds other bytes than those of the picture {image_sha256[:12]}")
-        return memoryview(content)
-
-    def _batch(self, group: int, number: int) -> pa.BinaryArray:
-        """From what is held, else read on from where the last one ended, or from the row group's beginning."""
-        while (group, number) not in self._batches:
-            at, rest = self._cursor
-            found = next(rest, None) if at == group else None
-            if found is None or found[0] > number:
-                # One column, a few rows at a time: Arrow's threads would only be waited for.
-                batches = self._file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=["image.bytes"], use_threads=False)
-                self._cursor = (group, enumerate(batches))
-                continue
-            self._hold((group, found[0]), pc.struct_field(found[1].column(0), "bytes"))
-        self._batches.move_to_end((group, number))
-        return self._batches[group, number]
-
-    def _hold(self, key: tuple[int, int], batch: pa.BinaryArray) -> None:
-        if key not in self._batches:
-            self._n_held_bytes += batch.get_total_buffer_size()
-        self._batches[key] = batch
-        while self._n_held_bytes > HELD_BYTES and len(self._batches) > 1:
-            _, oldest = self._batches.popitem(last=False)
-            self._n_held_bytes -= oldest.get_total_buffer_size()
-
-    def _corrupt(self, what: str) -> CorruptLakeError:
-        return CorruptLakeError(f"{self._path} {what}; delete the partition and run again")
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What it takes to tell whether a reply can be read."""
@@ -251,8 +145,7 @@ class PlannedRequests:
         for place in sorted(by_part):
             rows = self._read(place, QUEUED_COLUMNS).unique("request_key", keep="first", maintain_order=True)
             rows = rows.filter(pl.col("request_key").is_in(list(by_part[place])))
-            samples = self.context.lake.part(SAMPLES, self.context.ids.dataset_id, self.parts[place].samples_part)
-            pictures = PartPictures(samples, self.context.judge(self.parts[place].judge_model).max_side_px)
+            pictures = part_pictures(self.context, self.parts[place], rows)
             try:
                 for block in rows.iter_slices(BLOCK):
                     yield block, pictures

@@ -45,7 +45,9 @@ def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, target: Path, st
         }
     with _placed(target, staging) as temporary, pq.ParquetWriter(temporary, schema, **options) as writer:
         for table in tables:
-            writer.write_table(table, IMAGE_ROWS_PER_GROUP if has_images else None)
+            holds_images = has_images and table["image"].null_count < table.num_rows
+            if table.num_rows or not has_images:  # a row group without rows has no column chunks to tell apart
+                writer.write_table(table, IMAGE_ROWS_PER_GROUP if holds_images else None)
             n_rows += table.num_rows
     return n_rows
 

@@ -29,6 +29,7 @@ from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, op
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
+    "pictures": "dataset_id",
     "judgements": "plan_id",
     "requests": "plan_id",
     "replies": "snapshot_id",

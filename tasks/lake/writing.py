@@ -45,6 +45,10 @@ class Staging:
     table: Table
     name: str
 
+    def beside(self, table: Table) -> "Staging":
+        """Where parts of another table are written that are committed together with these."""
+        return Staging(self.lake, table, f"{self.name}-{table.name}")
+
     @property
     def folder(self) -> Path:
         """Where this machine's parts are."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rubrics.model import Rubric
 from schemas.errors import NothingToJudgeError
+from schemas.records import IMAGE
 from schemas.statuses import JudgementStatus
 from tasks.lake.atomic_files import store_error
 from tasks.lake.request_rows import Keys
@@ -137,10 +138,13 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
     missing = sorted({column for reason in lacking for column in reason.removeprefix("missing:").split(",")})
     clauses: list[str] = []
     if missing:
-        columns = ", ".join(f'{name} = "…"' for name in missing)
+        roles = [role for role in rubric.roles if role in missing and role != IMAGE]
+        columns = ", ".join(f'{name} = "…"' for name in missing if name not in roles)
+        pictures = ", ".join(f'{role} = "…"' for role in roles)
+        keys = [f"{key} = {{ {said} }}" for key, said in (("columns", columns), ("pictures", pictures)) if said]
         share = _share(n_by_status[JudgementStatus.MISSING_COLUMN], n_samples)
         clauses.append(
-            f"needs {' and '.join(missing)}, and {share} lack them; map them under columns = {{ {columns} }} of source {sources}"
+            f"needs {' and '.join(missing)}, and {share} lack them; map them under {' and '.join(keys)} of source {sources}"
         )
     if n := n_by_status.get(JudgementStatus.NO_PROMPT):
         seen = first_judge.filter(pl.col("status") == JudgementStatus.NO_PROMPT)["category"].unique().sort()

@@ -12,12 +12,11 @@ from typing import Any
 
 import orjson
 import polars as pl
-import pyarrow as pa
 
 from schemas.benchmark import Judge
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
+from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake, with_later_columns
@@ -182,10 +181,9 @@ def as_role(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict(row) | {"source": _anchors_of(row["source"]), "model": ANCHORS, "checkpoint": ANCHORS}
 
 
-def read_anchors(lake: Lake, anchor_set: str) -> pa.Table:
-    """The samples of a set, pictures included. Raises StoreError where the lake does not hold it."""
-    parts = [with_later_columns(pl.scan_parquet(path), SAMPLES).collect() for path in lake.parts(SAMPLES, anchor_set)]
-    return conform(pl.concat(parts), SAMPLES)
+def read_anchors(lake: Lake, anchor_set: str) -> pl.DataFrame:
+    """The samples of a set. Raises StoreError where the lake does not hold it."""
+    return lake.scan(SAMPLES, anchor_set).select(*SAMPLES.columns).collect()
 
 
 def _anchor_sources(context: StageContext) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """What is asked with one set of texts, whoever made the picture: rendered once, remembered for a while. Rows are rows.py's."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,9 @@ from rubrics.rules import facts, is_null
 from schemas.benchmark import DEFAULT_PROVIDER, Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
-from schemas.records import SAMPLE_TEXTS, texts_of
+from schemas.records import IMAGE, SAMPLE_TEXTS, texts_of
 from schemas.statuses import JudgementStatus, SampleStatus
-from tasks.plan.request_key import KeyTemplate, canonical_messages, key_template
+from tasks.plan.request_key import KeyTemplate, Slot, canonical_messages, key_template
 
 IMAGE_STATUSES = frozenset({
     SampleStatus.MISSING_FILE, SampleStatus.NOT_A_FILE, SampleStatus.OUTSIDE_ROOT, SampleStatus.REMOTE_REFUSED,
@@ -31,17 +32,19 @@ N_REMEMBERED = 10_000
 TEXT_COLUMNS = (*SAMPLE_TEXTS, "texts_json")
 Texts = tuple[str | None, ...]
 """The values of TEXT_COLUMNS."""
+Roles = tuple[str, ...]
+"""The role of each picture of a sample, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked for one set of texts. `messages` holds DIGEST_SLOT where a picture goes; `templates` is one a repeat."""
+    """What is asked for one set of texts. `messages` holds DIGEST_SLOT at each of `slots`; `templates` is one a repeat."""
 
     status: JudgementStatus
     reason: str | None = None
     category: str | None = None  # the variant's
     messages: bytes | None = None
-    n_images: int = 0
+    slots: tuple[Slot, ...] = ()
     facts: bytes = b"{}"
     parameters: bytes = b"{}"
     templates: tuple[KeyTemplate, ...] = ()
@@ -62,7 +65,7 @@ class Questions:
     rubric: Rubric
     judge: Judge
     occasion: str = ""
-    _asked: dict[tuple[Texts, bool], Question] = field(default_factory=dict)
+    _asked: dict[tuple[Texts, Roles], Question] = field(default_factory=dict)
     _units: dict[Texts, Unit] = field(default_factory=dict)
     _parameters: dict[str | None, bytes] = field(default_factory=dict)
 
@@ -76,23 +79,23 @@ class Questions:
         """Whether messages are sent at all."""
         return bool(self.rubric.messages) and not self.judge.recorded
 
-    def of(self, status: str, texts: Texts, *, has_image: bool) -> Question:
-        """What is asked about a sample of this status with these texts."""
+    def of(self, status: str, texts: Texts, shown: Roles) -> Question:
+        """What is asked about a sample of this status with these texts and pictures."""
         if status == SampleStatus.DUPLICATE:
             return Question(JudgementStatus.DUPLICATE, "same_sample")
         if status != SampleStatus.OK:
-            needs_image = self.is_asked and "image" in self.rubric.needs
-            if needs_image or status not in IMAGE_STATUSES:
-                lacking = self._question(texts, has_image=False)
+            roles = self.rubric.roles
+            if (self.is_asked and roles) or status not in IMAGE_STATUSES:
+                lacking = self._question(texts, ())
                 if (
                     status in IMAGE_STATUSES
                     and lacking.status == JudgementStatus.MISSING_COLUMN
-                    and lacking.reason != "missing:image"
+                    and not set(str(lacking.reason).removeprefix("missing:").split(",")) <= set(roles)
                 ):
                     return lacking  # mending the picture would not be enough: name all that is missing
                 return Question(JudgementStatus.UNUSABLE_SAMPLE, str(status))
-            has_image = True  # a picture was there when the reply was given, though it cannot be opened here
-        return self._question(texts, has_image=has_image)
+            shown = (IMAGE, *roles)  # a picture was there when the reply was given, though it cannot be opened here
+        return self._question(texts, shown)
 
     def shared_unit(self, texts: Texts) -> Unit | None:
         """The unit of all samples with these texts; None where it depends on the picture too."""
@@ -110,19 +113,20 @@ class Questions:
         values = _values(texts)
         return Unit(prompt_id(self.rubric, values, image_sha256), report_category(self.rubric, values))
 
-    def _question(self, texts: Texts, *, has_image: bool) -> Question:
-        found = self._asked.get((texts, has_image))
+    def _question(self, texts: Texts, shown: Roles) -> Question:
+        found = self._asked.get((texts, shown))
         if found is None:
             _make_room(self._asked)
-            found = self._asked[texts, has_image] = self._ask(_values(texts), has_image)
+            found = self._asked[texts, shown] = self._ask(_values(texts), shown)
         return found
 
-    def _ask(self, values: dict[str, str | None], has_image: bool) -> Question:
+    def _ask(self, values: dict[str, str | None], shown: Roles) -> Question:
+        has_image, counted = IMAGE in shown, Counter(shown if self.is_asked else (IMAGE, *self.rubric.roles))
         try:
             if self.rubric.messages and self.judge.recorded:
                 variant, rendered = variant_of(self.rubric, values), None
             else:
-                rendered = render(self.rubric, values, has_image or not self.is_asked)
+                rendered = render(self.rubric, values, has_image or not self.is_asked, counted)
                 variant = rendered.variant
         except MissingColumns as error:
             return Question(JudgementStatus.MISSING_COLUMN, "missing:" + ",".join(error.columns))
@@ -131,7 +135,7 @@ class Questions:
         except UnknownValue as error:
             return Question(JudgementStatus.UNKNOWN_VALUE, f"unknown_value:{error.column}")
         looked_at = canonical_json(facts(self.rubric, values, has_image))
-        messages, n_images = canonical_messages(rendered.messages, self.judge.shown) if rendered and self.is_asked else (None, 0)
+        messages, slots = canonical_messages(rendered.messages, self.judge.shown) if rendered and self.is_asked else (None, ())
         parameters = self._parameters[variant.category]
         shared = {
             "model": self.judge.model, "parameters": orjson.Fragment(parameters), "rubric_id": self.rubric.id,
@@ -144,7 +148,7 @@ class Questions:
             for repeat in range(self.judge.repeats)
         )
         return Question(
-            JudgementStatus.PLANNED, None, variant.category, messages, n_images, looked_at, parameters, templates
+            JudgementStatus.PLANNED, None, variant.category, messages, slots, looked_at, parameters, templates
         )  # fmt: skip
 
 

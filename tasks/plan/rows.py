@@ -7,7 +7,7 @@ need only the category that chooses the prompt. For both, a picture that is miss
 Samples that share their texts are one question: it is rendered once, and the keys of its samples differ by a digest alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -17,14 +17,16 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
+from schemas.records import IMAGE
 from schemas.tables import JUDGEMENTS, REQUESTS
+from tasks.lake.pictures import with_pictures
 from tasks.plan.questions import TEXT_COLUMNS, Question, Questions
-from tasks.plan.request_key import filled
+from tasks.plan.request_key import Slot, filled
 
-PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", *TEXT_COLUMNS]
-"""The columns of `samples` a plan reads; pictures are not among them."""
+PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", *TEXT_COLUMNS]
+"""The columns of `samples` a plan reads; the bytes of pictures are not among them."""
 
-_HAS_IMAGE = "has_image"
+JUDGED: Slot = (IMAGE, 0)
 _OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String}
 _OF_REQUEST = {
     "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
@@ -45,8 +47,9 @@ class Planned:
     occasion: str
     judgements: pl.DataFrame
     asked: pl.DataFrame
-    digests: list[str | None]
+    shown: list[Any]  # the digests of each sample's pictures
     questions: list[Question]  # of each sample
+    places: list[tuple[int, ...]]  # of each sample, which of its pictures stand in its question's slots
 
     def requests(self, asked: pl.DataFrame) -> pl.DataFrame:
         """The REQUESTS rows of these rows of `asked`."""
@@ -62,9 +65,10 @@ class Planned:
 
     def _content(self, sample: int) -> tuple[Any, ...]:
         question = self.questions[sample]
-        digest = self.digests[sample] if question.n_images else None
-        messages = question.messages if digest is None or question.messages is None else filled(question.messages, digest)
-        return question.category, digest, question.parameters, messages, question.facts
+        digests = [self.shown[sample][place] for place in self.places[sample]]
+        messages = filled(question.messages, digests) if question.messages is not None else None
+        image = digests[question.slots.index(JUDGED) if JUDGED in question.slots else 0] if digests else None
+        return question.category, image, question.parameters, messages, question.facts
 
 
 @dataclass(slots=True)
@@ -102,26 +106,32 @@ class Planner:
         number = [0] * samples.height
         raw: list[bytes | None] = [None] * (samples.height * n_repeats)
         questions: list[Any] = [None] * samples.height
-        for *listed, status, has_image, rows, sample_ids, digests in _groups(samples):
+        shown: list[Any] = [()] * samples.height
+        places: list[tuple[int, ...]] = [()] * samples.height
+        for *listed, status, roles, rows, sample_ids, images, digests in _groups(samples):
             texts = tuple(listed)
-            question = known.of(status, texts, has_image=has_image)
+            slots = slots_of(roles.split(",") if roles else [])
+            question = known.of(status, texts, tuple(role for role, _ in slots))
+            at = tuple(slots.index(slot) for slot in question.slots)
             shared = known.shared_unit(texts)
             if shared:
                 entries.append((shared.category, shared.prompt_id, question.status.value, question.reason))
-            for row, sample_id, digest in zip(rows, sample_ids, digests, strict=True):
+            for row, sample_id, digest, joined in zip(rows, sample_ids, images, digests, strict=True):
+                own = joined.split(",") if len(slots) != 1 else [joined]
+                shown[row], places[row] = own, at
                 if not shared:
                     unit = known.unit(texts, digest)
                     entries.append((unit.category, unit.prompt_id, question.status.value, question.reason))
                 number[row], questions[row] = len(entries) - 1, question
+                named = [sample_id] if question.messages is None else [own[place] for place in at]
                 for repeat, template in enumerate(question.templates):
-                    named = digest if question.n_images else sample_id
-                    raw[row * n_repeats + repeat] = template.key(named.encode())
+                    raw[row * n_repeats + repeat] = template.key(named)
         keys = pl.DataFrame({"raw": pl.Series(raw, dtype=pl.Binary)}).with_columns(request_key=pl.col("raw").bin.encode("hex"))
         judgements = self._judgements(samples, _frame(entries, _OF_ENTRY)[number], keys["request_key"])
         place = pl.int_range(pl.len(), dtype=pl.Int64)
         asked = keys.with_columns(sample=place // n_repeats, repeat=place % n_repeats).drop_nulls("raw")
         asked = asked.unique("raw", keep="first", maintain_order=True)
-        return Planned(self.rubric, self.judge, self.occasion, judgements, asked, samples["image_sha256"].to_list(), questions)
+        return Planned(self.rubric, self.judge, self.occasion, judgements, asked, shown, questions, places)
 
     def _judgements(self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
         each = samples.select("sample_id", "model", "checkpoint").hstack(of_entries)
@@ -142,13 +152,20 @@ def is_drawn(prompt_id: str, share: float) -> bool:
     return int.from_bytes(drawn) < share * 2**64
 
 
+def slots_of(roles: Sequence[str]) -> list[Slot]:
+    """The pictures of a sample by role and number in it, of the role of each in order."""
+    return [(role, roles[:place].count(role)) for place, role in enumerate(roles)]
+
+
 def _groups(samples: pl.DataFrame) -> Any:
-    """(texts …, status, has_image, rows, sample ids, pictures' digests) of the samples that ask with the same texts."""
-    named = samples.select(PLAN_COLUMNS).with_columns(pl.col("image_sha256").is_not_null().alias(_HAS_IMAGE))
+    """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question."""
+    shown = with_pictures(samples.select(PLAN_COLUMNS))
+    of = {name: pl.col("pictures").list.eval(pl.element().struct.field(name)).list.join(",") for name in ("role", "sha256")}
     return (
-        named.with_row_index("row")
-        .group_by(*TEXT_COLUMNS, "status", _HAS_IMAGE, maintain_order=True)
-        .agg("row", "sample_id", "image_sha256")
+        shown.select(*TEXT_COLUMNS, "status", "sample_id", "image_sha256", roles=of["role"], digests=of["sha256"])
+        .with_row_index("row")
+        .group_by(*TEXT_COLUMNS, "status", "roles", maintain_order=True)
+        .agg("row", "sample_id", "image_sha256", "digests")
         .iter_rows()
     )
 

@@ -67,6 +67,16 @@ CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
     SELECT * EXCLUDE (benchmark_name, publication), publication AS publication_id
     FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true);
 """
+_SHOWN = """\
+-- A row for each picture that a sample shows: its role, its place among the sample's pictures, and what is known of it.
+CREATE OR REPLACE MACRO salon_shown({arguments}) AS TABLE
+    SELECT
+        s.publication_id, s.sample_id, s.model, s.checkpoint, s.item_id, s.status, s.shown.role AS role, s.place,
+        s.shown.path AS path, s.shown.sha256 AS image_sha256, p.file_sha256, p.image_format, p.image_treatment, p.width_px,
+        p.height_px, p.n_bytes
+    FROM (SELECT *, unnest(pictures) AS shown, generate_subscripts(pictures, 1) AS place FROM salon_samples({given})) s
+    LEFT JOIN salon_pictures({given}) p ON p.publication_id = s.publication_id AND p.image_sha256 = s.shown.sha256;
+"""
 _JUDGED = """\
 -- A row for each dimension of each judgement, with the sample's texts; one never planned has its reason and no dimension.
 -- A duplicate has no row: its twin has.
@@ -181,7 +191,7 @@ def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
 
 
 def views_sql(benchmark: str, publication_id: str | None = None) -> str:
-    """The macros salon_samples, _judgements, _scores and _judged over one publication, or over all of a benchmark.
+    """The macros salon_samples, _pictures, _judgements, _scores, _judged, _shown over one publication, or all of a benchmark.
 
     Those over all take `publication_id := '<id>'` too: they then open that one's files alone, however many nights there are.
     """
@@ -194,7 +204,8 @@ def views_sql(benchmark: str, publication_id: str | None = None) -> str:
         for table, _ in LARGE
     ]
     head = _HEAD.format(what=what, more="" if publication_id else _ONE_OF_ALL)
-    return "\n".join([head, *tables, _JUDGED.format(arguments=arguments, given=given)])
+    views = (view.format(arguments=arguments, given=given) for view in (_JUDGED, _SHOWN))
+    return "\n".join([head, *tables, *views])
 
 
 def _path(table: str, benchmark: str, publication_id: str | None) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.fields import IMAGE_TYPE
-from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCORES, Table, conform
+from schemas.tables import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCORES, Table, conform
 from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake, part_name, read_files
@@ -26,8 +26,11 @@ from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 
 FOLDER, LISTING = "tables", "tables.json"
-SAMPLES_WITHOUT_PICTURES = replace(SAMPLES, fields=tuple(field for field in SAMPLES.fields if field.arrow_type != IMAGE_TYPE))
-LARGE = ((SAMPLES_WITHOUT_PICTURES, "dataset_id"), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
+_SLIM = tuple(
+    replace(table, fields=tuple(field for field in table.fields if field.arrow_type != IMAGE_TYPE))
+    for table in (SAMPLES, PICTURES)
+)
+LARGE = (*((table, "dataset_id") for table in _SLIM), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
 """The tables of single samples and scores, and the identity in provenance.json that names their partition of the lake."""
 N_ROWS_PER_FILE = 500_000  # about 50 MB of scores: few files for a reader, a bounded table in memory for us
 _BATCH_ROWS = 100_000

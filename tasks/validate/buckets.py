@@ -31,7 +31,7 @@ PARTITIONS = {table: PARTITION_KEYS[table.name] for table in (SAMPLES, JUDGEMENT
 """The checked tables, and the identity that names each one's partition."""
 
 # Texts that no check reads beyond "is it null" and that may be large stay on disk.
-_LEFT_OUT = frozenset({"image", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
+_LEFT_OUT = frozenset({"image", "pictures", "messages_json", "reply_text", "note", "error_detail", "refusal_text"})
 
 _SEED = 5  # not the one that Polars joins by: a bucket's keys would all fall on a few of the join's own
 _BUCKET = "bucket"

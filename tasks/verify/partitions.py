@@ -1,5 +1,6 @@
 """The stored partitions of a run held against what derives them: files, samples, replies, scores. Tables are publication.py."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,10 +10,12 @@ import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
 from schemas.identities import RunIds
-from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.statuses import SampleStatus
+from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.atomic_files import sha256_of_file
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import digests_in, table_of_pictures
+from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import stage
 from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
@@ -59,13 +62,19 @@ def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tu
     """Pictures' digests, rows' ids, the dataset's id; what was done, for people."""
     found: list[Difference] = []
     sample_ids: list[bytes] = []
-    n_rows, n_pictures, is_each_a_digest = 0, 0, True
+    n_rows, is_each_a_digest = 0, True
+    table = table_of_pictures(lake, ids.dataset_id)
+    n_pictures, stored, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
+    found += wrong
     for rows in _row_groups(lake.parts(SAMPLES, ids.dataset_id)):
         try:
             sample_ids.append(packed(rows["sample_id"]))
         except (ValueError, TypeError):
             is_each_a_digest = False
-        n_rows, n_pictures = n_rows + rows.height, n_pictures + rows["image"].count()
+        n_rows += rows.height
+        usable = with_later_columns(rows.lazy(), SAMPLES).filter(status=SampleStatus.OK.value).collect()
+        missing = digests_in(usable).difference(stored)
+        found += [Difference(table.name, digest, "image", digest, NOTHING) for digest in sorted(missing)]
         found += [
             Difference(SAMPLES.name, row, column, str(stored), str(computed))
             for row, column, stored, computed in changed_samples(rows)
@@ -76,12 +85,25 @@ def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tu
     return found, f"{n_rows:,} rows and {n_pictures:,} pictures against their digests"
 
 
-def _row_groups(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
-    """The rows of Parquet files, a row group in memory at a time: a part of samples holds 500 pictures or more."""
+def _check_pictures(paths: Iterable[Path]) -> tuple[int, set[str], list[Difference]]:
+    """How many pictures there are, the digests that they are stored under, and those whose bytes are others."""
+    n_pictures, stored, found = 0, set[str](), list[Difference]()
+    for rows in _row_groups(paths, ["image_sha256", "image"]):
+        for digest, content in rows.select("image_sha256", pl.col("image").struct.field("bytes")).drop_nulls().iter_rows():
+            n_pictures += 1
+            stored.add(digest)
+            computed = hashlib.sha256(content).hexdigest()
+            if computed != digest:
+                found.append(Difference(PICTURES.name, digest, "image", digest, computed))
+    return n_pictures, stored, found
+
+
+def _row_groups(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
+    """The rows of Parquet files, or some columns, a row group in memory at a time: a part holds 500 pictures or more."""
     for path in paths:
         with pq.ParquetFile(path) as file:
             for number in range(file.num_row_groups):
-                yield pl.DataFrame(file.read_row_group(number))
+                yield pl.DataFrame(file.read_row_group(number, columns=columns))
 
 
 def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -16,14 +15,14 @@ from hypothesis import strategies as st
 from schemas.errors import SourceError, StoreError
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.tables import PICTURES, SAMPLES
 from tasks.ingest.identity import sample_id
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import OpenShard, SampleList, find_shards, finish, open_and_write_shard
-from tasks.ingest.shards import open_shard, shards
+from tasks.ingest.shards import OpenedShard, shards
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tests.support.ingesting import ingest
+from tests.support.ingesting import ingest, opened_rows
 
 OK = SampleStatus.OK
 SAMPLE = Sample("s", "m.jsonl#1", "sdxl", "base", dict.fromkeys(SAMPLE_TEXTS) | {"prompt": "a cow"})
@@ -112,7 +111,8 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
         replace(SAMPLE, source_key="again", status=SampleStatus.REPEATED_ID, detail="read so", image_path="a.png"),
         replace(SAMPLE, source_key="none", seed=5),
     ]
-    table = pa.concat_tables(open_shard(samples, tmp_path))
+    table, pictures = opened_rows(samples, tmp_path)
+    assert pictures.schema.equals(PICTURES.schema(), check_metadata=True)
     assert table.schema.equals(SAMPLES.schema(), check_metadata=True)
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == [*paths.values(), "too_many_pixels", "bad_value", "repeated_id", "ok"]
@@ -122,9 +122,15 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
     for row in rows:
         assert row["prompt"] == "a cow"
         assert (row["detail"] is None) == (row["status"] == "ok")
-        assert (row["image"] is not None) == (row["source_key"] == "a.png")
+        own = row["source_key"].removeprefix("./")
+        is_shown = own == "a.png"
+        digest = hashlib.sha256(picture()).hexdigest()
+        assert row["pictures"] == ([{"role": "image", "sha256": digest, "path": "a.png"}] if is_shown else [])
+        assert row["image"] is None
     first = rows[0]
-    assert first["image"]["path"] == "a.png"
+    (stored,) = pictures.to_pylist()
+    assert stored["image"] == {"bytes": picture(), "path": "a.png"}
+    assert {name: first[name] for name in stored if name != "image"} == {name: stored[name] for name in stored if name != "image"}
     assert first["image_sha256"] == first["file_sha256"] == hashlib.sha256(picture()).hexdigest()
     assert (first["width_px"], first["height_px"], first["n_bytes"]) == (8, 6, len(picture()))
 
@@ -136,22 +142,24 @@ def test_a_shards_pictures_come_a_row_group_at_a_time(tmp_path, picture):
     def asked():
         for number in range(130):
             opened.append(number)
-            yield replace(SAMPLE, source_key=str(number), seed=number, image_bytes=picture())
+            yield replace(SAMPLE, source_key=str(number), seed=number, image_bytes=picture(number))
 
-    groups = open_shard(asked(), tmp_path)
+    shard = OpenedShard(asked(), tmp_path)
+    groups = shard.pictures()
     assert next(groups).num_rows == 64
     assert len(opened) < 64 + 64
     assert [table.num_rows for table in groups] == [64, 2]
+    assert shard.rows().num_rows == 130
 
 
 def test_what_is_hashed_is_what_is_shown(tmp_path, picture):
     content = picture(kind="BMP")
-    (table,) = open_shard([replace(SAMPLE, image_bytes=content, image_path="x\\y.bmp")], tmp_path)
-    (row,) = table.to_pylist()
-    assert row["image"]["path"] == "x/y.bmp"
+    table, pictures = opened_rows([replace(SAMPLE, image_bytes=content, image_path="x\\y.bmp")], tmp_path)
+    (row,), (stored,) = table.to_pylist(), pictures.to_pylist()
+    assert stored["image"]["path"] == row["pictures"][0]["path"] == "x/y.bmp"
     assert row["image_format"] == "PNG"
     assert row["image_treatment"] == "reencoded_png"
-    assert row["image_sha256"] == hashlib.sha256(row["image"]["bytes"]).hexdigest()
+    assert row["image_sha256"] == hashlib.sha256(stored["image"]["bytes"]).hexdigest()
     assert row["file_sha256"] == hashlib.sha256(content).hexdigest()
 
 
@@ -242,6 +250,7 @@ def test_a_part_that_is_not_there_is_noticed(tmp_path, benchmark_of, lake):
     with pytest.raises(StoreError, match="2 parts"):
         finish(staging, results)  # a result is missing
     staging.part_path(2).unlink()
+    staging.beside(PICTURES).part_path(2).rename(staging.beside(PICTURES).part_path(1))
     with pytest.raises(StoreError, match="1 parts, not the 2"):
         finish(staging, results)  # a part is missing
 
@@ -303,21 +312,22 @@ def test_datasets_shows_the_pictures(tmp_path, benchmark_of, lake, picture):
         (tmp_path / f"{index}.img").write_bytes(content)
     rows = [{"image": f"{index}.img", "prompt": "p"} for index in range(3)] + [{"image": None, "prompt": "no picture"}]
     result = ingest(benchmark_of(write_manifest(tmp_path, rows), shard_size=3), lake)
-    files = [str(path) for path in lake.parts(SAMPLES, result.dataset_id)]
+    files = [str(path) for path in lake.parts(PICTURES, result.dataset_id)]
     found = datasets.load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
     assert isinstance(found.features["image"], datasets.Image)
-    assert [row["image"].size if row["image"] else None for row in found] == [(8, 6), (8, 6), (8, 6), None]
+    assert [row["image"].size for row in found] == [(8, 6), (8, 6), (8, 6)]
     assert found[0]["image"].convert("RGB").getpixel((0, 0)) == (255, 1, 0)
-    assert [one["prompt"] for one in found] == ["p", "p", "p", "no picture"]
 
 
 def test_the_stored_file_carries_the_declared_schema(tmp_path, benchmark_of, lake, picture):
     (tmp_path / "a.png").write_bytes(picture())
     result = ingest(benchmark_of(write_manifest(tmp_path, [{"image": "a.png", "prompt": "p"}])), lake)
     (path,) = lake.parts(SAMPLES, result.dataset_id)
+    assert pq.read_schema(path).equals(SAMPLES.schema(), check_metadata=True)
+    (path,) = lake.parts(PICTURES, result.dataset_id)
     schema = pq.read_schema(path)
     assert schema.metadata[b"huggingface"] == b'{"info": {"features": {"image": {"_type": "Image"}}}}'
-    assert schema.field("sample_id").metadata[b"about"]
+    assert schema.field("image_sha256").metadata[b"about"]
     assert pl.read_parquet(path)["image"].struct.field("bytes")[0] == picture()
 
 
@@ -328,5 +338,5 @@ def test_a_trusted_sources_clean_header_is_enough_and_any_other_sources_is_not(p
     start = content.index(b"IDAT") + 4
     (tmp_path / "a.png").write_bytes(content[:start] + bytes(8) + content[start + 8 :])
     texts = dict.fromkeys(SAMPLE_TEXTS, "a cube")
-    (table,) = open_shard([kind("s", "a", "m", "c", texts, image_path="a.png")], tmp_path)
+    table, _ = opened_rows([kind("s", "a", "m", "c", texts, image_path="a.png")], tmp_path)
     assert table["status"].to_pylist() == [status]

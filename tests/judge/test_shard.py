@@ -23,8 +23,8 @@ from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES, SAMPLES, conform
+from tasks.judge.part_pictures import PartPictures
 from tasks.judge.pictures import fitted_px
-from tasks.judge.work_queue import PartPictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger

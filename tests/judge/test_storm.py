@@ -67,7 +67,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 async def _ask(url: str) -> Answer:
     client = OpenAIProvider(Judge(model="judge-1", base_url=url), 4, DEADLINE_S)
     try:
-        return await client.ask(make_payload("judge-1", {}, TEXT, None))
+        return await client.ask(make_payload("judge-1", {}, TEXT, []))
     finally:
         await client.close()
 
@@ -115,7 +115,7 @@ def test_a_second_response_to_one_request_is_not_the_next_ones(
         client = OpenAIProvider(Judge(model="judge-1", base_url=server.url(slug("two responses"))), 1, 5)
         found = []
         for _ in range(3):
-            found.append((await client.ask(make_payload("judge-1", {}, TEXT, None))).text)
+            found.append((await client.ask(make_payload("judge-1", {}, TEXT, []))).text)
             await asyncio.sleep(0.1)
         await client.close()
         return found

@@ -150,6 +150,7 @@ def test_different_prompts_have_different_keys_and_texts_are_kept(texts: list[st
             "model": "m",
             "checkpoint": "c",
             "image_sha256": None,
+            "pictures": None,
             "prompt": texts,
         }
         | row,

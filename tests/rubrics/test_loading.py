@@ -95,7 +95,7 @@ BAD = {
     "unknown role": (('role = "user"', 'role = "tool"'), r"messages\[0\]\.role: .*'user'"),
     "unknown part": (('kind = "prompt"', 'kind = "exec"'), r"parts\[0\]\.kind: "),
     "part without value": (('kind = "column", value = "prompt"', 'kind = "column"'), r"kind 'column' needs a value"),
-    "part with useless value": (('{ kind = "image" }', '{ kind = "image", value = "x" }'), r"takes no value"),
+    "part with useless value": (('{ kind = "prompt" }', '{ kind = "prompt", value = "x" }'), r"takes no value"),
     "two dimensions of a name": (('key = "truth"', 'key = "beauty"'), r"dimensions has 'beauty' twice"),
     "two dimensions of a label": (('labels = ["truth"]', 'labels = ["beauty"]'), r"labels has 'beauty' twice"),
     "bad second place of a number": (

@@ -1,13 +1,26 @@
 """A benchmark's sources ingested in one process, shard after shard."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import pyarrow as pa
 
 from schemas.benchmark import Benchmark
-from schemas.tables import SAMPLES
+from schemas.records import Sample
+from schemas.tables import PICTURES, SAMPLES
 from tasks.ingest.known_sources import KnownSources
+from tasks.ingest.parts import discard
 from tasks.ingest.samples import IngestResult, find_shards, finish, open_and_write_shard
+from tasks.ingest.shards import OpenedShard
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
+
+
+def opened_rows(samples: Iterable[Sample], root: Path) -> tuple[pa.Table, pa.Table]:
+    """A shard's samples opened: the rows of `samples`, and of `pictures`."""
+    shard = OpenedShard(samples, root)
+    pictures = pa.concat_tables([PICTURES.schema().empty_table(), *shard.pictures()])
+    return shard.rows(), pictures
 
 
 def ingest(
@@ -19,5 +32,5 @@ def ingest(
         shards = find_shards(benchmark, staging, checkpoints, known)
         return finish(staging, [open_and_write_shard(shard) for shard in shards], known)
     except BaseException:
-        staging.discard()
+        discard(staging)
         raise

@@ -47,8 +47,11 @@ def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
     if sample.item_id is None or sample.status is not SampleStatus.OK:
         return sample
     role = (sample.model, sample.checkpoint, sample.item_id, sample.seed)
-    digest, whole = _digest(role), _digest((role, sample.image_path, sorted(sample.texts.items())))
-    if digest in seen and (whole not in seen or sample.image_bytes is not None):
+    digest, whole = (
+        _digest(role),
+        _digest((role, [(one.role, one.path) for one in sample.pictures], sorted(sample.texts.items()))),
+    )
+    if digest in seen and (whole not in seen or any(one.content is not None for one in sample.pictures)):
         seed = "" if sample.seed is None else f" with seed {sample.seed}"
         detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}, and counts"
         return replace(sample, status=SampleStatus.REPEATED_ID, detail=detail)

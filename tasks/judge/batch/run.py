@@ -91,7 +91,7 @@ def judge_by_batch(
 
         def reserve(queued: Sequence[QueuedRequest]) -> int:
             """Nothing set aside is given back: the replies may come in another run. A picture counts at the largest size."""
-            each = (costs.estimate(one.messages_json, one.parameters_json, one.image_sha256) for one in queued)
+            each = (costs.estimate(one.messages_json, one.parameters_json) for one in queued)
             return reserve_for_good(ledger, ids.run_id, limits.max_usd or 0.0, [one.worst_usd or 0.0 for one in each])
 
         async def work() -> Outcome:

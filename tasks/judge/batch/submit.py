@@ -16,7 +16,9 @@ import polars as pl
 from schemas.statuses import ReplyStatus
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, custom_id, declare, hold
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
-from tasks.judge.work_queue import PartPictures, PlannedRequests, QueuedRequest
+from tasks.judge.part_pictures import PartPictures
+from tasks.judge.pictures import digests_of
+from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.lake.atomic_files import store_error
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
@@ -116,9 +118,9 @@ class Submitter:
 
     async def _add(self, request: QueuedRequest, pictures: PartPictures) -> None:
         """One line into the file that is being written, or into the next one where it does not fit in any more."""
-        picture = pictures(request.image_sha256) if request.image_sha256 is not None else None
+        shown = [pictures(digest) for digest in digests_of(request.messages_json)]
         parameters, messages = orjson.loads(request.parameters_json), orjson.loads(request.messages_json)
-        payload = self.machine.provider.payload(parameters, messages, picture)
+        payload = self.machine.provider.payload(parameters, messages, shown)
         line = self.machine.api.line(custom_id(request.request_key, request.ask_index), payload)
         while True:
             if self._file is None:

@@ -3,9 +3,10 @@
 Prices are prices.py, texts tokens.py, pictures the provider's own rules. Who may spend is budget.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
+from itertools import chain, islice, repeat
 from math import ceil
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from schemas.statuses import ReplyStatus
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
-from tasks.judge.pictures import fitted_px
+from tasks.judge.pictures import fitted_px, without_digests
 from tasks.judge.provider.base import Answer, provider_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
@@ -135,15 +136,13 @@ class Costs:
         self._picture_rule = picture_rule(images_of(judge.model))
 
     def estimate(
-        self, messages_json: str, parameters_json: str = "{}", image_sha256: str | None = None,
-        width_px: int | None = None, height_px: int | None = None,
-    ) -> Estimate:  # fmt: skip
-        """The estimate of a planned request, from its canonical messages and parameters and the size of its picture."""
-        counted = messages_json if image_sha256 is None else messages_json.replace(image_sha256, "")
-        n_tokens, n_most, n_images = _message_tokens(counted)
-        if n_images:
-            n_image, n_image_most = self.picture_tokens(width_px, height_px)
-            n_tokens, n_most = n_tokens + n_images * n_image, n_most + n_images * n_image_most
+        self, messages_json: str, parameters_json: str = "{}", sizes_px: Sequence[tuple[int | None, int | None]] = ()
+    ) -> Estimate:
+        """The estimate of a planned request, from its canonical messages, parameters and the sizes of its pictures."""
+        n_tokens, n_most, n_images = _message_tokens(without_digests(messages_json))
+        for size_px in islice(chain(sizes_px, repeat((None, None))), n_images):
+            n_image, n_image_most = self.picture_tokens(*size_px)
+            n_tokens, n_most = n_tokens + n_image, n_most + n_image_most
         n_beside, n_beside_most = _tokens_beside(parameters_json)
         estimated, bound = round(n_tokens + n_beside), n_most + n_beside_most
         n_input, n_input_most = round(estimated * self._input_ratio), ceil(bound * self._bound_ratio)

@@ -12,15 +12,13 @@ from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, sta
 from tasks.judge.budget.levers import Lever, Payable, priced
 from tasks.judge.budget.prices import ModelPrice, price_of
 from tasks.judge.budget.tokens import n_text_tokens
+from tasks.judge.pictures import digests_of
+from tasks.lake.pictures import SIZE_COLUMNS
 
-FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "image_sha256", "variant"]
+FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "variant"]
 """The columns of `requests` a forecast reads."""
-SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
-"""The columns of `samples` it reads."""
 _PICTURE = '{"sha256":"'
 """How a picture begins among canonical messages: what follows is another in each request."""
-_IS_PICTURE = '"type":"image"'
-"""What no text holds: there, JSON writes its quotes with a backslash."""
 _BEFORE_TEXT = r'^\[\{"content":(\[\{"text":)?"'
 """A message without a picture is a text, else a list that begins with one: to a provider's cache they begin alike."""
 
@@ -41,19 +39,19 @@ class Tally:
     n_by_variant: Counter[str | None] = field(default_factory=Counter)  # of what is to be asked
     pictures: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)  # of what is to be asked, by size
 
-    def add(self, requests: pl.DataFrame, samples: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
+    def add(self, requests: pl.DataFrame, pictures: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
         """Count one part: its requests, the sizes of its pictures, the keys that have a reply, and (if wanted) those replies."""
         costs = Costs(self.judge, self.n_output_declared)
-        sizes = {digest: (width, height) for digest, width, height in samples.select(SIZE_COLUMNS).iter_rows()}
+        sizes = {digest: (width, height) for digest, width, height in pictures.select(SIZE_COLUMNS).iter_rows()}
         cached: dict[str, Estimate] = {}
         self._add_openings(requests)
-        for key, messages_json, parameters_json, digest, variant in requests.select(FORECAST_COLUMNS).iter_rows():
+        for key, messages_json, parameters_json, variant in requests.select(FORECAST_COLUMNS).iter_rows():
             self.n_requests += 1
             self.n_cached += key in known
             if messages_json is None:
                 continue
-            size_px = sizes.get(digest, (None, None))
-            estimate = costs.estimate(messages_json, parameters_json, digest, *size_px)
+            sizes_px = [sizes.get(digest, (None, None)) for digest in digests_of(messages_json)]
+            estimate = costs.estimate(messages_json, parameters_json, sizes_px)
             if key in known:
                 self.n_input_cached += estimate.n_input_estimated
                 cached[key] = estimate
@@ -61,8 +59,7 @@ class Tally:
                 self.n_input += estimate.n_input_estimated
                 self.n_input_bound += estimate.n_input_bound
                 self.n_by_variant[variant] += 1
-                if n_pictures := messages_json.count(_IS_PICTURE):
-                    self.pictures[size_px] += n_pictures
+                self.pictures.update(sizes_px)
         if replies is not None:
             self._add_replies(replies, cached)
 

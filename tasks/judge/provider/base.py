@@ -241,9 +241,9 @@ class Provider(Protocol):
         """The Batch API; None where the provider has none."""
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
     ) -> Payload:
-        """The body of a request. Raises what the picture's `read` raises."""
+        """The body of a request, a picture for each image part in order. Raises what their `read` raises."""
 
     async def ask(self, payload: Payload) -> Answer:
         """Send one body and wait, at most the deadline, for the whole reply. Never raises."""

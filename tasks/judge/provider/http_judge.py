@@ -56,7 +56,7 @@ class HttpJudge(ABC):
 
     @abstractmethod
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
     ) -> Payload:
         """See base.Provider."""
 

@@ -1,4 +1,4 @@
-"""Bodies with a picture in them: JSON around it, and the picture encoded while it is sent. Which JSON: the providers."""
+"""Bodies with pictures in them: JSON around them, and each picture encoded while it is sent. Which JSON: the providers."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,31 +18,30 @@ PIECE_BYTES = 96 * 1024
 
 
 class SplicedPayload:
-    """The JSON of a request: what stands around the picture, and the picture encoded as it is sent."""
+    """The JSON of a request: what stands around the pictures, and the pictures encoded as they are sent."""
 
-    __slots__ = ("_image", "_texts", "n_bytes", "on_start")
+    __slots__ = ("_images", "_texts", "n_bytes", "on_start")
 
-    def __init__(self, texts: Sequence[bytes], image: bytes | memoryview) -> None:
+    def __init__(self, texts: Sequence[bytes], images: Sequence[bytes | memoryview]) -> None:
         self._texts = texts
-        self._image = image
+        self._images = list(images)
         self.on_start: Callable[[], None] = _nothing
-        n_encoded = 4 * -(-len(image) // 3)
-        self.n_bytes = sum(map(len, texts)) + (len(texts) - 1) * n_encoded
+        self.n_bytes = sum(map(len, texts)) + sum(4 * -(-len(image) // 3) for image in images)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Pieces of about 128 KB; the picture's bytes are given up with the last of them."""
+        """Pieces of about 128 KB; a picture's bytes are given up with the last of them."""
         self.on_start()
-        image, self._image = self._image, b""
         first, *others = self._texts
         held = first
-        for number, text in enumerate(others, 1):
+        self._images.reverse()
+        for text in others:
+            image = self._images.pop()
             for start in range(0, len(image), PIECE_BYTES):
                 held += b64encode(image[start : start + PIECE_BYTES])
                 if len(held) >= PIECE_BYTES:
                     yield held
                     held = b""
-            if number == len(others):
-                image = b""
+            image = b""
             held += text
         yield held
 
@@ -52,24 +51,31 @@ def _nothing() -> None:
 
 
 def spliced(
-    content: Callable[[str], object], n_images: int, picture: RequestPicture | None, before: bytes = b""
+    content: Callable[[str], object],
+    n_images: int,
+    pictures: Sequence[RequestPicture],
+    before: Callable[[RequestPicture], bytes] = lambda _: b"",
 ) -> SplicedPayload:
-    """The JSON that `content` makes of a text standing for the picture, with `before` and the picture as base64 in its place.
+    """The JSON that `content` makes of a text standing for each picture, with `before` and the pictures as base64 in its places.
 
-    No JSON library walks over the picture. Raises what the picture's `read` raises.
+    No JSON library walks over a picture. Raises what the pictures' `read` raises.
     """
-    if n_images and picture is None:
-        raise ValueError("the messages hold a picture and none was given")
+    if n_images != len(pictures):
+        raise ValueError(f"the messages hold {n_images} pictures and {len(pictures)} were given")
     marker = _MARKER
     while len(texts := orjson.dumps(content(marker)).split(marker.encode())) != 1 + n_images:
         marker = secrets.token_hex(16)  # a text holds the marker: take another
-    if not n_images or picture is None:
-        return SplicedPayload(texts, b"")
-    return SplicedPayload([text + before for text in texts[:-1]] + texts[-1:], picture.read())
+    starts = [*map(before, pictures), b""]
+    return SplicedPayload([text + start for text, start in zip(texts, starts, strict=True)], [one.read() for one in pictures])
+
+
+def media_type(picture: RequestPicture) -> str:
+    """What its bytes are."""
+    return f"image/{picture.image_format.lower()}"
 
 
 def n_images(messages: Sequence[Mapping[str, Any]]) -> int:
-    """How many times the picture stands in rendered messages."""
+    """How many pictures stand in rendered messages."""
     return sum(part["type"] == "image" for m in messages if isinstance(m["content"], list) for part in m["content"])
 
 

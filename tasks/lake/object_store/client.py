@@ -65,7 +65,10 @@ class Bucket:
     def get_range(self, path: str, start: int, n_bytes: int) -> bytes:
         """Some bytes of an object. Raises StoreError where it is gone or shorter."""
         with self._asked("GET", path) as client:
-            return bytes(client.get_range(path, start=start, length=n_bytes))
+            found = bytes(client.get_range(path, start=start, length=n_bytes))
+        if len(found) != n_bytes:
+            raise StoreError(f"{self.url}/{path} ends before the bytes that its marker says; restore it, then run again")
+        return found
 
     def notes(self, path: str) -> Mapping[str, str]:
         """What was noted on an object when it was put there."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import SAMPLES, Table
+from schemas.tables import PICTURES, SAMPLES, Table
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.client import Bucket, each
 from tasks.lake.object_store.partitions import STAGING, object_name
@@ -57,8 +57,8 @@ class RangedObject(io.RawIOBase):
 
 
 def has_pictures(table: Table) -> bool:
-    """Whether rows of this table hold pictures: most of its bytes."""
-    return table.name == SAMPLES.name
+    """Whether rows of this table hold pictures, as those of `samples` did in older lakes: most of its bytes."""
+    return table.name in {PICTURES.name, SAMPLES.name}
 
 
 def opened(bucket: Bucket, root: Path, folder: Path, entry: Mapping[str, Any]) -> pq.ParquetFile:

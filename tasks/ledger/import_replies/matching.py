@@ -10,9 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.records import IMAGE
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
+from tasks.lake.pictures import with_pictures
+from tasks.lake.reading import with_later_columns
 
 IDENTIFIERS = ("request_key", "sample_id", "item_id", "image", "prompt")
 """What can name a sample, the surest first: the first one a row has is looked up, all others it has must agree."""
@@ -105,9 +108,12 @@ def name_of(row: Mapping[str, object]) -> str:
 def plan_index(context: StageContext) -> PlanIndex:
     """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
     # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
-    tables = [_read(path) for path in context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id)]
-    samples = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables)))
-    samples = samples.with_columns(image=pl.col("image").struct.field("path"))
+    parts = (pl.DataFrame(_read(path)) for path in context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id))
+    own = pl.col("pictures").list.eval(pl.element().filter(pl.element().struct.field("role") == IMAGE)).list.first()
+    samples = pl.concat(
+        with_pictures(with_later_columns(part.lazy(), SAMPLES).collect()).select(*_SAMPLE_COLUMNS, image=own.struct.field("path"))
+        for part in parts
+    )
     planned = (
         context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)
@@ -120,10 +126,10 @@ def plan_index(context: StageContext) -> PlanIndex:
 
 def _read(path: Path) -> pa.Table:
     with pq.ParquetFile(path) as file:
-        return file.read(columns=_SAMPLE_COLUMNS)
+        return file.read(columns=[*_SAMPLE_COLUMNS, "image_sha256", "image.path", "pictures"])
 
 
-_SAMPLE_COLUMNS = ["sample_id", "source_key", "item_id", "model", "checkpoint", "seed", "prompt", "image.path"]
+_SAMPLE_COLUMNS = ["sample_id", "source_key", "item_id", "model", "checkpoint", "seed", "prompt"]
 
 
 def _is_end(one: Sequence[str], other: Sequence[str]) -> bool:

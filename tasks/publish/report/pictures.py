@@ -1,4 +1,4 @@
-"""Thumbnails for the gallery: a few pictures out of a large table, row group by row group, as small data URIs.
+"""Thumbnails for the gallery: a few pictures of a large lake as small data URIs.
 
 Bytes are hostile: three decoders, pixels counted first, no failure spreads.
 """
@@ -6,15 +6,14 @@ Bytes are hostile: three decoders, pixels counted first, no failure spreads.
 import base64
 import io
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
-import pyarrow.parquet as pq
 from PIL import Image
 
 from schemas.identities import RunIds
 from schemas.input_budget import PICTURE_PIXELS
 from schemas.tables import SAMPLES
+from tasks.lake.pictures import stored_pictures
 from tasks.lake.reading import Lake
 
 FORMATS = ("PNG", "JPEG", "WEBP")  # what ingest stores
@@ -51,35 +50,17 @@ def _encoded(picture: Image.Image) -> str | None:
 
 def thumbnails_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> dict[str, str]:
     """A data URI for each of the samples that has a picture."""
-    made = ((sample_id, thumbnail(content)) for sample_id, content in stored_pictures(lake, ids, sample_ids))
+    made = ((sample_id, thumbnail(content)) for sample_id, content in pictures_of(lake, ids, sample_ids))
     return {sample_id: picture for sample_id, picture in made if picture}
 
 
-def stored_pictures(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
-    """The stored bytes of the samples that have a picture, in the lake's order. One row group is in memory at a time.
-
-    The parts that hold one of them are found in scans of many, and no other is opened.
-    """
-    is_wanted = pl.col("sample_id").is_in(sorted(sample_ids))
-    for paths in lake.parts_together(SAMPLES, ids.dataset_id) if sample_ids else ():
-        places = pl.scan_parquet(paths, include_file_paths="part").filter(is_wanted).select("part")
-        parts = set(places.collect(engine="streaming")["part"])
-        for path in paths:
-            if str(path) in parts:
-                with lake.open_part(SAMPLES, ids.dataset_id, path.name) as file:
-                    yield from _from_part(path, file, sample_ids)
-
-
-def _from_part(path: Path, file: pq.ParquetFile, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
-    places = pl.scan_parquet(path).select("sample_id").with_row_index("at")
-    wanted = dict(places.filter(pl.col("sample_id").is_in(sorted(sample_ids))).select("at", "sample_id").collect().iter_rows())
-    start = 0
-    for group in range(file.num_row_groups):
-        stop = start + file.metadata.row_group(group).num_rows
-        mine = {at - start: sample_id for at, sample_id in wanted.items() if start <= at < stop}
-        images = file.read_row_group(group, columns=["image"])["image"] if mine else None
-        for at, sample_id in mine.items():
-            content = (images[at].as_py() or {}).get("bytes") if images is not None else None
+def pictures_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
+    """The stored bytes of the samples whose judged picture is there, in the pictures' order, a row group in memory at a time."""
+    is_wanted = pl.col("sample_id").is_in(sorted(sample_ids)) & pl.col("image_sha256").is_not_null()
+    found = lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))
+    samples = dict(found.group_by("image_sha256", maintain_order=True).agg("sample_id").iter_rows())
+    for table in stored_pictures(lake, ids.dataset_id, samples.keys()):
+        for digest, image in zip(table["image_sha256"].to_pylist(), table["image"], strict=True):
+            content = (image.as_py() or {}).get("bytes")
             if content:
-                yield sample_id, content
-        start = stop
+                yield from ((sample_id, content) for sample_id in samples[digest])

@@ -20,7 +20,7 @@ from flows.observability.progress import Reporter
 from flows.verification import SETTINGS, Verdict, adopt, open_published, verify
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
-from schemas.tables import REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
@@ -184,14 +184,14 @@ def _picture(home: Path) -> None:
     """Other pixels under the digest of the old ones."""
     buffer = io.BytesIO()
     Image.new("RGB", (64, 64), "red").save(buffer, "PNG")
-    path = _parts(home, SAMPLES)[0]
+    path = _parts(home, PICTURES)[0]
     table = pq.read_table(path, partitioning=None)
     images = table["image"].to_pylist()
     images[0]["bytes"] = buffer.getvalue()
     field = table.schema.field("image")
     table = table.set_column(table.schema.get_field_index("image"), field, pa.array(images, type=field.type))
     pq.write_table(table, path)
-    _forge_marker(home, SAMPLES)
+    _forge_marker(home, PICTURES)
 
 
 def _prompt(home: Path) -> None:
@@ -304,7 +304,7 @@ TAMPERED: dict[str, list[tuple[Callable[[Path], None], Named]]] = {
         (_reply_reworded, {("provenance.json", "snapshot_id")}),
         (_score, {("scores", "score")}),
         (_request, {("requests", "messages_json")}),
-        (_picture, {("samples", "image")}),
+        (_picture, {("pictures", "image")}),
     ],
     "a sample's prompt, others' checkpoint, id, status and flags, their marker forged": [
         (_samples_words, {("provenance.json", "dataset_id"), ("samples", "status"), ("samples", "text_flags")}),

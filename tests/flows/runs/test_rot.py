@@ -57,7 +57,7 @@ def in_samples(lake: Path) -> None:
 
 def in_pictures(lake: Path) -> None:
     """A bit of a picture; what was asked about it is forgotten, so that it is to be sent."""
-    part = next((lake / "samples").rglob("part-*.parquet"))
+    part = next((lake / "pictures").rglob("part-*.parquet"))
     content = bytearray(part.read_bytes())
     places = [found.start() for found in re.finditer(b"IDAT", content)]  # some in Parquet's own statistics
     content[places[len(places) // 2] + 40] ^= 1
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "checks": (in_table("checks"), "checks/"),
     "judgements": (in_table("judgements"), "judgements/"),
     "samples": (in_samples, "samples/"),
-    "a picture": (in_pictures, "samples/"),
+    "a picture": (in_pictures, "pictures/"),
     "the ledger's text": (ledger_text, "are not what was received"),
     "the ledger's bytes": (ledger_bytes, "are not what was received"),
 }

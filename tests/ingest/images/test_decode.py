@@ -16,7 +16,7 @@ from schemas.records import Sample
 from tasks.ingest.images.decode import Decoder, _checked, decoder, open_bounded
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_image
-from tasks.ingest.shards import open_shard
+from tests.support.ingesting import opened_rows
 
 
 def save(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -81,7 +81,7 @@ def test_what_kills_the_process_costs_one_row_and_no_more(tmp_path):
         os.kill(one._process.pid, signal.SIGSEGV)
         one._process.wait()
     samples = [Sample("s", str(n), "m", "c", {"prompt": str(n)}, image_bytes=ALIKE["clean"]) for n in range(3)]
-    (table,) = open_shard(samples, tmp_path)
+    table, _ = opened_rows(samples, tmp_path)
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == ["broken_image", "ok", "ok"]
     assert "SIGSEGV" in rows[0]["detail"]

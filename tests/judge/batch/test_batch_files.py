@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_batch_is_told_by_line() -> None:
 
 def test_a_file_of_requests_keeps_to_its_limits_and_goes(tmp_path: Path) -> None:
     first, second = "a" * 64, "b" * 64
-    lines = [request_line(name, make_payload("m", {}, [], None)) for name in (f"{first}-0", f"{second}-1")]
+    lines = [request_line(name, make_payload("m", {}, [], [])) for name in (f"{first}-0", f"{second}-1")]
     file = RequestFile(tmp_path / "folder" / "requests.jsonl", max_bytes=10_000, max_lines=2)
     assert [file.add(first, 0, lines[0]), file.add(second, 1, lines[1]), file.add("c" * 64, 0, lines[0])] == [True, True, False]
     file.finish()

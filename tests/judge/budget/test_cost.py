@@ -44,7 +44,7 @@ def _messages(rubric: Rubric, values: Mapping[str, str | None]) -> str:
 
 def _sent(model: str, messages_json: str, png: bytes) -> list[dict[str, Any]]:
     """The messages as the provider reads them: what the engine sends."""
-    body = b"".join(make_payload(model, {}, json.loads(messages_json), RequestPicture(lambda: png, "PNG")))
+    body = b"".join(make_payload(model, {}, json.loads(messages_json), [RequestPicture(lambda: png, "PNG")]))
     messages: list[dict[str, Any]] = json.loads(body)["messages"]
     return messages
 
@@ -88,7 +88,7 @@ def test_the_estimate_follows_how_pictures_are_shown(
         messages_json = canonical_messages(rendered, judge.shown)[0].decode().replace(DIGEST_SLOT, DIGEST)
         png = shrunk(blanks[size_px], judge.max_side_px) if judge.max_side_px else blanks[size_px]
         n_billed = billing.n_input_tokens(_sent(model, messages_json, png), price.image)
-        estimate = costs.estimate(messages_json, "{}", DIGEST, *size_px)
+        estimate = costs.estimate(messages_json, "{}", [size_px])
         assert estimate.n_input_tokens == pytest.approx(n_billed, rel=0.02, abs=8)
         assert estimate.n_input_tokens_most >= n_billed
 
@@ -106,7 +106,7 @@ def test_the_estimated_price_is_within_ten_percent_of_the_bill_at_every_size(
         messages_json = _messages(rubric, _values(scene, index))
         n_billed = billing.n_input_tokens(_sent(model, messages_json, blanks[size_px]), price.image)
         billed_usd = billing.usd(price, billing.Usage(n_billed, rubric.n_output_tokens_expected))
-        estimate = costs.estimate(messages_json, "{}", DIGEST, *size_px)
+        estimate = costs.estimate(messages_json, "{}", [size_px])
         assert estimate.expected_usd == pytest.approx(billed_usd, rel=0.10)
         assert estimate.n_input_tokens == pytest.approx(n_billed, rel=0.06)
         assert n_billed <= estimate.n_input_tokens_most
@@ -134,14 +134,14 @@ def test_a_forecast_is_within_ten_percent_of_the_bill_once_some_replies_are_stor
     bills = list(_bills(rubric, model, 80))
     first = Costs(judge, rubric.n_output_tokens_expected)
     for messages_json, size_px, usage in bills[::2]:
-        estimate = first.estimate(messages_json, "{}", DIGEST, *size_px)
+        estimate = first.estimate(messages_json, "{}", [size_px])
         first.observe(estimate, _answer(n_input_tokens=usage.n_input_tokens, n_output_tokens=usage.n_output_tokens))
     second = Costs(judge, rubric.n_output_tokens_expected, first.seen)
     rest = bills[1::2]
-    forecast_usd = sum(second.estimate(messages, "{}", DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in rest)
+    forecast_usd = sum(second.estimate(messages, "{}", [size_px]).expected_usd or 0 for messages, size_px, _ in rest)
     billed_usd = sum(billing.usd(price, usage) for *_, usage in rest)
     assert forecast_usd == pytest.approx(billed_usd, rel=0.05)
-    declared_usd = sum(first.estimate(messages, "{}", DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in rest)
+    declared_usd = sum(first.estimate(messages, "{}", [size_px]).expected_usd or 0 for messages, size_px, _ in rest)
     assert abs(forecast_usd - billed_usd) < abs(declared_usd - billed_usd)
 
 
@@ -154,7 +154,7 @@ def test_before_any_reply_the_price_is_within_ten_percent_of_the_bill_of_a_judge
     assert price is not None
     costs = Costs(_judge(model), rubric.n_output_tokens_expected)
     bills = list(_bills(rubric, model, 24))
-    expected_usd = sum(costs.estimate(messages, "{}", DIGEST, *size_px).expected_usd or 0 for messages, size_px, _ in bills)
+    expected_usd = sum(costs.estimate(messages, "{}", [size_px]).expected_usd or 0 for messages, size_px, _ in bills)
     assert expected_usd == pytest.approx(sum(billing.usd(price, usage) for *_, usage in bills), rel=0.10)
 
 
@@ -165,7 +165,7 @@ def test_no_bill_passes_the_bound(system: str, text: str, width: int, height: in
     assert price is not None
     said = [{"role": "system", "content": system}, {"role": "user", "content": [{"type": "text", "text": text}]}]
     planned = [*said[:1], {"role": "user", "content": [{"type": "text", "text": text}, {"type": "image", "sha256": DIGEST}]}]
-    estimate = Costs(_judge(model), 20).estimate(json.dumps(planned), "{}", DIGEST, width, height)
+    estimate = Costs(_judge(model), 20).estimate(json.dumps(planned), "{}", [(width, height)])
     n_billed = billing.n_input_tokens(said, price.image) + price.image.n_tokens(width, height, "auto")
     assert n_billed <= estimate.n_input_tokens_most
     assert estimate.worst_usd is not None
@@ -177,8 +177,8 @@ def test_a_picture_counts_by_its_size_and_its_digest_not_at_all() -> None:
     costs = Costs(_judge("gpt-4.1"), 45)
     one = _messages(rubric, {"prompt": "a red circle"})
     two = one.replace(DIGEST, "0123456789abcdef" * 4)
-    assert costs.estimate(one, "{}", DIGEST, 512, 512) == costs.estimate(two, "{}", "0123456789abcdef" * 4, 512, 512)
-    small, large = costs.estimate(one, "{}", DIGEST, 512, 512), costs.estimate(one, "{}", DIGEST, 1024, 1024)
+    assert costs.estimate(one, "{}", [(512, 512)]) == costs.estimate(two, "{}", [(512, 512)])
+    small, large = costs.estimate(one, "{}", [(512, 512)]), costs.estimate(one, "{}", [(1024, 1024)])
     assert large.n_input_tokens - small.n_input_tokens == 3 * 170
 
 

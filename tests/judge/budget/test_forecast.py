@@ -82,7 +82,7 @@ def test_parts_add_up_to_what_the_requests_cost_one_by_one() -> None:
     made, costs = _made(), Costs(JUDGE, 45)
     requests, samples = _part(0, 2)
     each = [
-        costs.estimate(messages, "{}", digest, size, size)
+        costs.estimate(messages, "{}", [(size, size)])
         for messages, digest, size in zip(requests["messages_json"], requests["image_sha256"], samples["width_px"], strict=True)
     ]
     assert made.n_input_tokens == 50 * sum(one.n_input_tokens for one in each)

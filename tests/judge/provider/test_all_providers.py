@@ -102,7 +102,7 @@ def ask(judge: Judge, messages: list[dict[str, Any]] = MESSAGES, deadline_s: flo
     async def run() -> Answer:
         client = provider_of(judge)(judge, 4, deadline_s)
         try:
-            return await client.ask(client.payload(judge.parameters | (more or {}), messages, PICTURE))
+            return await client.ask(client.payload(judge.parameters | (more or {}), messages, [PICTURE]))
         finally:
             await client.close()
 
@@ -198,10 +198,22 @@ def test_a_picture_that_is_missing_is_never_left_out(dialect: Dialect) -> None:
     judge = dialect.judge("http://127.0.0.1:9/v1")
     client = provider_of(judge)(judge, 1, 1)
     with pytest.raises(ValueError, match="picture"):
-        client.payload(judge.parameters, MESSAGES, None)
-    payload = client.payload(judge.parameters, MESSAGES, PICTURE)
+        client.payload(judge.parameters, MESSAGES, [])
+    payload = client.payload(judge.parameters, MESSAGES, [PICTURE])
     n_bytes = payload.n_bytes
     assert len(b"".join(payload)) == n_bytes
+
+
+def test_several_pictures_stand_in_their_places_each_of_its_own_kind(dialect: Dialect) -> None:
+    judge = dialect.judge("http://127.0.0.1:9/v1")
+    parts = [{"type": "image"}, {"type": "text", "text": "before"}, {"type": "image"}, {"type": "text", "text": "after"}]
+    pictures = [RequestPicture(lambda: b"first", "PNG"), RequestPicture(lambda: b"second one", "JPEG")]
+    body = provider_of(judge)(judge, 1, 1).payload(judge.parameters, [{"role": "user", "content": parts}], pictures)
+    n_bytes, sent = body.n_bytes, b"".join(body)
+    assert len(sent) == n_bytes
+    words = [b"image/png", base64.b64encode(b"first"), b"before", b"image/jpeg", base64.b64encode(b"second one"), b"after"]
+    assert [sent.count(word) for word in words] == [1] * 6
+    assert sorted(words, key=sent.index) == words
 
 
 def test_parameters_that_are_none_of_the_judges_are_refused_with_what_to_do(dialect: Dialect) -> None:

@@ -37,7 +37,7 @@ def ask(judge: Judge, body: Payload | None = None, deadline_s: float = 5.0) -> A
     async def run() -> Answer:
         client = OpenAIProvider(judge, 4, deadline_s)
         try:
-            return await client.ask(body or make_payload(judge.model, judge.parameters, TEXT, None))
+            return await client.ask(body or make_payload(judge.model, judge.parameters, TEXT, []))
         finally:
             await client.close()
 
@@ -50,7 +50,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
         {"role": "user", "content": [{"type": "text", "text": "a cat"}, {"type": "image"}]},
     )
     picture = RequestPicture(lambda: bytes(range(256)) * 8, "JPEG")
-    assert ask(judge, make_payload("judge", {"temperature": 0}, messages, picture)).status == S.ANSWERED
+    assert ask(judge, make_payload("judge", {"temperature": 0}, messages, [picture])).status == S.ANSWERED
     url = "data:image/jpeg;base64," + base64.b64encode(picture.read()).decode()
     assert provider.bodies == [{
         "model": "judge", "temperature": 0,
@@ -64,7 +64,7 @@ def test_a_body_is_a_plain_chat_completion_with_the_picture_spliced_in(provider:
 def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judge) -> None:
     messages = ({"role": "user", "content": [{"type": "image"}]},)
     content = b"\x89" * 3_000_000
-    assert ask(judge, make_payload("judge", {}, messages, RequestPicture(lambda: content, "PNG"))).status == S.ANSWERED
+    assert ask(judge, make_payload("judge", {}, messages, [RequestPicture(lambda: content, "PNG")])).status == S.ANSWERED
     sent = provider.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
     assert base64.b64decode(sent.partition(",")[2]) == content
 
@@ -72,7 +72,7 @@ def test_a_picture_of_several_megabytes_is_sent_whole(provider: Any, judge: Judg
 @pytest.mark.parametrize("text", ['"}]}', "\\", "data:image/png;base64,AAAA", "{image}", "ünï\u2028", "0123456789abcdef" * 4])
 def test_no_text_moves_the_picture(text: str) -> None:
     messages = ({"role": "user", "content": [{"type": "text", "text": text}, {"type": "image"}, {"type": "text", "text": text}]},)
-    content = orjson.loads(b"".join(make_payload("m", {}, messages, RequestPicture(lambda: b"abc", "PNG"))))["messages"][0][
+    content = orjson.loads(b"".join(make_payload("m", {}, messages, [RequestPicture(lambda: b"abc", "PNG")])))["messages"][0][
         "content"
     ]
     assert [part.get("text") for part in content] == [text, None, text]
@@ -143,7 +143,7 @@ from tasks.judge.provider.openai.payload import make_payload
 async def main():
     judge = Judge(model="judge", base_url=sys.argv[1])
     client = OpenAIProvider(judge, 48, 120.0)
-    ask = lambda: client.ask(make_payload("judge", {}, ({"role": "user", "content": "hello"},), None))
+    ask = lambda: client.ask(make_payload("judge", {}, ({"role": "user", "content": "hello"},), []))
     await ask()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     answers = await asyncio.gather(*(ask() for _ in range(int(sys.argv[2]))))
@@ -247,7 +247,7 @@ def test_what_counts_as_this_machine(address: str | None, expected: bool) -> Non
 def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(n_bytes: int, n_pictures: int) -> None:
     content = bytearray((bytes(range(251)) * (n_bytes // 251 + 1))[:n_bytes])
     messages = ({"role": "user", "content": [{"type": "image"}] * n_pictures},)
-    body = make_payload("m", {}, messages, RequestPicture(lambda: memoryview(content), "PNG"))
+    body = make_payload("m", {}, messages, [RequestPicture(lambda: memoryview(content), "PNG")] * n_pictures)
     pieces = list(body)
     whole = b"".join(pieces)
     assert len(whole) == body.n_bytes

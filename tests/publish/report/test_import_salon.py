@@ -140,7 +140,7 @@ recorded = true
         ("blocked", 1, 1)
     ]  # the row twice: one
     assert salon.publications(tmp_path / "lake")["publication_id"].to_list() == [p.publication_id]
-    assert len(p.samples().pictures()) == 1
+    assert len(p.samples().pictures()) == 2  # a duplicate shows the picture of its twin
     with duckdb.connect(tmp_path / "lake/publish/v1/mine/salon.duckdb", read_only=True) as database:
         found = database.execute("SELECT status, reason FROM salon_judged(?)", [str(tmp_path / "lake")]).fetchall()
     assert found == [("no_reply", "not_asked")]

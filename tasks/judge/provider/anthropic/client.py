@@ -3,7 +3,7 @@
 By https://platform.claude.com/docs/en/api/messages and the package anthropic's types (2026-11).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.errors import InputError
@@ -12,7 +12,7 @@ from tasks.judge.provider.anthropic.messages import read_answer, read_failure
 from tasks.judge.provider.base import Payload, RequestPicture
 from tasks.judge.provider.batch_calls import BatchCalls
 from tasks.judge.provider.http_judge import HttpJudge
-from tasks.judge.provider.payload import n_images, refuse, spliced, without
+from tasks.judge.provider.payload import media_type, n_images, refuse, spliced, without
 from tasks.judge.provider.wire import AiohttpWire
 
 API_VERSION = "2023-06-01"
@@ -63,15 +63,15 @@ class AnthropicProvider(HttpJudge):
         return "/messages"
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
     ) -> Payload:
-        """The body of a message: what the system says beside what the user says, the picture as a base64 source."""
+        """The body of a message: what the system says beside what the user says, each picture as a base64 source."""
         system = "\n\n".join(filter(None, (_text(one["content"]) for one in messages if one["role"] in _SYSTEM_ROLES)))
         said = [one for one in messages if one["role"] not in _SYSTEM_ROLES]
 
         def content(marker: str) -> dict[str, object]:
-            source = {"type": "base64", "media_type": f"image/{picture.image_format.lower()}" if picture else "", "data": marker}
-            listed = [{"role": one["role"], "content": _content(one["content"], source)} for one in said]
+            sources = ({"type": "base64", "media_type": media_type(picture), "data": marker} for picture in pictures)
+            listed = [{"role": one["role"], "content": _content(one["content"], sources)} for one in said]
             return {
                 **_parameters(parameters),
                 "model": self.judge.model,
@@ -79,7 +79,7 @@ class AnthropicProvider(HttpJudge):
                 "messages": listed,
             }
 
-        return spliced(content, n_images(messages), picture)
+        return spliced(content, n_images(messages), pictures)
 
     @property
     def batch(self) -> AnthropicBatches:
@@ -92,10 +92,10 @@ def _text(content: str | list[dict[str, Any]]) -> str:
     return content if isinstance(content, str) else "".join(part["text"] for part in content if part["type"] == "text")
 
 
-def _content(content: str | list[dict[str, Any]], source: Mapping[str, str]) -> str | list[dict[str, Any]]:
+def _content(content: str | list[dict[str, Any]], sources: Iterator[Mapping[str, str]]) -> str | list[dict[str, Any]]:
     if isinstance(content, str):
         return content
-    return [{"type": "image", "source": source} if part["type"] == "image" else part for part in content]
+    return [{"type": "image", "source": next(sources)} if part["type"] == "image" else part for part in content]
 
 
 def _parameters(parameters: Mapping[str, object]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 By https://ai.google.dev/api/generate-content and the package google-genai's converters (2026-11).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from tasks.judge.provider.batch_calls import BatchCalls
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.judge.provider.gemini.responses import read_answer, read_failure
 from tasks.judge.provider.http_judge import HttpJudge
-from tasks.judge.provider.payload import n_images, refuse, spliced
+from tasks.judge.provider.payload import media_type, n_images, refuse, spliced
 from tasks.judge.provider.wire import AiohttpWire
 
 _CONFIG = "generationConfig"
@@ -77,19 +77,19 @@ class GeminiProvider(HttpJudge):
         return "/" + quote(name if "/" in name else f"models/{name}", safe="/")
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
     ) -> Payload:
-        """The body of generateContent: what the system says beside the contents, the picture as inline data."""
-        system = [part for one in messages if one["role"] not in _ROLES for part in _parts(one["content"], {})]
+        """The body of generateContent: what the system says beside the contents, each picture as inline data."""
+        system = [part for one in messages if one["role"] not in _ROLES for part in _parts(one["content"], iter(()))]
 
         def content(marker: str) -> dict[str, object]:
-            inline = {"mimeType": f"image/{picture.image_format.lower()}" if picture else "", "data": marker}
+            inline = ({"mimeType": media_type(picture), "data": marker} for picture in pictures)
             said = [one for one in messages if one["role"] in _ROLES]
             contents = [{"role": _ROLES[one["role"]], "parts": _parts(one["content"], inline)} for one in said]
             told = {"systemInstruction": {"parts": system}} if system else {}
             return {**_parameters(parameters), **told, "contents": contents}
 
-        return spliced(content, n_images(messages), picture)
+        return spliced(content, n_images(messages), pictures)
 
     @property
     def batch(self) -> GeminiBatches:
@@ -99,10 +99,10 @@ class GeminiProvider(HttpJudge):
         return GeminiBatches(calls, self._base_url, self._model_path(), self._secrets)
 
 
-def _parts(content: str | list[dict[str, Any]], inline: Mapping[str, str]) -> list[dict[str, Any]]:
+def _parts(content: str | list[dict[str, Any]], inline: Iterator[Mapping[str, str]]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"text": content}]
-    return [{"inlineData": inline} if part["type"] == "image" else {"text": part["text"]} for part in content]
+    return [{"inlineData": next(inline)} if part["type"] == "image" else {"text": part["text"]} for part in content]
 
 
 def _parameters(parameters: Mapping[str, object]) -> dict[str, Any]:

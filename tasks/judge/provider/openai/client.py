@@ -72,10 +72,10 @@ class OpenAIProvider(HttpJudge):
         return self._batch
 
     def payload(
-        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+        self, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
     ) -> Payload:
         """The body of a chat completion."""
-        return make_payload(self.judge.model, parameters, messages, picture)
+        return make_payload(self.judge.model, parameters, messages, pictures)
 
     async def shutdown_date(self) -> date | None:
         """When the endpoint will retire the judge, by its list of models; None where it does not say so in time."""

@@ -1,10 +1,10 @@
-"""The body of a chat completion from a planned request. How the picture is spliced in is ../payload.py."""
+"""The body of a chat completion from a planned request. How pictures are spliced in is ../payload.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.judge.provider.base import RequestPicture
-from tasks.judge.provider.payload import SplicedPayload, n_images, refuse, spliced
+from tasks.judge.provider.payload import SplicedPayload, media_type, n_images, refuse, spliced
 
 NOT_PARAMETERS = {
     "model": "name it as the judge's model",
@@ -21,15 +21,14 @@ def check_parameters(parameters: Mapping[str, object]) -> None:
 
 
 def make_payload(
-    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], picture: RequestPicture | None
+    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
 ) -> SplicedPayload:
-    """The body of a chat completion. Raises what the picture's `read` raises."""
+    """The body of a chat completion. Raises what the pictures' `read` raises."""
 
     def content(marker: str) -> dict[str, object]:
         return {**parameters, "model": judge_model, "messages": [_sendable(message, marker) for message in messages]}
 
-    before = f"data:image/{picture.image_format.lower()};base64,".encode() if picture else b""
-    return spliced(content, n_images(messages), picture, before)
+    return spliced(content, n_images(messages), pictures, lambda picture: f"data:{media_type(picture)};base64,".encode())
 
 
 def _sendable(message: Mapping[str, Any], marker: str) -> dict[str, Any]:

@@ -1,0 +1,112 @@
+"""Whether what a rubric's messages say can be sent, and all that it needs reaches the judge. The rest of a rubric: linting.py."""
+
+from collections.abc import Iterator
+
+from rubrics.model import Rubric, Variant
+from rubrics.rendering import PLACEHOLDER, fillers
+from schemas.records import IMAGE, SAMPLE_TEXTS
+
+
+def message_problems(rubric: Rubric) -> Iterator[str]:
+    """A sentence for every part, placeholder, slot or picture that is not there, is not needed, or says nothing where null."""
+    for problems in (_prompts, _placeholders, _slots, _reach, _images, _nulls):
+        yield from problems(rubric)
+
+
+def _prompts(rubric: Rubric) -> Iterator[str]:
+    is_sent = any(part.kind in {"prompt", "template"} for message in rubric.messages for part in message.parts)
+    if not is_sent:
+        yield "no message holds the prompt; add a part of kind 'prompt' or 'template'"
+    for variant in rubric.variants.values():
+        if variant.prompt is None:
+            yield f'{name_of(rubric, variant)} has no prompt; name its file: prompt = "prompt.txt"'
+        elif not variant.prompt.strip():
+            yield f"{variant.prompt_file} is empty; write the prompt into it"
+
+
+def _placeholders(rubric: Rubric) -> Iterator[str]:
+    """Each placeholder of a template is a needed column; and a prompt sent as it is holds none that someone meant."""
+    for kind in sorted({part.kind for message in rubric.messages for part in message.parts}):
+        for variant in rubric.variants.values():
+            for name in dict.fromkeys(PLACEHOLDER.findall(variant.prompt or "")):
+                if f"{{{name}}}" in rubric.slots:
+                    continue
+                if kind == "template" and (name not in rubric.needs or name == "image"):
+                    filled_by = ", ".join(rubric.needs) or "nothing"
+                    yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
+                if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
+                    yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
+
+
+def _slots(rubric: Rubric) -> Iterator[str]:
+    """Each slot stands in a prompt that is a template, and names a needed text."""
+    texts = [variant.prompt or "" for variant in rubric.variants.values()]
+    for slot, column in rubric.slots.items():
+        if column not in rubric.needs:
+            yield f"the slot {slot!r} names {column!r}, which is not in needs; add it there"
+        if not any(slot in text for text in texts):
+            yield f"the slot {slot!r} stands in no prompt; spell it as the prompt does"
+    if rubric.slots and not any(part.kind == "template" for message in rubric.messages for part in message.parts):
+        yield "slots are filled in a template, and no message has a part of kind 'template'; add one"
+
+
+def _reach(rubric: Rubric) -> Iterator[str]:
+    """Every needed value reaches the judge in every category, and nothing is sent that is not declared as needed."""
+    for variant in rubric.variants.values():
+        sent = _sent(rubric, variant)
+        for column in rubric.needs:
+            if column not in sent and column not in {rubric.dispatch, rubric.report_by}:
+                yield f"{column!r} is needed and does not reach the judge in {name_of(rubric, variant)}; add a part for it"
+        for column in sorted(sent - set(rubric.needs)):
+            yield f"{column!r} is sent and is not in needs; add it there"
+
+
+def _images(rubric: Rubric) -> Iterator[str]:
+    shown = [(message.role, part) for message in rubric.messages for part in message.parts if part.kind in {"image", "example"}]
+    named = [part.value or IMAGE for _, part in shown if part.kind == "image"]
+    for role in sorted({role for role in named if named.count(role) > 1}):
+        what = "the picture" if role == IMAGE else f"the picture {role!r}"
+        yield f"{what} is sent {named.count(role)} times; keep one part of kind 'image'"
+    for sender in dict.fromkeys(sender for sender, _ in shown if sender != "user"):
+        yield f"the picture stands in a message of role {sender!r}; providers take pictures from the user alone"
+    for role in sorted(set(named) - set(rubric.roles)):
+        yield f"the picture {role!r} is sent and is not among pictures; add it there"
+    for role in rubric.roles:
+        if role not in named and role != IMAGE:
+            yield f"the picture {role!r} is needed and does not reach the judge; add a part of kind 'image' with this value"
+    if not any(message.role == "user" for message in rubric.messages):
+        yield "no message has the role 'user'; a judge is asked by one"
+
+
+def _nulls(rubric: Rubric) -> Iterator[str]:
+    for message in rubric.messages:
+        for part in message.parts:
+            role = (part.value or IMAGE) if part.kind == "image" else IMAGE
+            column = part.value if part.kind == "column" else role if part.kind in {"image", "image_word"} else None
+            if column in rubric.may_be_null and part.null_as is None:
+                yield f"{column!r} may be null and a part of kind {part.kind!r} does not say what stands for it; add null_as"
+            if column and column not in rubric.may_be_null and part.null_as is not None:
+                yield f"{column!r} has null_as and is not in may_be_null; add it there, or remove null_as"
+        if any(part.kind == "template" for part in message.parts):
+            for variant in rubric.variants.values():
+                for column in sorted(rubric.may_be_null & set(PLACEHOLDER.findall(variant.prompt or ""))):
+                    yield f"{variant.prompt_file} has {{{column}}}, which may be null; use a column part with null_as"
+
+
+def _sent(rubric: Rubric, variant: Variant) -> set[str]:
+    sent: set[str] = set()
+    for message in rubric.messages:
+        for part in message.parts:
+            if part.kind == "column":
+                sent.add(part.value)
+            elif part.kind == "image" and part.value in {"", IMAGE}:
+                sent.add(IMAGE)
+            elif part.kind == "template":
+                filled = (rubric.slots.get(match[0], match[1]) for match in fillers(rubric).finditer(variant.prompt or ""))
+                sent |= set(filled) & set(rubric.needs)
+    return sent
+
+
+def name_of(rubric: Rubric, variant: Variant) -> str:
+    """What a variant is called in a sentence."""
+    return f"{rubric.dispatch} {variant.category!r}" if rubric.dispatch else f"rubric {rubric.id!r}"

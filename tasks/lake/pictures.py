@@ -1,0 +1,87 @@
+"""The pictures of a dataset, found by digest: which table holds them, and in which part. Who opens files is tasks/ingest.
+
+Part i of `pictures` holds what part i of `samples` was the first to show, so most are found beside their samples. A dataset of an
+older release has no `pictures`: its `samples` hold the same columns, bytes and all, and are read in their place.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from schemas.records import IMAGE
+from schemas.tables import PICTURES, SAMPLES, Table, conform
+from tasks.lake.reading import Lake
+
+SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
+_SHOWN = {"role": pl.String, "sha256": pl.String, "path": pl.String}
+
+
+def table_of_pictures(lake: Lake, dataset_id: str) -> Table:
+    """The table that holds the dataset's pictures."""
+    return PICTURES if lake.is_complete(PICTURES, dataset_id) else SAMPLES
+
+
+def with_pictures(samples: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `samples` with `pictures` filled in for those of older releases, who had one at most."""
+    path = pl.col("image").struct.field("path") if "image" in samples.columns else pl.lit(None, pl.String)
+    old = pl.concat_list(pl.struct(pl.lit(IMAGE).alias("role"), sha256="image_sha256", path=path))
+    none = pl.lit([], pl.List(pl.Struct(_SHOWN)))
+    return samples.with_columns(
+        pictures=pl.coalesce("pictures", pl.when(pl.col("image_sha256").is_not_null()).then(old).otherwise(none))
+    )
+
+
+def digests_in(samples: pl.DataFrame) -> set[str]:
+    """The digests of all pictures of these rows of `samples`."""
+    shown = with_pictures(samples)["pictures"].explode(empty_as_null=False).struct.field("sha256")
+    return set(shown.drop_nulls())
+
+
+def parts_holding(lake: Lake, dataset_id: str, digests: Collection[str]) -> dict[str, str]:
+    """Digest -> name of the part that holds the picture, of those that one does."""
+    table, found = table_of_pictures(lake, dataset_id), dict[str, str]()
+    for paths in lake.parts_together(table, dataset_id) if digests else ():
+        there = (
+            pl.scan_parquet(paths, include_file_paths="part", hive_partitioning=False)
+            .filter(pl.col("image_sha256").is_in(list(digests)), *_is_held(table))
+            .select("image_sha256", "part")
+        )
+        for digest, part in there.collect(engine="streaming").iter_rows():
+            found.setdefault(digest, Path(part).name)
+    return found
+
+
+def sizes_of(lake: Lake, dataset_id: str, part: int, digests: Collection[str]) -> pl.DataFrame:
+    """SIZE_COLUMNS of the pictures with these digests, most of which part `part` holds."""
+    table = table_of_pictures(lake, dataset_id)
+    own = lake.read_part(table, dataset_id, part, SIZE_COLUMNS)
+    missing = set(digests).difference(own["image_sha256"])
+    if not missing:
+        return own
+    is_missing = pl.col("image_sha256").is_in(list(missing))
+    return pl.concat([own, lake.collect(table, dataset_id, lambda rows: rows.select(SIZE_COLUMNS).filter(is_missing))])
+
+
+def stored_pictures(lake: Lake, dataset_id: str, digests: Collection[str]) -> Iterator[pa.Table]:
+    """The rows of `pictures` with these digests, each once, in the lake's order, a row group in memory at a time.
+
+    The parts that hold one of them are found in scans of many, and no other is opened.
+    """
+    table, left = table_of_pictures(lake, dataset_id), set(digests)
+    for name in sorted(set(parts_holding(lake, dataset_id, left).values())):
+        with lake.open_part(table, dataset_id, name) as file:
+            for group in range(file.num_row_groups):
+                known = ["image_sha256", *(["status"] if table is SAMPLES else [])]
+                rows = pl.DataFrame(file.read_row_group(group, columns=known)).with_row_index()
+                rows = rows.filter(pl.col("image_sha256").is_in(list(left)), *_is_held(table))
+                rows = rows.unique("image_sha256", keep="first").sort("index")
+                if rows.height:
+                    left.difference_update(rows["image_sha256"])
+                    yield conform(file.read_row_group(group, columns=PICTURES.columns).take(rows["index"].to_arrow()), PICTURES)
+
+
+def _is_held(table: Table) -> list[pl.Expr]:
+    """Of an old sample that shows a picture it may still not hold the bytes: those of a duplicate are its twin's."""
+    return [pl.col("status") == "ok"] if table is SAMPLES else []
