@@ -229,7 +229,7 @@ def test_real_words_say_no_number_and_move_none(needs_salon_data: Path, rubric_i
     answer = FORMS[rubric.reply_format]["as asked"](said(rubric, scores)).removeprefix("Reasoning: All is there.\n")
     context = {"category": variant_of(rubric).category}
     n_unread = 0
-    texts = real_texts(needs_salon_data)
+    texts = real_texts(needs_salon_data)[::3]
     for text in texts:
         alone = parse_reply(rubric, text, context).as_dict()
         assert "scores" not in alone, text
