@@ -49,6 +49,11 @@ OnAttempt = Callable[[ReplyStatus], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Unclaimed(NotSent):
+    """A request that was not sent, since its claim may be another's by now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """A shard's requests, all of one rubric and judge, and what they are asked with. Every reply told of is durable."""
 
@@ -152,6 +157,9 @@ class _Run:
         opened: str | None = None
         for ask_index in range(request.ask_index, 2):
             answer, attempt_id, n_attempts = await self.attempt(request, ask_index, pictures, estimate, opened)
+            if isinstance(answer, Unclaimed):
+                self.queue.put_back(request.request_key)
+                return
             if isinstance(answer, Answer):
                 self.breaker.record(answer)
             if self.breaker.is_open:
@@ -192,6 +200,9 @@ class _Run:
                 async with self.admission.sending(self.stopping) as is_sent:
                     if is_sent is None:
                         return await self.not_sent(attempt_id), "", n_attempts
+                    if not self.queue.claims.is_sure:  # this process slept, and another one may be asking
+                        await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its claim was no longer sure")
+                        return Unclaimed(), "", n_attempts
                     payload = await self.payload(request, pictures, attempt_id)
                     payload.on_start = is_sent
                     self.breaker.begin()

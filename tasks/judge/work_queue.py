@@ -76,6 +76,11 @@ class WorkQueue:
                     return None
             return None
 
+    def put_back(self, request_key: str) -> None:
+        """A request that was handed out and not asked, since its claim may be another's by now: all are claimed anew."""
+        self._handed_out.discard(request_key)
+        self.claims.is_lost = True
+
     def _next_rows(self) -> dict[str, tuple[Any, ...]]:
         rows: dict[str, tuple[Any, ...]] = {}
         for row in self._rows:

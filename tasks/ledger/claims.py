@@ -7,7 +7,9 @@ only with its owner, after the reply is stored: what is claimed and has no reply
 
 import asyncio
 import contextlib
+import math
 import secrets
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +21,7 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
-from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
+from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
 from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
@@ -46,6 +48,10 @@ _FOUND = union_all(
 """(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
 
 
+_SPARE_S = 5.0
+"""A claim is not relied on for the last seconds of its owner's row: from the look to the wire is a moment, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What became of request keys: ours to ask (of them in `due` only the re-ask), done by others, or being asked by others."""
@@ -65,13 +71,19 @@ class Claims:
     owner_id: str = field(default_factory=lambda: secrets.token_hex(16))
     is_lost: bool = False
     _is_known: bool = False
+    _said_s: float = -math.inf
     _doubts: Doubts = field(default_factory=Doubts)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the owner's row cannot be over yet, by this process's clock: asked before what is paid for is sent."""
+        return time.monotonic() - self._said_s < EXPIRES_AFTER_S - _SPARE_S
 
     async def take(self, keys: Collection[str]) -> Taken:
         """Claim what can be claimed of these keys. Durable when it returns."""
-        was_known = self._is_known
+        was_known, said_s = self._is_known, time.monotonic()
         taken, is_new = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
-        self._is_known = True
+        self._is_known, self._said_s = True, said_s
         self.is_lost |= was_known and is_new
         return taken
 
@@ -80,8 +92,11 @@ class Claims:
         while True:
             await asyncio.sleep(RENEW_EVERY_S)
             with contextlib.suppress(StoreError):  # else others would take over what is still being asked
+                said_s = time.monotonic()
                 if self._is_known and not await self.ledger.alone(self._renew):
                     self.is_lost, self._is_known = True, False
+                else:
+                    self._said_s = said_s
 
     async def give_back(self, request_key: str) -> None:
         """Let others try what was not got here: two runs that wait for what the other failed to get would wait for ever."""

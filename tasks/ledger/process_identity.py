@@ -73,10 +73,11 @@ class Doubts:
     """Rows of other owners that are over, and since when: one object for each that looks at them.
 
     On this machine a clock that was set, or a pause, makes a living owner's row look over: it is let renew it for as long as a
-    row lasts by a clock that nobody sets, and for as long as it is paused.
+    row lasts by a clock that nobody sets, and for as long as it is paused. Only time in which it was looked at counts: while
+    nobody looked it may have been paused, and only now go on.
     """
 
-    _since: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _since: dict[str, tuple[int, float, float]] = field(default_factory=dict)
 
     def is_gone(self, owner_id: str, owner: Process, expires_at_us: int, moment_us: int) -> bool:
         """Whether an owner whose row ends at `expires_at_us` counts as gone at `moment_us`."""
@@ -86,11 +87,12 @@ class Doubts:
         if expires_at_us >= moment_us:
             self._since.pop(owner_id, None)
             return False
-        said, since_s = self._since.get(owner_id, (None, 0.0))
-        if said == expires_at_us and not is_paused(owner):
-            return time.monotonic() - since_s > EXPIRES_AFTER_S
-        self._since[owner_id] = (expires_at_us, time.monotonic())
-        return False
+        now_s = time.monotonic()
+        said, since_s, looked_s = self._since.get(owner_id, (None, 0.0, 0.0))
+        if said != expires_at_us or is_paused(owner) or now_s - looked_s > RENEW_EVERY_S:
+            since_s = now_s
+        self._since[owner_id] = (expires_at_us, since_s, now_s)
+        return now_s - since_s > EXPIRES_AFTER_S
 
 
 def _host() -> str | None:

@@ -20,12 +20,17 @@ from schemas.benchmark import Judge, Limits
 from schemas.errors import MissingInputError, ProviderDownError
 from schemas.statuses import ReplyStatus
 from tasks.judge.admission import open_admission
-from tasks.judge.engine import Shard, judge_requests
+from tasks.judge.engine import Shard, _Run, judge_requests
+from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.base import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
+from tasks.judge.retries import Breaker
 from tasks.judge.session import Session
+from tasks.judge.work_queue import WorkQueue
+from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tests.support.planning import plan_part
 
 CANNED = 'seed = 7\n[answer]\nmode = "canned"\ntext = \'{"score": 3}\'\n'
@@ -95,6 +100,41 @@ def ask(rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Pat
         return asyncio.run(run()), time.monotonic() - started_s
 
     return ask
+
+
+def test_who_slept_looks_at_its_claim_before_it_sends(
+    play: Callable[[str], str], rubric: Rubric, make_samples: Callable[..., pl.DataFrame], tmp_path: Path
+) -> None:
+    """Between claim and wire this process slept for as long as its row lasts: another may be asking. It claims anew."""
+    judge, limits = Judge(model="gpt-4o", base_url=play(CANNED + PRICED)), Limits(concurrency=1)
+    requests = plan_part(make_samples(1), rubric, judge)[1]
+
+    async def run() -> None:
+        client = OpenAIProvider(judge, 1, limits.deadline_s)
+        with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+            session = await Session.begin(ledger, client, limits)
+            async with open_admission(ledger, session, rubric, limits, "a run") as admission:
+                queue = WorkQueue(requests, claims := Claims(ledger), asyncio.Event())
+                shard = Shard(requests, _picture, ledger, client, rubric, limits)
+                engine = _Run(shard, queue, admission, ModelPin(ledger, "", judge), Breaker())
+                claimed = await queue.next()
+                assert claimed is not None
+                assert claims.is_sure
+                claims._said_s -= EXPIRES_AFTER_S
+                await engine.judge(claimed)
+                assert stats(judge.base_url)["n_requests"] == 0
+                assert ledger.last_failures([claimed.request_key])["status"].to_list() == ["not_asked"]
+                again = await queue.next()
+                assert again is not None
+                assert (again.request_key, claims.is_sure) == (claimed.request_key, True)
+                await engine.judge(again)
+                assert ledger.known([claimed.request_key])
+                assert await queue.next() is None
+                assert engine.outcome.n_by_status == {"answered": 1}
+        await client.close()
+
+    asyncio.run(run())
+    assert stats(judge.base_url)["n_requests"] == 1
 
 
 def _picture(_: str) -> RequestPicture:
