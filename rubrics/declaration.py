@@ -70,6 +70,44 @@ class VariantSection(Section):
     dimensions: list[DimensionSection] = Field(min_length=1, max_length=100)
 
 
+class ProbabilitySection(Section):
+    """The score is the expectation over the answers, by the probabilities of the judge's tokens."""
+
+    normalised: bool = False
+    min_mass: float = Field(default=0.0, ge=0, le=1)
+
+
+class FigureSection(Section):
+    """A figure derived from dimensions, or (without `of`) from the items of a sample."""
+
+    key: Id
+    form: Literal["mean", "weighted_mean", "geometric_mean", "minimum", "product", "sqrt_product", "all", "share"]
+    of: list[Id] = Field(default_factory=list, max_length=100)
+    weights: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=list, max_length=100)
+    at_least: Number | None = None
+    when_parent_fails: Literal["zero", "left_out"] | None = None
+
+
+class ItemTextSection(Section):
+    """A text made of a request's items."""
+
+    each: FixedText
+    join: FixedText = ""
+    before: FixedText = ""
+    after: FixedText = ""
+    strip: bool = False
+
+
+class ItemsSection(Section):
+    """The items of a sample, and how they are asked."""
+
+    column: SampleText
+    asked: Literal["each", "together"]
+    texts: Annotated[dict[SampleText, ItemTextSection], Field(min_length=1, max_length=20)]
+    fields: dict[Literal["id", "kind", "weight", "depends_on", "expected", "choices", "text"], Line] = Field(default_factory=dict)
+    kinds: dict[str, Id] = Field(default_factory=dict, max_length=200)
+
+
 class PartSection(Section):
     """A piece of a message."""
 
@@ -158,7 +196,7 @@ class Declaration(Section):
     version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
     title: Line
     source: Line
-    reply: Literal["json", "bracket", "label", "answer"]
+    reply: Literal["json", "bracket", "label", "answer", "lines", "list"]
     prompt: Line | None = None
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
@@ -174,6 +212,9 @@ class Declaration(Section):
     value_maps: dict[SampleText, dict[str, Line]] = Field(default_factory=dict)
     words: dict[SampleText, Annotated[list[Line], Field(min_length=1, max_length=1000)]] = Field(default_factory=dict)
     dimensions: list[DimensionSection] = Field(default_factory=list, max_length=100)
+    items: ItemsSection | None = None
+    probability: ProbabilitySection | None = None
+    figures: list[FigureSection] = Field(default_factory=list, max_length=50)
     variants: list[VariantSection] = Field(default_factory=list, max_length=100)
     messages: list[MessageSection] = Field(default_factory=list, max_length=100)
     rules: list[RuleSection] = Field(default_factory=list, max_length=100)
@@ -181,7 +222,9 @@ class Declaration(Section):
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "scale": Scale, "dimensions": DimensionSection, "variants": VariantSection, "messages": MessageSection,
-    "parts": PartSection, "rules": RuleSection, "when": WhenSection, "words_outside": WordsOutsideSection, "then": ThenSection,
+    "items": ItemsSection, "probability": ProbabilitySection, "texts": ItemTextSection, "figures": FigureSection,
+    "parts": PartSection, "rules": RuleSection,
+    "when": WhenSection, "words_outside": WordsOutsideSection, "then": ThenSection,
 }  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def _closed_lists(rubric: Rubric) -> Iterator[str]:
 
 def _labels(rubric: Rubric) -> Iterator[str]:
     for variant in rubric.variants.values():
-        if rubric.reply_format is ReplyFormat.ANSWER:
+        if rubric.reply_format in (ReplyFormat.ANSWER, ReplyFormat.LINES, ReplyFormat.LIST):
             yield from _answer_problems(rubric, variant)
             continue
         for dimension in variant.dimensions:
@@ -134,8 +134,14 @@ def _labels(rubric: Rubric) -> Iterator[str]:
 
 def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:
     """A reply that is one answer is one dimension's; a label before it is the judge's own habit, not the prompt's."""
-    if len(variant.dimensions) != 1 or not variant.dimensions[0].answers:
-        yield f"reply = 'answer' is one answer, and {name_of(rubric, variant)} has other dimensions; give one, with answers"
+    is_by_item = rubric.items is not None and "expected" in rubric.items.fields
+    if len(variant.dimensions) != 1 or not (
+        variant.dimensions[0].answers or is_by_item or rubric.reply_format is ReplyFormat.LIST
+    ):
+        form, where = rubric.reply_format.value, name_of(rubric, variant)
+        yield f"reply = {form!r} is one answer, and {where} has other dimensions; give one, with answers"
+    if rubric.reply_format is not ReplyFormat.ANSWER and not (rubric.items and rubric.items.is_together):
+        yield f"reply = {rubric.reply_format.value!r} answers several items; add [items] with asked = 'together'"
 
 
 def _golden_requests(rubric: Rubric) -> Iterator[str]:

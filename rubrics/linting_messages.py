@@ -31,7 +31,7 @@ def _placeholders(rubric: Rubric) -> Iterator[str]:
             for name in dict.fromkeys(PLACEHOLDER.findall(variant.prompt or "")):
                 if f"{{{name}}}" in rubric.slots:
                     continue
-                if kind == "template" and (name not in rubric.needs or name == "image"):
+                if kind == "template" and (name not in {*rubric.needs, *_item_texts(rubric)} or name == "image"):
                     filled_by = ", ".join(rubric.needs) or "nothing"
                     yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
                 if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
@@ -42,7 +42,7 @@ def _slots(rubric: Rubric) -> Iterator[str]:
     """Each slot stands in a prompt that is a template, and names a needed text."""
     texts = [variant.prompt or "" for variant in rubric.variants.values()]
     for slot, column in rubric.slots.items():
-        if column not in rubric.needs:
+        if column not in {*rubric.needs, *_item_texts(rubric)}:
             yield f"the slot {slot!r} names {column!r}, which is not in needs; add it there"
         if not any(slot in text for text in texts):
             yield f"the slot {slot!r} stands in no prompt; spell it as the prompt does"
@@ -55,9 +55,10 @@ def _reach(rubric: Rubric) -> Iterator[str]:
     for variant in rubric.variants.values():
         sent = _sent(rubric, variant)
         for column in rubric.needs:
-            if column not in sent and column not in {rubric.dispatch, rubric.report_by}:
+            is_of_items = rubric.items is not None and column == rubric.items.column and not sent.isdisjoint(_item_texts(rubric))
+            if column not in sent and column not in {rubric.dispatch, rubric.report_by} and not is_of_items:
                 yield f"{column!r} is needed and does not reach the judge in {name_of(rubric, variant)}; add a part for it"
-        for column in sorted(sent - set(rubric.needs)):
+        for column in sorted(sent - {*rubric.needs, *_item_texts(rubric)}):
             yield f"{column!r} is sent and is not in needs; add it there"
 
 
@@ -103,8 +104,12 @@ def _sent(rubric: Rubric, variant: Variant) -> set[str]:
                 sent.add(IMAGE)
             elif part.kind == "template":
                 filled = (rubric.slots.get(match[0], match[1]) for match in fillers(rubric).finditer(variant.prompt or ""))
-                sent |= set(filled) & set(rubric.needs)
+                sent |= set(filled) & {*rubric.needs, *_item_texts(rubric)}
     return sent
+
+
+def _item_texts(rubric: Rubric) -> tuple[str, ...]:
+    return tuple(rubric.items.texts) if rubric.items else ()
 
 
 def name_of(rubric: Rubric, variant: Variant) -> str:

@@ -12,11 +12,23 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rubrics.declaration import Declaration, DimensionSection, RuleSection, WhenSection, explain
-from rubrics.model import Condition, Dimension, Example, Message, Part, ReplyFormat, Rubric, Rule, Variant, WordsOutside
-from schemas.errors import InputError, RubricError
+from rubrics.declaration import Declaration, DimensionSection, ItemsSection, RuleSection, WhenSection, explain
+from rubrics.dimensions import derived_dimensions, read_dimension
+from rubrics.model import (
+    Condition,
+    Example,
+    Items,
+    ItemText,
+    Message,
+    Part,
+    ReplyFormat,
+    Rubric,
+    Rule,
+    Variant,
+    WordsOutside,
+)  # fmt: skip
+from schemas.errors import RubricError
 from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_EXAMPLE_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
-from schemas.pointers import steps
 from schemas.records import IMAGE
 
 SHIPPED = Path(__file__).resolve().parent
@@ -162,6 +174,7 @@ def _assemble(
         report_by=declared.report_by,
         dispatch=declared.dispatch,
         value_maps=value_maps,
+        items=_items(declared.items) if declared.items else None,
         words={column: tuple(words) for column, words in declared.words.items()},
         messages=tuple(
             Message(m.role, tuple(Part(p.kind, p.value or "", p.null_as, p.detail) for p in m.parts)) for m in declared.messages
@@ -219,10 +232,20 @@ def _variants(folder: Path, declared: Declaration, prompts: Mapping[str, bytes])
     variants: dict[str | None, Variant] = {}
     for category, name, listed in sections:
         _refuse_repeats(folder, "dimensions", [section.key for section in listed])
-        dimensions = tuple(_dimension(folder, section, declared) for section in listed)
+        dimensions = tuple(read_dimension(folder, section, declared) for section in listed)
+        derived = derived_dimensions(folder, declared, dimensions)
         _refuse_repeats(folder, "labels", [label for d in dimensions if not d.at for label in d.labels])
-        variants[category] = Variant(category, _text(folder, name, prompts[name]) if name else None, name, dimensions)
+        variants[category] = Variant(
+            category, _text(folder, name, prompts[name]) if name else None, name, dimensions, derived, declared.items is not None
+        )
     return variants
+
+
+def _items(section: ItemsSection) -> Items:
+    texts = {n: ItemText(t.each, t.join, t.before, t.after, t.strip) for n, t in section.texts.items()}
+    return Items(
+        section.column, section.asked == "together", texts, {str(k): v for k, v in section.fields.items()}, dict(section.kinds)
+    )
 
 
 def _text(folder: Path, name: str, raw: bytes) -> str:
@@ -232,46 +255,11 @@ def _text(folder: Path, name: str, raw: bytes) -> str:
         raise _refusal(folder, f"{name} is not UTF-8: {error}") from error
 
 
-def _dimension(folder: Path, section: DimensionSection, declared: Declaration) -> Dimension:
-    answers = section.answers or (None if section.scale else declared.answers)
-    scale = section.scale or declared.scale
-    if answers:
-        _check_answers(folder, section, answers)
-    elif scale is None:
-        raise _refusal(
-            folder,
-            f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}, or answers = {{ yes = 1, no = 0 }}",
-        )
-    places = [section.at] if isinstance(section.at, str) else section.at or []
-    for place in places:
-        try:
-            steps(place)
-        except InputError as error:
-            raise _refusal(folder, f"dimension {section.key!r}, at: {error}") from error
-    labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
-    ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
-    return Dimension(
-        section.key, labels, *ends, scale.step if scale and not answers else None, at, tuple(places[1:]),
-        tuple((answers or {}).items()), tuple(section.not_applicable or declared.not_applicable or ()),
-    )  # fmt: skip
-
-
-def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str, float]) -> None:
-    """What a closed map of answers must be for its words to be told apart."""
-    where = f"dimension {section.key!r}, answers"
-    if section.scale is not None:
-        raise _refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
-    if len(set(answers.values())) < 2:
-        raise _refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
-    folded = [" ".join(word.casefold().split()) for word in answers]
-    _refuse_repeats(folder, where, folded)
-
-
 def _check_scales_agree(folder: Path, variants: Mapping[str | None, Variant]) -> None:
     """A dimension of one name is one column of the tables, so it has one scale."""
     seen: dict[str, tuple[float, float, float | None]] = {}
     for variant in variants.values():
-        for dimension in variant.dimensions:
+        for dimension in (*variant.dimensions, *variant.derived):
             scale = (dimension.minimum, dimension.maximum, dimension.step)
             if seen.setdefault(dimension.key, scale) != scale:
                 raise _refusal(folder, f"dimension {dimension.key!r} has different scales in two variants; rename one")

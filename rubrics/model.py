@@ -15,6 +15,27 @@ class ReplyFormat(StrEnum):
     BRACKET = "bracket"  # one line: [Label: n; Label: n]
     LABEL = "label"  # a line for each dimension: Label: n
     ANSWER = "answer"  # one of the declared answers, and nothing or a reason behind it
+    LINES = "lines"  # a line for each item, in their order, which its answer leads
+    LIST = "list"  # a list of answers, one for each item in their order, in a tag or under a key; or by the items' ids
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a derived figure is made of, and how; computed in figures.py. `of`: dimension keys, none: the items."""
+
+    form: str  # mean, weighted_mean, geometric_mean, minimum, product, sqrt_product, all, share
+    of: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    at_least: float | None = None  # share, all: from where a score counts
+    when_parent_fails: str | None = None  # "zero", "left_out": what becomes of an item whose parent has the lowest score
+
+
+@dataclass(frozen=True, slots=True)
+class Probability:
+    """That a score is an expectation over the answers' token probabilities; `min_mass`: what they must have of it together."""
+
+    is_normalised: bool
+    min_mass: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +54,34 @@ class Dimension:
     or_at: tuple[str, ...] = ()  # the other places it may stand at
     answers: tuple[tuple[str, float], ...] = ()
     not_applicable: tuple[str, ...] = ()  # the words that say the question does not apply here
+    figure: Figure | None = None  # derived from others, and said by no reply
+    probability: Probability | None = None  # read from the tokens' probabilities, not from the text
 
     def __hash__(self) -> int:
         """Patterns are looked up by a variant's dimensions several times a reply; equality compares every attribute."""
         return hash(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """A text made of a request's items, under a name that messages hold as they hold a column: `each` for each, joined."""
+
+    each: str
+    join: str = ""
+    before: str = ""
+    after: str = ""
+    is_stripped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The column whose JSON list holds a sample's items, asked one a request or together. Names of their fields: items.py."""
+
+    column: str
+    is_together: bool
+    texts: Mapping[str, ItemText]
+    fields: Mapping[str, str]  # what Salon calls a field -> what the source calls it
+    kinds: Mapping[str, str] = field(default_factory=dict)  # the source's word -> the dimension its items are counted in
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +152,24 @@ class Variant:
     category: str | None
     prompt: str | None
     prompt_file: str | None
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[Dimension, ...]  # what a reply says; of a rubric with items, of each item
+    derived: tuple[Dimension, ...] = ()  # the kinds of items, and the figures
+    is_of_items: bool = False
+
+    @property
+    def read_keys(self) -> tuple[str, ...]:
+        """Keys of the dimensions a reply says, in the prompt's order."""
+        return tuple(dimension.key for dimension in self.dimensions)
+
+    @property
+    def published(self) -> tuple[Dimension, ...]:
+        """What tables have: the dimensions a judgement says and those derived; of a rubric with items the derived alone."""
+        return self.derived if self.is_of_items else (*self.dimensions, *self.derived)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Dimension keys in the prompt's order."""
-        return tuple(dimension.key for dimension in self.dimensions)
+        """Keys of what tables have."""
+        return tuple(dimension.key for dimension in self.published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +197,7 @@ class Rubric:
     pictures: tuple[str, ...] = ()  # roles of pictures, where others are needed than `image` alone
     slots: Mapping[str, str] = field(default_factory=dict)  # of a template, beside {column}: how it is written -> column
     examples: Mapping[str, Example] = field(default_factory=dict)  # by file name
+    items: Items | None = None
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
@@ -154,7 +212,15 @@ class Rubric:
             for when in rule.when
             for name in ((when.of, when.reference) if isinstance(when, WordsOutside) else (when.column,))
         ]
-        named = (*self.needs, *self.unit, self.report_by, *([self.dispatch] if self.dispatch else ()), *self.words, *of_rules)
+        named = (
+            *([self.items.column] if self.items else []),
+            *self.needs,
+            *self.unit,
+            self.report_by,
+            *([self.dispatch] if self.dispatch else ()),
+            *self.words,
+            *of_rules,
+        )
         return tuple(sorted({*named} - {"image"}))
 
     @property
@@ -164,8 +230,8 @@ class Rubric:
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
-        """Every dimension of every variant, once each, in order of appearance."""
-        return tuple({d.key: d for v in self.variants.values() for d in v.dimensions}.values())
+        """Every dimension that tables have, of every variant, once each, in order of appearance."""
+        return tuple({d.key: d for v in self.variants.values() for d in v.published}.values())
 
     @property
     def keys_in_every_variant(self) -> frozenset[str]:

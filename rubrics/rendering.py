@@ -233,7 +233,7 @@ def _template(rubric: Rubric, variant: Variant) -> list[_Piece]:
     text = _prompt(rubric, variant)
     for match in fillers(rubric).finditer(text):
         column = rubric.slots.get(match[0], match[1])
-        if column in rubric.needs and column != IMAGE:
+        if (column in rubric.needs and column != IMAGE) or (rubric.items and column in rubric.items.texts):
             pieces += [_Piece(text[end : match.start()]), _Piece("", column)]
             end = match.end()
     return [*pieces, _Piece(text[end:])]

@@ -126,6 +126,13 @@ REPEAT = count("repeat", "Which of the benchmark's repeats, from 0.")
 OCCASION = text("occasion", "Empty; the date for anchors, which are asked anew each night.")
 PROMPT_ID = _digest("prompt_id", "sha256 of the values that name the independent unit (the rubric's `unit` columns).")
 VARIANT = text("variant", "The category whose prompt was used, where the rubric dispatches; else null.", null=True)
+ITEMS_JSON = text(
+    "items_json",
+    "Of a sample with items: each one's request_key, its place there, id, kinds, weight and parents, JSON list; request_key then "
+    "names this list. Null where the sample is one question.",
+    null=True,
+)
+ITEM = text("item", "The item's id among its sample's, or its request's; empty where the score is of the whole.", null=True)
 JUDGEMENT_STATUS = text("status", "What the plan decided.", values=JudgementStatus)
 REASON = text("reason", "Why, where the status is not the good one: a word of a closed list.", null=True)
 PARAMETERS_JSON = text("parameters_json", "Sampling parameters of the judge, canonical JSON.")

@@ -29,6 +29,9 @@ TOTALS = (Total.MACRO.value, Total.MICRO.value)
 NO_TOTAL = (CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.value)
 """Why a total can never have an estimate, whatever is judged."""
 
+IS_OF_WHOLE = pl.col("item").fill_null("") == ""
+"""Whether a row of `scores` is one of a sample's figures, not of one item: these have no fellow under another judge."""
+
 HEADLINE = "overall_score"
 """The dimension a rubric's other dimensions lead up to, where it has one."""
 

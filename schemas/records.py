@@ -134,7 +134,7 @@ class ReadScores:
     """A reply that was read: every dimension has a number, or is `not_applicable` in a declared word.
 
     `violated` holds, by dimension, the (low, high) a rule allows. `spans`: where each number's digits, or the answer's word,
-    stand in the reply, (start, end) in characters.
+    stand in the reply, (start, end) in characters. Of several items (by id in place of dimension) some may be `unreadable`.
     """
 
     scores: Mapping[str, float]
@@ -142,12 +142,14 @@ class ReadScores:
     violated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     not_applicable: frozenset[str] = frozenset()
+    unreadable: Mapping[str, ParseReason] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """What `salon parse` prints."""
         said: dict[str, object] = {"error": ParseReason.RULE_VIOLATION.value} if self.violated else {}
         said["scores"] = dict(self.scores)
-        return said | ({"not_applicable": sorted(self.not_applicable)} if self.not_applicable else {})
+        said |= {"not_applicable": sorted(self.not_applicable)} if self.not_applicable else {}
+        return said | ({"unreadable": {key: reason.value for key, reason in self.unreadable.items()}} if self.unreadable else {})
 
 
 @dataclass(frozen=True, slots=True)

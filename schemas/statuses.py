@@ -83,6 +83,7 @@ class ScoreStatus(StrEnum):
     UNREADABLE = "unreadable"  # there is a reply and no score; the reason says why
     NO_REPLY = "no_reply"  # there is no reply; the reason is the reply's status
     NOT_APPLICABLE = "not_applicable"  # the reply says so in a declared word: out of mean and coverage, counted beside them
+    MISSING_OPERAND = "missing_operand"  # a derived figure, and something it is made of has no score; the reason is that one's
 
 
 class ParseReason(StrEnum):

@@ -79,9 +79,10 @@ JUDGEMENTS = Table(
     (
         f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
         f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
-        f.JUDGEMENT_STATUS, f.REASON,
+        f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON,
     ),
     key=("sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
+    later=("items_json",),
 )  # fmt: skip
 
 REQUESTS = Table(
@@ -100,10 +101,10 @@ SCORES = Table(
     (
         f.REQUEST_KEY, f.DIMENSION, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.VARIANT, f.SCORE, f.SCORE_STATUS,
         f.REASON, f.NOTE, f.ASK_INDEX_READ, f.BOUND_LOW, f.BOUND_HIGH, f.IS_IN_RANGE, f.IS_ON_STEP, f.IS_RULE_KEPT,
-        f.SCORE_SPAN,
+        f.SCORE_SPAN, f.ITEM,
     ),
-    key=("request_key", "dimension"),
-    later=("score_span",),
+    key=("request_key", "dimension", "item"),
+    later=("score_span", "item"),
 )  # fmt: skip
 
 CHECKS = Table(

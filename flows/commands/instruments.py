@@ -13,7 +13,7 @@ from flows.observability.terminal import indented, name_of, one_line, result_con
 from rubrics.linting import lint as problems_of
 from rubrics.loading import DECLARATION, SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
-from rubrics.replies.read import parse_jsonl
+from rubrics.replies.jsonl import parse_jsonl
 from schemas.errors import InputError, RubricError
 
 Folders = Annotated[

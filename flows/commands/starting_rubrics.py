@@ -15,12 +15,12 @@ from rich.console import Console
 
 from flows.commands.instruments import Folders, find_rubric
 from flows.observability.terminal import indented, one_line, result_console
+from rubrics.items import questions_of
 from rubrics.linting import lint
 from rubrics.loading import DECLARATION, SHIPPED, load_rubric
 from rubrics.model import Rubric
-from rubrics.rendering import render
 from rubrics.replies.read import parse_reply
-from rubrics.rules import facts, mapped
+from rubrics.rules import mapped
 from schemas.errors import InputError, RubricError
 from schemas.input_budget import REPLY_BYTES, ROW_BYTES
 from schemas.records import IMAGE
@@ -75,15 +75,19 @@ def try_(
     found = find_rubric(rubric, rubrics or [])
     values, pictures = _sample(found, sample)
     has_image = IMAGE in pictures
-    messages = render(found, values, has_image, pictures).messages
+    asked = list(questions_of(found, values, has_image, pictures))
     if as_json:
-        print(json.dumps(messages, ensure_ascii=False))
+        listed = [rendered.messages for _, rendered, _ in asked]
+        print(json.dumps(listed if found.items else listed[0], ensure_ascii=False))
     console = result_console()
-    for message in () if as_json else messages:
-        _print_message(console, message)
+    for items, rendered, _ in () if as_json else asked:
+        if len(asked) > 1:
+            console.print(f"item {items[0].id}", markup=False)
+        for message in rendered.messages:
+            _print_message(console, message)
     if reply is not None:
         category = values.get(found.dispatch) if found.dispatch else None
-        context: dict[str, Any] = facts(found, values, has_image)
+        context: dict[str, Any] = asked[0][2]
         if found.dispatch and category:
             context["category"] = mapped(found, found.dispatch, category)
         text = _read(reply, REPLY_BYTES).decode("utf-8", "replace")

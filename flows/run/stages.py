@@ -16,6 +16,7 @@ from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, snapshot_id, still_holds
 from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards, read_anchors
+from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
 
 
@@ -107,7 +108,9 @@ def read(run: RunContext, planned: Plan) -> str:
     try:
         for shard, _ in zip(_indices(planned), run.executor.run(_reading(run, planned, staging)), strict=True):
             run.reporter.advance("read", len(shard))
-        return staging.commit(key, [part.index for part in planned.parts])
+        indices = [part.index for part in planned.parts]
+        indices += write_item_scores(run.lake, planned.plan_id, staging, len(indices), run.rubrics)
+        return staging.commit(key, indices)
     finally:
         staging.discard()
         run.reporter.finish("read")

@@ -1,10 +1,9 @@
 """Reply text -> the scores it says, or the one reason it says none. The policy, an example for each reason: docs/replies.md.
 
-The forms are read in json_form.py and line_forms.py; here stand the order of the questions, what the context says and
-the lines of `salon parse`.
+The forms are read in json_form.py, line_forms.py and item_forms.py; here stand the order of the questions and what the context
+says. The lines of `salon parse` are jsonl.py.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -14,20 +13,20 @@ from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
 from rubrics.replies.doubts.missing_input import saw_nothing
+from rubrics.replies.item_forms import of_item, read_lines, read_list
 from rubrics.replies.json_form import decoded, read_json
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
 from rubrics.replies.plain_forms import read_plain
+from rubrics.replies.probabilities import read_probabilities
 from rubrics.replies.refusals import declined
 from rubrics.replies.spans import Spans, spans_of
 from rubrics.rules import violations
-from schemas.errors import InputError
 from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
-_N_AROUND = 40
 _READERS = {
     ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label, ReplyFormat.ANSWER: read_whole,
 }  # fmt: skip
@@ -36,7 +35,6 @@ _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
 )
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length", "model_context_window_exceeded"})
-_LINE_FORM = '{"raw": "the reply\'s text", "context": {}}'
 _ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, ParseReason.AMBIGUOUS})
@@ -45,7 +43,7 @@ _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, Pars
 def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
     """What one reply says under a rubric: a number for every dimension, or the reason there is none. Never raises.
 
-    `context` may hold finish_reason, refusal, category and the facts of rubrics.rules.
+    `context` may hold finish_reason, refusal, category, logprobs_json, and the facts of rubrics.rules and items.
     """
     context = _mapping(context)
     finish = context.get("finish_reason")
@@ -57,10 +55,44 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     reason = _unread(text, is_cut=finish in _CUT)
     if reason or variant is None or not isinstance(text, str):
         return Unreadable(reason or ParseReason.NOT_FOUND)
+    if rubric.items:
+        return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
+    if variant.dimensions[0].probability:
+        return read_probabilities(variant.dimensions[0], context.get("logprobs_json"))
     read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
     if isinstance(read, ReadScores) and rubric.rules:
         return replace(read, violated=violations(rubric, read.scores, context))
     return read
+
+
+def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[str, Any], *, is_cut: bool) -> ParsedScore:
+    """The answer to each item, by its id; to one asked alone, by the dimension's key."""
+    (dimension,) = variant.dimensions
+    listed = context.get("items")
+    items = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    if rubric.reply_format not in (ReplyFormat.LINES, ReplyFormat.LIST):
+        asked = of_item(dimension, items[0] if items else {})
+        if asked.probability:
+            return read_probabilities(asked, context.get("logprobs_json"))
+        return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, is_cut=is_cut)
+    thoughts, at = thoughts_and_answer(text)
+    if at is None:
+        return Unreadable(ParseReason.TRUNCATED)
+    answer = cleaned(text[at:], variant.prompt)
+    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts):
+        return Unreadable(ParseReason.MISSING_INPUT)
+    if rubric.reply_format is ReplyFormat.LINES:
+        said = read_lines(answer, dimension, items)
+    else:
+        said = read_list(answer, dimension, items, is_cut=is_cut)
+    if isinstance(said, ParseReason):
+        return Unreadable((declined(answer) if said in _WITHOUT_ANSWER else None) or said)
+    named = dict(zip((str(item.get("id", "")) for item in items), said, strict=True))
+    return ReadScores(
+        {name: as_score(value) for name, value in named.items() if isinstance(value, Decimal)},
+        not_applicable=frozenset(name for name, value in named.items() if value is ParseReason.NOT_APPLICABLE),
+        unreadable={n: v for n, v in named.items() if isinstance(v, ParseReason) and v is not ParseReason.NOT_APPLICABLE},
+    )
 
 
 def _mapping(context: object) -> Mapping[str, Any]:
@@ -101,7 +133,7 @@ def _placed(
     form: ReplyFormat, answer: str, variant: Variant, found: Found, scores: Mapping[str, float], told: Told, at: int
 ) -> ParsedScore:
     """The scores and where each stands in the reply, whose answer begins at `at`; or why words beside them make them none."""
-    aside = frozenset(variant.keys) - scores.keys()
+    aside = frozenset(variant.read_keys) - scores.keys()
     if not scores:  # every dimension is said not to apply
         return ReadScores({}, not_applicable=aside)
     of_scores = tuple(dimension for dimension in variant.dimensions if dimension.key in scores)
@@ -197,70 +229,3 @@ def _is_said(refusal: object) -> bool:
 def _storable(note: str) -> str:
     """A note as Parquet can hold it: no lone surrogates, not the whole of a long reply."""
     return note[:_N_NOTE_CHARACTERS_MAX].encode("utf-8", "replace").decode("utf-8")
-
-
-def parse_jsonl(
-    rubric: Rubric, lines: Iterable[str | bytes], category: str | None = None, *, is_explained: bool = False
-) -> Iterator[str]:
-    """One JSON line for each line {"raw", "context"}, in order; blank lines are passed over.
-
-    `lines` are parted by line feeds alone, as an open file's are. Raises InputError naming the first that cannot be used.
-    """
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield parse_jsonl_line(rubric, line, number=number, category=category, is_explained=is_explained)
-
-
-def parse_jsonl_line(
-    rubric: Rubric, line: str | bytes, *, number: int = 1, category: str | None = None, is_explained: bool = False
-) -> str:
-    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, where each number stands too.
-
-    `category`, where given, wins over the context's. Raises InputError naming the line where it is no such object, or where
-    the rubric's prompt depends on a category and there is none, or an unknown one.
-    """
-    content = _content(line, number)
-    if "raw" not in content or not isinstance(content["raw"], str | None):
-        raise InputError(f'line {number}: "raw" must be the reply\'s text or null; write {_LINE_FORM}')
-    context = {} if content.get("context") is None else content["context"]
-    if not isinstance(context, Mapping):
-        raise InputError(f'line {number}: "context" is {_short(context)}; it must be an object; write {_LINE_FORM}')
-    if rubric.dispatch:
-        context = {**context, "category": _category(rubric, category or context.get("category"), number)}
-    read = parse_reply(rubric, content["raw"], context)
-    said = read.as_dict()
-    if is_explained and isinstance(read, ReadScores) and isinstance(content["raw"], str):
-        said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
-    return json.dumps(said)
-
-
-def _place(raw: str, start: int, end: int) -> dict[str, object]:
-    """The characters a number came from, and the words around them."""
-    around = raw[max(0, start - _N_AROUND) : end + _N_AROUND]
-    return {"span": [start, end], "text": raw[start:end], "in": around}
-
-
-def _content(line: str | bytes, number: int) -> Mapping[str, Any]:
-    try:
-        text = line.decode("utf-8") if isinstance(line, bytes) else line
-        content = json.loads(text.removeprefix("\ufeff") if number == 1 else text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"line {number}: not JSON in UTF-8 ({error}); write {_LINE_FORM}") from error
-    if not isinstance(content, Mapping):
-        raise InputError(f"line {number}: {_short(content)} is not an object; write {_LINE_FORM}")
-    return content
-
-
-def _category(rubric: Rubric, category: object, number: int) -> str:
-    if isinstance(category, str) and rubric.variant(category):
-        return category
-    known = ", ".join(sorted(str(name) for name in rubric.variants))
-    said = "no category is given" if category is None else f"{_short(category)} is not a category"
-    raise InputError(
-        f"line {number}: {said}, and {rubric.id} needs one: name it as {rubric.id}:CATEGORY; the categories are {known}"
-    )
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -155,7 +155,10 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
     """The rubric's scores beside the rows of the judgements they answer."""
     dimensions = pl.Enum([dimension.key for dimension in rubric.dimensions])
     is_scored = pl.col("status") == ScoreStatus.SCORED.value
-    wanted = scores.filter(pl.col("rubric_id") == rubric.id).select(
+    is_mine = pl.col("rubric_id") == rubric.id
+    if rubric.items:  # the answers to items stand under their requests' keys, what is made of them under the judgements'
+        is_mine &= pl.col("dimension").is_in(dimensions.categories)
+    wanted = scores.filter(is_mine).select(
         "request_key",
         "score",
         pl.col("dimension").cast(dimensions),

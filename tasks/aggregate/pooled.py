@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.metrics import MEAN
+from schemas.metrics import IS_OF_WHOLE, MEAN
 from schemas.statuses import JudgementStatus, ScoreStatus
 from schemas.tables import POOLED
 from tasks.aggregate.reliability.jury import WHOLE_JURY
@@ -89,7 +89,7 @@ def _answers(asked: pl.LazyFrame, scores: pl.LazyFrame) -> pl.LazyFrame:
 
     Its bounds are the means over all repeats of the score, or of what it can have been.
     """
-    read = scores.filter(pl.col("status") != ScoreStatus.NOT_APPLICABLE.value).select(
+    read = scores.filter(pl.col("status") != ScoreStatus.NOT_APPLICABLE.value, IS_OF_WHOLE).select(
         "request_key", "dimension", "status", "bound_low", "bound_high", reason=pl.coalesce("reason", "status"),
         score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"),
     )  # fmt: skip

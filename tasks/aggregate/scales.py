@@ -10,7 +10,7 @@ def total_reason(rubric: Rubric, key: str) -> CellReason | None:
     """Why a dimension has no total over categories; None where it has one."""
     if key not in rubric.keys_in_every_variant:
         return CellReason.NOT_IN_ALL_CATEGORIES
-    scales = {(d.minimum, d.maximum) for v in rubric.variants.values() for d in v.dimensions if d.key == key}
+    scales = {(d.minimum, d.maximum) for v in rubric.variants.values() for d in v.published if d.key == key}
     return CellReason.SCALES_DIFFER if len(scales) > 1 else None
 
 
@@ -52,7 +52,7 @@ def has_prompt(rubric: Rubric, category: str) -> bool:
 
 def _declared(rubric: Rubric, category: str | None, key: str) -> list[Dimension]:
     variant = _variant_for(rubric, category)
-    declared = variant.dimensions if variant else tuple(d for v in rubric.variants.values() for d in v.dimensions)
+    declared = variant.published if variant else tuple(d for v in rubric.variants.values() for d in v.published)
     return [dimension for dimension in declared if dimension.key == key]
 
 

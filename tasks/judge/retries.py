@@ -218,5 +218,6 @@ def unreadable_reason(rubric: Rubric, variant: str | None, facts_json: str, answ
         return None
     context = orjson.loads(facts_json)
     context |= {"category": variant, "finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
+    context |= {"logprobs_json": answer.logprobs_json}
     read = parse_reply(rubric, answer.text, context)
     return read.reason if isinstance(read, Unreadable) else None

@@ -1,13 +1,15 @@
 """What is asked with one set of texts, whoever made the picture: rendered once, remembered for a while. Rows are rows.py's."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from rubrics.items import BadItems, questions_of
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.rendering import MissingColumns, NoPrompt, UnknownValue, prompt_id, render, report_category, variant_of
+from rubrics.rendering import MissingColumns, NoPrompt, Rendered, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
 from schemas.benchmark import DEFAULT_PROVIDER, Judge
 from schemas.errors import InputError
@@ -48,6 +50,8 @@ class Question:
     facts: bytes = b"{}"
     parameters: bytes = b"{}"
     templates: tuple[KeyTemplate, ...] = ()
+    parts: tuple["Question", ...] = ()  # of a sample with items: what is asked of it
+    items: tuple[Mapping[str, object], ...] = ()  # and of each item its part's number, its place there, and what figures need
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,8 @@ class Questions:
     def _ask(self, values: dict[str, str | None], shown: Roles) -> Question:
         has_image, counted = IMAGE in shown, Counter(shown if self.is_asked else (IMAGE, *self.rubric.roles))
         try:
+            if self.rubric.items:
+                return self._ask_items(values, has_image, counted)
             if self.rubric.messages and self.judge.recorded:
                 variant, rendered = variant_of(self.rubric, values), None
             else:
@@ -130,11 +136,30 @@ class Questions:
                 variant = rendered.variant
         except MissingColumns as error:
             return Question(JudgementStatus.MISSING_COLUMN, "missing:" + ",".join(error.columns))
+        except BadItems:
+            return Question(JudgementStatus.MISSING_COLUMN, f"missing:{self.rubric.items.column if self.rubric.items else ''}")
         except NoPrompt:
             return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
         except UnknownValue as error:
             return Question(JudgementStatus.UNKNOWN_VALUE, f"unknown_value:{error.column}")
-        looked_at = canonical_json(facts(self.rubric, values, has_image))
+        return self._planned(variant, rendered, facts(self.rubric, values, has_image))
+
+    def _ask_items(self, values: dict[str, str | None], has_image: bool, counted: Mapping[str, int]) -> Question:
+        parts: list[Question] = []
+        listed: list[dict[str, object]] = []
+        for items, rendered, looked_at in questions_of(self.rubric, values, has_image or not self.is_asked, counted):
+            for item in items:
+                place = item.id if self.rubric.items and self.rubric.items.is_together else ""
+                listed.append({
+                    "part": len(parts), "item": place, "id": item.id, "kinds": list(item.kinds), "weight": item.weight,
+                    "depends_on": list(item.depends_on),
+                })  # fmt: skip
+            of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
+            parts.append(self._planned(rendered.variant, rendered, looked_at | of_part))
+        return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
+
+    def _planned(self, variant: Variant, rendered: Rendered | None, about: Mapping[str, object]) -> Question:
+        looked_at = canonical_json(about)
         messages, slots = canonical_messages(rendered.messages, self.judge.shown) if rendered and self.is_asked else (None, ())
         parameters = self._parameters[variant.category]
         shared = {
@@ -157,6 +182,7 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
 
     Raises InputError where the judge is to be held to a schema and the rubric's reply is no JSON object.
     """
+    _check_probabilities(rubric, variant, judge)
     if not judge.structured_output:
         return canonical_json(judge.parameters)
     structure = response_format(rubric, variant)
@@ -171,6 +197,16 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
             f"judge {judge.id} has structured_output = true and a response_format among its parameters; remove one of them"
         )
     return canonical_json({**judge.parameters, "response_format": orjson.Fragment(orjson.dumps(structure))})
+
+
+def _check_probabilities(rubric: Rubric, variant: Variant, judge: Judge) -> None:
+    """Raise InputError where a score is a probability and the judge is not asked for any."""
+    is_wanted = any(dimension.probability for dimension in variant.dimensions)
+    if is_wanted and not judge.recorded and not (judge.parameters.get("logprobs") and judge.parameters.get("top_logprobs")):
+        raise InputError(
+            f"rubric {rubric.id} is read from the probabilities of the judge's tokens, and judge {judge.id} is asked for none; "
+            "add parameters = { logprobs = true, top_logprobs = 20 } to the judge"
+        )
 
 
 def _values(texts: Texts) -> dict[str, str | None]:
@@ -189,7 +225,7 @@ def response_format(rubric: Rubric, variant: Variant) -> dict[str, object] | Non
     nothing additional, and of the bounds `minimum`, `maximum` and `multipleOf`. Properties stand in the prompt's order, which
     is the order they are written in.
     """
-    if rubric.reply_format is not ReplyFormat.JSON or any(dimension.at for dimension in variant.dimensions):
+    if rubric.reply_format is not ReplyFormat.JSON or rubric.items or any(dimension.at for dimension in variant.dimensions):
         return None
     name = "".join(
         letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{rubric.id}_{variant.category or 'reply'}"

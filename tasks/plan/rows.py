@@ -10,13 +10,14 @@ Samples that share their texts are one question: it is rendered once, and the ke
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark import Judge
+from schemas.identities import canonical_json
 from schemas.records import IMAGE
 from schemas.tables import JUDGEMENTS, REQUESTS
 from tasks.lake.pictures import with_pictures
@@ -28,6 +29,7 @@ PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", "p
 
 JUDGED: Slot = (IMAGE, 0)
 _OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String}
+_OF_PART = {"raw": pl.Binary, "sample": pl.Int64, "repeat": pl.Int64, "part": pl.Int64}
 _OF_REQUEST = {
     "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
     "facts_json": pl.Binary,
@@ -39,7 +41,8 @@ class Planned:
     """Samples planned under one rubric and judge.
 
     `judgements` per JUDGEMENTS, every sample × repeat in order. `asked` has a row for each distinct request, in order of
-    appearance: request_key, raw (32 bytes), repeat, and `sample`, the row of the first sample that asks it.
+    appearance: request_key, raw (32 bytes), repeat, `sample`, the row of the first sample that asks it, and `part`, which of
+    the questions about its items it is.
     """
 
     rubric: Rubric
@@ -53,7 +56,7 @@ class Planned:
 
     def requests(self, asked: pl.DataFrame) -> pl.DataFrame:
         """The REQUESTS rows of these rows of `asked`."""
-        rows = [self._content(sample) for sample in asked["sample"].to_list()]
+        rows = [self._content(sample, part) for sample, part in asked.select("sample", "part").iter_rows()]
         # JSON goes in as bytes: decoding it in Python and encoding it again costs more than all the rest
         frame = asked.select("request_key", "repeat").hstack(_frame(rows, _OF_REQUEST)).with_columns(
             pl.col("parameters_json", "messages_json", "facts_json").cast(pl.String),
@@ -63,8 +66,9 @@ class Planned:
         )  # fmt: skip
         return frame.select(REQUESTS.columns)
 
-    def _content(self, sample: int) -> tuple[Any, ...]:
+    def _content(self, sample: int, part: int) -> tuple[Any, ...]:
         question = self.questions[sample]
+        question = question.parts[part] if question.parts else question
         digests = [self.shown[sample][place] for place in self.places[sample]]
         messages = filled(question.messages, digests) if question.messages is not None else None
         image = digests[question.slots.index(JUDGED) if JUDGED in question.slots else 0] if digests else None
@@ -105,6 +109,8 @@ class Planner:
         entries: list[tuple[str | None, ...]] = []
         number = [0] * samples.height
         raw: list[bytes | None] = [None] * (samples.height * n_repeats)
+        lists: list[bytes | None] = [None] * len(raw)
+        of_items: list[tuple[Any, ...]] = []
         questions: list[Any] = [None] * samples.height
         shown: list[Any] = [()] * samples.height
         places: list[tuple[int, ...]] = [()] * samples.height
@@ -126,14 +132,24 @@ class Planner:
                 named = [sample_id] if question.messages is None else [own[place] for place in at]
                 for repeat, template in enumerate(question.templates):
                     raw[row * n_repeats + repeat] = template.key(named)
+                for repeat in range(n_repeats) if question.parts else ():
+                    place = row * n_repeats + repeat
+                    of_parts = [one.templates[repeat].key(named) for one in question.parts]
+                    lists[place] = _listed(question.items, of_parts)
+                    raw[place] = sha256(lists[place]).digest()
+                    of_items += [(key, row, repeat, part) for part, key in enumerate(of_parts)]
         keys = pl.DataFrame({"raw": pl.Series(raw, dtype=pl.Binary)}).with_columns(request_key=pl.col("raw").bin.encode("hex"))
-        judgements = self._judgements(samples, _frame(entries, _OF_ENTRY)[number], keys["request_key"])
+        judgements = self._judgements(samples, _frame(entries, _OF_ENTRY)[number], keys["request_key"], lists)
         place = pl.int_range(pl.len(), dtype=pl.Int64)
-        asked = keys.with_columns(sample=place // n_repeats, repeat=place % n_repeats).drop_nulls("raw")
+        asked = keys.with_columns(sample=place // n_repeats, repeat=place % n_repeats, part=pl.lit(0, pl.Int64)).drop_nulls("raw")
+        if self.rubric.items:
+            asked = _frame(of_items, _OF_PART).with_columns(request_key=pl.col("raw").bin.encode("hex")).select(asked.columns)
         asked = asked.unique("raw", keep="first", maintain_order=True)
         return Planned(self.rubric, self.judge, self.occasion, judgements, asked, shown, questions, places)
 
-    def _judgements(self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
+    def _judgements(
+        self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series, lists: list[bytes | None]
+    ) -> pl.DataFrame:
         each = samples.select("sample_id", "model", "checkpoint").hstack(of_entries)
         repeats = np.arange(self.judge.repeats)
         if len(repeats) > 1:
@@ -142,8 +158,17 @@ class Planner:
             keys, repeat=pl.Series(np.tile(repeats, samples.height), dtype=pl.Int64),
             rubric_id=pl.lit(self.rubric.id), rubric_version=pl.lit(self.rubric.version),
             judge_model=pl.lit(self.judge.id), occasion=pl.lit(self.occasion),
+            items_json=pl.Series(lists, dtype=pl.Binary).cast(pl.String),
         )  # fmt: skip
         return frame.select(JUDGEMENTS.columns)
+
+
+def _listed(items: Sequence[Mapping[str, object]], keys: Sequence[bytes]) -> bytes:
+    """The items of a judgement as canonical JSON, each with the key of the request that asks it."""
+    return canonical_json([
+        {name: value for name, value in item.items() if name != "part"} | {"request_key": keys[cast("int", item["part"])].hex()}
+        for item in items
+    ])  # fmt: skip
 
 
 def is_drawn(prompt_id: str, share: float) -> bool:

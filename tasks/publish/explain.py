@@ -23,7 +23,7 @@ _SAMPLE = [
 ]  # fmt: skip
 _OWN = [
     "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
-    "score_span", "ask_index_read",
+    "score_span", "ask_index_read", "items_json",
 ]  # fmt: skip
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
 
@@ -63,6 +63,7 @@ class ExplainedJudgement:
     bound_high: float | None
     score_span: str | None
     ask_index_read: int | None
+    items_json: str | None
     sample: Mapping[str, str | None]
     messages_json: str | None
     rubric_digest: str | None
@@ -157,7 +158,12 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
 
 
 def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
-    keys, sample_ids = members["request_key"].drop_nulls().to_list(), members["sample_id"].to_list()
+    of_items = {
+        row["request_key"]: [str(item["request_key"]) for item in json.loads(row["items_json"])]
+        for row in members.filter(pl.col("items_json").is_not_null()).to_dicts()
+    }
+    keys = [*members["request_key"].drop_nulls(), *(key for listed in of_items.values() for key in listed)]
+    sample_ids = members["sample_id"].to_list()
     is_wanted, columns = pl.col("sample_id").is_in(sample_ids), ["sample_id", *_SAMPLE]
     samples = lake.collect(SAMPLES, ids["dataset_id"], lambda rows: rows.filter(is_wanted).select(columns))
     texts = {row.pop("sample_id"): row | json.loads(row.pop("texts_json") or "{}") for row in samples.to_dicts()}
@@ -171,9 +177,11 @@ def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Ite
     unasked = {"messages_json": None, "rubric_digest": None, "parameters_json": None}
     for row in members.select(_OWN).to_dicts():
         key = row["request_key"]
+        asked_by = list(dict.fromkeys(of_items.get(key, [key])))
         yield ExplainedJudgement(
-            **row, **requests.get(key, unasked), sample=texts.get(row["sample_id"], {}), asks=tuple(asks.get(key, []))
-        )
+            **row, **requests.get(asked_by[0], unasked), sample=texts.get(row["sample_id"], {}),
+            asks=tuple(ask for one in asked_by for ask in asks.get(one, [])),
+        )  # fmt: skip
 
 
 def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cells: pl.DataFrame) -> pl.DataFrame:
@@ -204,6 +212,7 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
         score_status="status",
         score_reason="reason",
         ask_index_read="ask_index",
+        item=pl.col("item").fill_null(""),
     )
     joined = judgements.join(scores, on="request_key", how="left").collect()
     applies = pl.col("score_status").ne_missing(ScoreStatus.NOT_APPLICABLE.value)
@@ -215,18 +224,18 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
 
 
 def mean_again(members: pl.DataFrame, category: str, metric: str = MEAN) -> float | None:
-    """Plain arithmetic: repeats of a sample, samples of a category, and for `__macro__` categories are averaged.
+    """Plain arithmetic: repeats of a sample, or of each item, samples of a category, and for `__macro__` categories are averaged.
 
     What is averaged are the scores, or for `share_at_least_K` whether they are at least K.
     """
     at_least = Metric.named(metric).at_least
-    samples: dict[tuple[str | None, str], list[float]] = defaultdict(list)
+    samples: dict[tuple[str | None, str, str | None], list[float]] = defaultdict(list)
     for row in members.filter(~pl.col("is_failure")).iter_rows(named=True):
-        samples[row["category"] if category == Total.MACRO.value else None, row["sample_id"]].append(
+        samples[row["category"] if category == Total.MACRO.value else None, row["sample_id"], row["item"]].append(
             row["score"] if at_least is None else float(row["score"] >= at_least)
         )
     categories: dict[str | None, list[float]] = defaultdict(list)
-    for (name, _), scores in samples.items():
+    for (name, *_), scores in samples.items():
         categories[name].append(_mean(scores))
     return _mean([_mean(means) for means in categories.values()]) if categories else None
 

@@ -14,7 +14,7 @@ from rubrics.model import Rubric
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.validate.buckets import CELL, ROW, Buckets
-from tasks.validate.scales import scale_frame, unreadable_facts
+from tasks.validate.scales import of_items, scale_frame, unreadable_facts
 from tasks.validate.score_frame import score_frame
 
 
@@ -50,7 +50,7 @@ def batches(
         samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
         has_judgement = _among("sample_id", judgements, JUDGEMENTS, stored)
         yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=has_judgement), number)
-        yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored), number)
+        yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored, of_items(rubrics)), number)
 
 
 def _some(stored: Buckets, table: Table, frame: pl.DataFrame, number: int) -> Iterator[Batch]:
@@ -101,14 +101,16 @@ def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(said).sort(ROW).drop(ROW)
 
 
-def _judgements(judgements: pl.DataFrame, samples: pl.DataFrame, answers: pl.DataFrame, stored: Buckets) -> pl.DataFrame:
+def _judgements(
+    judgements: pl.DataFrame, samples: pl.DataFrame, answers: pl.DataFrame, stored: Buckets, with_items: Sequence[str]
+) -> pl.DataFrame:
     status, is_planned = pl.col("status"), pl.col("status") == JudgementStatus.PLANNED
     is_known = status.is_in([word.value for word in JudgementStatus])
     mine = answers[judgements[ROW]]
     has_request = pl.lit(None, dtype=pl.Boolean) if stored.is_empty(REQUESTS) else mine["has_request"]
     return judgements.with_columns(
         has_sample=_among("sample_id", samples, SAMPLES, stored),
-        has_request=has_request,
+        has_request=pl.when(~pl.col("rubric_id").is_in(with_items)).then(has_request),
         key_fits_status=pl.when(is_known).then(is_planned == pl.col("request_key").is_not_null()),
         reason_fits_status=pl.when(is_known).then(is_planned == pl.col("reason").is_null()),
         is_answered_as_its_cell=mine["is_as_its_cell"],
@@ -135,7 +137,9 @@ def _requests(
         .join(n_dimensions, on="request_key", how="left", maintain_order="left")
         .join(n_asks, on="request_key", how="left", maintain_order="left")
         .with_columns(
-            has_judgement=_among("request_key", links, JUDGEMENTS, stored),
+            has_judgement=pl.when(~pl.col("rubric_id").is_in(of_items(rubrics))).then(
+                _among("request_key", links, JUDGEMENTS, stored)
+            ),
             has_variant=pl.when(pl.col("rubric_id").is_in(list(rubrics))).then(pl.col("n_dimensions_asked").is_not_null()),
             facts_are_readable=~pl.col("facts_json").is_in(unreadable_facts(requests)),
             n_missing_dimensions=_unless_empty(SCORES, n_missing, stored),
@@ -145,7 +149,9 @@ def _requests(
 
 
 def _dimensions_asked(rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    return scale_frame(rubrics).group_by("rubric_id", "variant").agg(n_dimensions_asked=pl.len().cast(pl.Int64))
+    """How many dimensions have a row under each request: those its replies say and, without items, the figures made of them."""
+    named = scale_frame(rubrics).filter(~pl.col("is_derived") | ~pl.col("rubric_id").is_in(of_items(rubrics)))
+    return named.group_by("rubric_id", "variant").agg(n_dimensions_asked=pl.len().cast(pl.Int64))
 
 
 def _n_per_request(frame: pl.DataFrame, column: str, name: str) -> pl.DataFrame:

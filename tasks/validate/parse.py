@@ -15,16 +15,17 @@ from schemas.errors import CorruptLakeError, RubricError
 from schemas.records import ReadScores
 from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
 from schemas.tables import SCORES
+from tasks.validate.derived_scores import figures_of_requests
 from tasks.validate.scales import STEP_TOLERANCE, read_facts, with_scales
 
 REQUEST_COLUMNS = ["request_key", "rubric_id", "rubric_version", "judge_model", "variant", "facts_json"]
-REPLY_COLUMNS = ["request_key", "ask_index", "status", "reply_text", "finish_reason", "refusal_text"]
+REPLY_COLUMNS = ["request_key", "ask_index", "status", "reply_text", "finish_reason", "refusal_text", "logprobs_json"]
 
 _READ_SCHEMA = {
     "request_key": pl.String, "rubric_id": pl.String, "rubric_version": pl.String, "judge_model": pl.String,
     "variant": pl.String, "facts_json": pl.String, "dimension": pl.String, "score": pl.Float64, "status": pl.String,
     "reason": pl.String, "note": pl.String, "ask_index": pl.Int64,
-    "score_span": pl.String,
+    "score_span": pl.String, "item": pl.String,
 }  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class _Ask(NamedTuple):
     reply_text: str | None
     finish_reason: str | None
     refusal_text: str | None
+    logprobs_json: str | None
 
 
 class _Reading(NamedTuple):
@@ -59,7 +61,7 @@ class _Failure(NamedTuple):
 
 
 def parse_part(requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """The scores of a part's requests: one row per request × dimension of its variant, by (request_key, dimension).
+    """The scores of a part's requests: one row per request × dimension of its variant (× item), by the table's key.
 
     `replies` may hold more than this part's. Raises RubricError where a request's rubric or variant is not in `rubrics`.
     """
@@ -70,7 +72,8 @@ def parse_part(requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[s
     )
     read = pl.DataFrame(_columns(_rows(asks, rubrics)), schema=_READ_SCHEMA)
     scaled = with_scales(read, rubrics).with_columns(_bounds()).with_columns(_verdicts())
-    return scaled.select(SCORES.columns).sort(*SCORES.key)
+    read_rows = scaled.select(SCORES.columns)
+    return pl.concat([read_rows, figures_of_requests(read_rows, rubrics)]).sort(*SCORES.key)
 
 
 def reading_id(snapshot_id: str, rubrics: Mapping[str, Rubric], code_version: str) -> str:
@@ -87,8 +90,15 @@ def _rows(asks: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> Iterator[tuple[o
         request = request_asks[0]
         rubric, variant = _instrument(request, rubrics)
         outcome = _first_readable(request_asks, rubric)
-        for key in variant.keys:
-            yield (*request[:6], key, *_cell(outcome, key))
+        for key, item in _said(rubric, variant, request):
+            yield (*request[:6], key, *_cell(outcome, item or key), item)
+
+
+def _said(rubric: Rubric, variant: Variant, request: _Ask) -> list[tuple[str, str]]:
+    """(dimension, item) of each score its replies should say; an empty item where there is one question."""
+    items = (read_facts(request.facts_json) or {}).get("items") if rubric.items else None
+    ids = [str(item.get("id", "")) for item in items] if isinstance(items, list) else [""]
+    return [(key, item) for key in variant.read_keys for item in ids]
 
 
 def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, str | None, str | None, int | None, str | None]:
@@ -96,6 +106,8 @@ def _cell(outcome: _Reading | _Failure, key: str) -> tuple[float | None, str, st
     if isinstance(outcome, _Failure):
         return None, outcome.status.value, outcome.reason, None, None, None
     read = outcome.read
+    if key in read.unreadable:
+        return None, ScoreStatus.UNREADABLE.value, read.unreadable[key].value, None, None, None
     if key in read.not_applicable:
         word = ScoreStatus.NOT_APPLICABLE.value
         return None, word, ParseReason.NOT_APPLICABLE.value, None, None, None
@@ -155,7 +167,8 @@ def _context(ask: _Ask) -> dict[str, object]:
             f"request {ask.request_key[:12]}: its facts_json is no JSON object; delete the marker of its plan in the lake's "
             "complete/requests/ and run again"
         )
-    return facts | {"finish_reason": ask.finish_reason, "refusal": ask.refusal_text, "category": ask.variant}
+    said = {"finish_reason": ask.finish_reason, "refusal": ask.refusal_text, "logprobs_json": ask.logprobs_json}
+    return facts | said | {"category": ask.variant}
 
 
 def _bounds() -> list[pl.Expr]:

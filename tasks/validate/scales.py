@@ -13,7 +13,7 @@ STEP_TOLERANCE = 1e-9  # 0.3 / 0.1 is not exactly 3 in binary floating point
 
 _SCALE_SCHEMA = {
     "rubric_id": pl.String, "variant": pl.String, "dimension": pl.String,
-    "scale_low": pl.Float64, "scale_high": pl.Float64, "step": pl.Float64,
+    "scale_low": pl.Float64, "scale_high": pl.Float64, "step": pl.Float64, "is_derived": pl.Boolean,
 }  # fmt: skip
 _RULE_SCHEMA = {
     "rubric_id": pl.String, "variant": pl.String, "facts_json": pl.String, "dimension": pl.String,
@@ -22,12 +22,12 @@ _RULE_SCHEMA = {
 
 
 def scale_frame(rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """One row per rubric, variant and dimension: scale_low, scale_high, step (null: any decimal)."""
+    """One row per rubric, variant and dimension: scale_low, scale_high, step (null: any), is_derived: no reply says it."""
     rows = [
-        (rubric.id, category, dimension.key, dimension.minimum, dimension.maximum, dimension.step)
+        (rubric.id, category, dimension.key, dimension.minimum, dimension.maximum, dimension.step, dimension in variant.derived)
         for rubric in rubrics.values()
         for category, variant in rubric.variants.items()
-        for dimension in variant.dimensions
+        for dimension in (*variant.dimensions, *variant.derived)
     ]
     return pl.DataFrame(rows, schema=_SCALE_SCHEMA, orient="row")
 
@@ -52,6 +52,11 @@ def with_scales(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataF
     return scaled.join(
         rules, on=["rubric_id", "variant", "facts_json", "dimension"], how="left", nulls_equal=True, maintain_order="left"
     )
+
+
+def of_items(rubrics: Mapping[str, Rubric]) -> list[str]:
+    """The rubrics that ask about items: their judgements name lists of requests, and what follows from these."""
+    return [rubric.id for rubric in rubrics.values() if rubric.items]
 
 
 def unreadable_facts(requests: pl.DataFrame) -> list[str]:

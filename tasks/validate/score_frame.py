@@ -32,7 +32,8 @@ def score_frame(
     """A bucket's `scores` in their order with the columns their checks read; `stored` says which whole table is empty."""
     joined = _beside_request(scores, requests, replies, rubrics)
     return (
-        joined.with_columns(**_request_columns(requests, stored), **_status_columns())
+        joined.with_columns(is_of_list=_is_of_list(rubrics))
+        .with_columns(**_request_columns(requests, stored), **_status_columns())
         .with_columns(**_number_columns())
         .with_columns(status_fits_rules=_status_fits_rules())
         .with_columns(**_verdict_columns(), **_bound_columns(), **_reply_columns(stored))
@@ -58,11 +59,17 @@ def _beside_request(
     )
     scaled = with_scales(
         joined.select("facts_json", "dimension", rubric_id="asked_rubric_id", variant="asked_variant"), rubrics
-    ).select("scale_low", "scale_high", "step", "rule_low", "rule_high")
+    ).select("scale_low", "scale_high", "step", "is_derived", "rule_low", "rule_high")
     variants = scale_frame(rubrics).select(asked_rubric_id="rubric_id", asked_variant="variant", has_variant=True).unique()
     return joined.hstack(scaled).join(
         variants, on=["asked_rubric_id", "asked_variant"], how="left", nulls_equal=True, maintain_order="left"
     )
+
+
+def _is_of_list(rubrics: Mapping[str, Rubric]) -> pl.Expr:
+    """Whether a row follows from the items of a sample: it stands under its judgement's key, which no request has."""
+    made = [f"{r.id} {one.key}" for r in rubrics.values() if r.items for v in r.variants.values() for one in v.derived]
+    return pl.concat_str("rubric_id", "dimension", separator=" ").is_in(made).fill_null(value=False)
 
 
 def _request_columns(requests: pl.DataFrame, stored: Buckets) -> dict[str, pl.Expr]:
@@ -70,7 +77,7 @@ def _request_columns(requests: pl.DataFrame, stored: Buckets) -> dict[str, pl.Ex
     is_there = pl.all_horizontal(pl.col(*named, *(f"asked_{name}" for name in named)).is_not_null())
     is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"asked_{name}")) for name in _OF_REQUEST)
     return {
-        "has_request": pl.lit(None, dtype=pl.Boolean) if stored.is_empty(REQUESTS) else pl.col("is_in_requests"),
+        "has_request": pl.when(pl.lit(not stored.is_empty(REQUESTS)) & ~pl.col("is_of_list")).then("is_in_requests"),
         "is_as_asked": pl.when(pl.col("is_in_requests") & is_there).then(is_same),
         "is_of_variant": pl.when(pl.col("has_variant") & pl.col("dimension").is_not_null()).then(
             pl.col("scale_low").is_not_null()
@@ -89,6 +96,8 @@ def _status_columns() -> dict[str, pl.Expr]:
         .then(_REASON.eq_missing(pl.lit(ParseReason.RULE_VIOLATION.value)))
         .when(_STATUS == ScoreStatus.NOT_APPLICABLE)
         .then(_REASON.eq_missing(pl.lit(ParseReason.NOT_APPLICABLE.value)))
+        .when(_STATUS == ScoreStatus.MISSING_OPERAND)
+        .then(_REASON.is_not_null())
         .when(_STATUS == ScoreStatus.UNREADABLE)
         .then(_REASON.is_in(UNREADABLE_REASONS, nulls_equal=True))
         .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))
@@ -96,7 +105,7 @@ def _status_columns() -> dict[str, pl.Expr]:
     is_first = pl.col("dimension") == pl.col("dimension").min().over("request_key")
     is_seen = _REASON.ne_missing(pl.lit(ParseReason.MISSING_INPUT.value))
     return {
-        "saw_its_input": pl.when(is_known & is_first & (_STATUS != ScoreStatus.NO_REPLY)).then(is_seen),
+        "saw_its_input": pl.when(is_known & is_first & ~pl.col("is_of_list") & (_STATUS != ScoreStatus.NO_REPLY)).then(is_seen),
         "score_fits_status": pl.when(is_known).then(_STATUS.is_in(_HAS_SCORE) == _SCORE.is_not_null()),
         "reason_fits_status": pl.when(is_known & is_known_reason).then(reason_fits),
     }
@@ -133,13 +142,18 @@ def _verdict_columns() -> dict[str, pl.Expr]:
 
 
 def _bound_columns() -> dict[str, pl.Expr]:
-    """The bounds the row must have: the score itself where it counts, else what scale and rules leave."""
+    """The bounds a row that a reply says must have: the score itself where it counts, else what scale and rules leave."""
     is_scored = pl.col("status_fits_rules") & (_STATUS == ScoreStatus.SCORED)
     is_open = pl.col("has_rules_known") & (
         (pl.col("score_fits_status") & _SCORE.is_null()) | (pl.col("status_fits_rules") & (_STATUS != ScoreStatus.SCORED))
     )
     return {
-        f"due_{end}": pl.when(is_scored).then(_SCORE).when(is_open).then(pl.coalesce(f"rule_{end}", f"scale_{end}"))
+        f"due_{end}": pl.when(pl.col("is_derived").fill_null(value=False))
+        .then(None)
+        .when(is_scored)
+        .then(_SCORE)
+        .when(is_open)
+        .then(pl.coalesce(f"rule_{end}", f"scale_{end}"))
         for end in ("low", "high")
     }
 
@@ -154,7 +168,8 @@ def _reply_columns(stored: Buckets) -> dict[str, pl.Expr]:
         .when(is_there)
         .then(pl.col("is_answered").fill_null(pl.lit(value=False)))
     )
-    return {"has_answered_reply": pl.when(pl.col("score_fits_status")).then(stands)}
+    is_said = pl.col("score_fits_status") & ~pl.col("is_derived").fill_null(value=False) & ~pl.col("is_of_list")
+    return {"has_answered_reply": pl.when(is_said).then(stands)}
 
 
 def _beyond_aspects() -> pl.Expr:

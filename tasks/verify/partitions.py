@@ -19,6 +19,7 @@ from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import stage
 from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
+from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import parse_part, reading_id
 from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows
 
@@ -132,6 +133,7 @@ def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[
         replies = lake.read_part(REPLIES, ids.snapshot_id, index)
         n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, rubrics))
         read.append(index)
+    read += write_item_scores(lake, ids.plan_id, staging, len(read), rubrics)
     staging.commit(ids.reading_id, read)
     return found, f"{n_rows:,} read again from the replies"
 

@@ -67,7 +67,7 @@ def _read(value: Any) -> dict[str, Any]:
         status, reason, score, low, high = "scored", None, float(value), float(value), float(value)
     verdict = None if score is None else True
     return {
-        "score": score, "status": status, "reason": reason, "bound_low": low, "bound_high": high, "ask_index": 0,
+        "score": score, "status": status, "reason": reason, "bound_low": low, "bound_high": high, "item": "", "ask_index": 0,
         "is_in_range": verdict, "is_on_step": verdict, "is_rule_kept": verdict,
     }  # fmt: skip
 

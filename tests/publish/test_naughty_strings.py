@@ -21,7 +21,7 @@ from flows.cli import run
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from rubrics.loading import SHIPPED, load_rubric
-from rubrics.replies.read import parse_jsonl
+from rubrics.replies.jsonl import parse_jsonl
 from tasks.publish.exports import to_csv, to_markdown
 from tasks.publish.latex import escape_latex
 

@@ -91,7 +91,7 @@ BAD = {
     "a word twice": (("[[rules]]", '[words]\ntext = ["a", "a"]\n[[rules]]'), r"words\.text has 'a' twice"),
     "no word": (("[[rules]]", "[words]\ntext = []\n[[rules]]"), r"words\.text: .*at least 1 item"),
     "null of what is not needed": (('["text"]', '["question"]'), r"may_be_null names 'question'.*not in needs"),
-    "unknown reply form": (('reply = "json"', 'reply = "xml"'), r"reply: .*'json', 'bracket', 'label' or 'answer'"),
+    "unknown reply form": (('reply = "json"', 'reply = "xml"'), r"reply: .*'json', .*'lines' or 'list'"),
     "unknown role": (('role = "user"', 'role = "tool"'), r"messages\[0\]\.role: .*'user'"),
     "unknown part": (('kind = "prompt"', 'kind = "exec"'), r"parts\[0\]\.kind: "),
     "part without value": (('kind = "column", value = "prompt"', 'kind = "column"'), r"kind 'column' needs a value"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rubrics.model import Rubric
-from rubrics.replies.read import parse_jsonl, parse_jsonl_line
+from rubrics.replies.jsonl import parse_jsonl, parse_jsonl_line
 from schemas.errors import InputError
 
 REPLY = '{"count_accuracy": 8, "object_uniformity": 9, "spatial_legibility": 7.5, "overall_score": 8}'

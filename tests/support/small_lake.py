@@ -119,8 +119,8 @@ def _add_reply(found: dict[str, Any], common: dict[str, Any], index: int) -> Non
         for s, t, n in asks
     ]
     bounds = {"bound_low": became, "bound_high": became} if is_read else {"bound_low": 0.0, "bound_high": 10.0}
-    place = {"ask_index": len(asks) - 1, "score_span": f"[18, {len(text) - 1}]"}
-    read = {"score": became, "status": "scored"} | place if is_read else {"status": "unreadable", "reason": became}
+    place = {"ask_index": len(asks) - 1, "score_span": f"[18, {len(text) - 1}]", "item": ""}
+    read = {"score": became, "status": "scored"} | place if is_read else {"status": "unreadable", "reason": became, "item": ""}
     found["scores"] = [
         common | {"dimension": d, "variant": category} | bounds | read for d in ("overall_score", f"{category}_accuracy")
     ]

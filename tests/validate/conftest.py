@@ -117,7 +117,8 @@ def _score(
         "request_key": digest(world, name), "dimension": dimension, "rubric_id": "aspects" if variant else "marks",
         "rubric_version": "1", "judge_model": "j", "variant": variant, "score": score, "status": status, "reason": reason,
         "note": "<script>", "ask_index": None if score is None else ask_index, "bound_low": 0.0 if score is None else score,
-        "bound_high": high if score is None else score, "is_in_range": verdict, "is_on_step": verdict, "is_rule_kept": verdict,
+        "bound_high": high if score is None else score, "item": "",
+        "is_in_range": verdict, "is_on_step": verdict, "is_rule_kept": verdict,
     }  # fmt: skip
 
 

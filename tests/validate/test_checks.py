@@ -93,7 +93,7 @@ def test_what_is_wrong_is_reported_by_key_in_tables_that_conform(lakes, tmp_path
     names = ["replies.origin.is_a_known_word", "scores.dimension.is_of_the_variant", "scores.score.is_at_most_the_scale"]
     assert failed.select("check", "n_failing").rows() == [(name, 1) for name in names]
     keys = [orjson.loads(text) for text in failed["failing_keys_json"]]
-    assert keys[1] == [{"dimension": HOSTILE, "request_key": rows["scores"][2]["request_key"]}]
+    assert keys[1] == [{"dimension": HOSTILE, "item": "", "request_key": rows["scores"][2]["request_key"]}]
     assert result.quarantine.select("table_name", "check").rows() == [(name.split(".")[0], name) for name in names]
     assert conform(result.checks, CHECKS).num_rows == result.checks.height
     assert conform(result.quarantine, QUARANTINE).num_rows == 3
@@ -112,13 +112,18 @@ def test_what_parse_part_writes_passes_the_checks(lakes, tmp_path):
     rows["replies"][0]["reply_text"] = "no"
     lake = lakes.write(tmp_path, rows)
     asked = pl.DataFrame(rows["requests"], infer_schema_length=None)
-    got = pl.DataFrame([{"finish_reason": None, "refusal_text": None} | row for row in rows["replies"]], infer_schema_length=None)
-    text_columns = pl.col("finish_reason", "refusal_text").cast(pl.String)
+    got = pl.DataFrame(
+        [{"finish_reason": None, "refusal_text": None, "logprobs_json": None} | row for row in rows["replies"]],
+        infer_schema_length=None,
+    )
+    text_columns = pl.col("finish_reason", "refusal_text", "logprobs_json").cast(pl.String)
     parsed = parse_part(asked, got.with_columns(text_columns), lakes.rubrics)
     lakes.plant(lake, "scores", parsed.to_dicts())
     result = lakes.check(lake)
     key = rows["requests"][1]["request_key"]
-    said = f'failed for 1 of 11 rows of scores ({{"dimension":"words","request_key":"{key}"}}): No reply gave a score that'
+    said = (
+        f'failed for 1 of 11 rows of scores ({{"dimension":"words","item":"","request_key":"{key}"}}): No reply gave a score that'
+    )
     assert result.sentences == [f"warning: scores.status.keeps_the_rules {said} a declared rule forbids."]
 
 

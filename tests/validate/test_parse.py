@@ -19,6 +19,7 @@ REQUEST_SCHEMA = dict.fromkeys(["request_key", "rubric_id", "rubric_version", "j
 REPLY_SCHEMA = {
     "request_key": pl.String, "ask_index": pl.Int64, "status": pl.String, "reply_text": pl.String, "finish_reason": pl.String,
     "refusal_text": pl.String,
+    "logprobs_json": pl.String,
 }  # fmt: skip
 
 
@@ -30,7 +31,7 @@ def requests(*rows: tuple[str, str, str | None, str]) -> pl.DataFrame:
 
 def replies(*rows: tuple[object, ...]) -> pl.DataFrame:
     """Rows of request_key, ask_index, status, text, and where they matter finish_reason and refusal_text."""
-    return pl.DataFrame([(*row, *[None] * (6 - len(row))) for row in rows], schema=REPLY_SCHEMA, orient="row")
+    return pl.DataFrame([(*row, *[None] * (7 - len(row))) for row in rows], schema=REPLY_SCHEMA, orient="row")
 
 
 def marks(*asks: tuple[object, ...], facts: str = '{"text_is_null":false}') -> tuple[pl.DataFrame, pl.DataFrame]:

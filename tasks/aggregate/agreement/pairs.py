@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses import Against, Assessor, JudgementStatus, ScoreStatus, Total
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.scales import scale
@@ -164,7 +165,7 @@ def judge_values(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric)
     mine = judgements.filter(
         pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", pl.col("status") == JudgementStatus.PLANNED.value
     )
-    counted = scores.filter(pl.col("rubric_id") == rubric.id, pl.col("status") == ScoreStatus.SCORED.value)
+    counted = scores.filter(pl.col("rubric_id") == rubric.id, pl.col("status") == ScoreStatus.SCORED.value, IS_OF_WHOLE)
     joined = mine.select("judge_model", "sample_id", "repeat", "request_key").join(
         counted.select("request_key", "dimension", "score"), on="request_key"
     )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses import JudgementStatus, ScoreStatus, Total
 
 JUDGED = ["rubric_id", "rubric_version", "judge_model", "model", "checkpoint", "dimension"]
@@ -22,7 +23,11 @@ def scored(judgements: pl.LazyFrame | pl.DataFrame, scores: pl.LazyFrame | pl.Da
     `occasion` is empty, or the date whose anchors are meant. A failure is no row: nothing is put in its place.
     """
     asked = judgements.lazy().filter(pl.col("occasion") == occasion, pl.col("status") == JudgementStatus.PLANNED.value)
-    read = scores.lazy().filter(pl.col("status") == ScoreStatus.SCORED.value).select("request_key", "dimension", "score")
+    read = (
+        scores.lazy()
+        .filter(pl.col("status") == ScoreStatus.SCORED.value, IS_OF_WHOLE)
+        .select("request_key", "dimension", "score")
+    )
     rows = asked.join(read, on="request_key").select(
         *JUDGED, pl.col("category").fill_null(Total.UNNAMED.value), "prompt_id", "sample_id", "repeat", "score"
     )

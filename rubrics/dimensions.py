@@ -1,0 +1,139 @@
+"""The dimensions of a declaration: those a reply says, and those made of them, kinds of items and figures, with their scales.
+
+How a figure is computed is figures.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rubrics.declaration import Declaration, DimensionSection, FigureSection
+from rubrics.model import Dimension, Figure, Probability
+from schemas.errors import InputError, RubricError
+from schemas.pointers import steps
+
+
+def read_dimension(folder: Path, section: DimensionSection, declared: Declaration) -> Dimension:
+    """What a reply says of a section. Raises RubricError where its scale, its answers or its places cannot be."""
+    answers = section.answers or (None if section.scale else declared.answers)
+    scale = section.scale or declared.scale
+    if answers:
+        _check_answers(folder, section, answers)
+    elif scale is None:
+        raise _refusal(
+            folder,
+            f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}, or answers = {{ yes = 1, no = 0 }}",
+        )
+    places = [section.at] if isinstance(section.at, str) else section.at or []
+    for place in places:
+        try:
+            steps(place)
+        except InputError as error:
+            raise _refusal(folder, f"dimension {section.key!r}, at: {error}") from error
+    labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
+    ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
+    return Dimension(
+        section.key, labels, *ends, scale.step if scale and not answers else None, at, tuple(places[1:]),
+        tuple((answers or {}).items()), tuple(section.not_applicable or declared.not_applicable or ()),
+        probability=_probability(folder, declared, answers),
+    )  # fmt: skip
+
+
+def _probability(folder: Path, declared: Declaration, answers: Mapping[str, float] | None) -> Probability | None:
+    section = declared.probability
+    if section is None:
+        return None
+    by_item = declared.items is not None and "expected" in declared.items.fields and declared.items.asked == "each"
+    if declared.reply != "answer" or not (answers or by_item):
+        raise _refusal(folder, "probability is of answers: say reply = 'answer', and give answers (or items with expected ones)")
+    if not section.normalised and answers and not set(answers.values()) <= {0, 1}:
+        raise _refusal(folder, "probability of answers that are not 0 or 1 is an expectation: say normalised = true")
+    return Probability(section.normalised, section.min_mass)
+
+
+def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str, float]) -> None:
+    """What a closed map of answers must be for its words to be told apart."""
+    where = f"dimension {section.key!r}, answers"
+    if section.scale is not None:
+        raise _refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
+    if len(set(answers.values())) < 2:
+        raise _refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
+    folded = [" ".join(word.casefold().split()) for word in answers]
+    for word in folded:
+        if folded.count(word) > 1:
+            raise _refusal(folder, f"{where} has {word!r} twice; name it once")
+
+
+def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
+    """Those of one variant whose replies say `dimensions`. Raises RubricError where a figure has nothing to be made of."""
+    items = declared.items
+    if items is not None and len(dimensions) != 1:
+        raise _refusal(folder, f"with items each reply says one dimension of each item; give one, not {len(dimensions)}")
+    if items is not None and not (declared.figures or items.kinds):
+        raise _refusal(folder, 'with items a table needs figures or kinds; add [[figures]] with key = "score", form = "mean"')
+    kinds = [] if items is None else [_like(key, dimensions[0]) for key in dict.fromkeys(items.kinds.values())]
+    known = {dimension.key: dimension for dimension in dimensions}
+    figures = [_figure(folder, section, known, is_of_items=items is not None) for section in declared.figures]
+    keys = [one.key for one in (*dimensions, *kinds, *figures)]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise _refusal(folder, f"dimensions, kinds and figures have {key!r} twice; rename one")
+    return (*kinds, *figures)
+
+
+def _like(key: str, dimension: Dimension) -> Dimension:
+    return Dimension(key, (key,), dimension.minimum, dimension.maximum, dimension.step)
+
+
+def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *, is_of_items: bool) -> Dimension:
+    where = f"figure {section.key!r}"
+    if is_of_items == bool(section.of):
+        raise _refusal(
+            folder, f"{where}: with items a figure is made of them and takes no `of`; without items `of` names dimensions"
+        )
+    for key in section.of:
+        if key not in known:
+            raise _refusal(folder, f"{where} is made of {key!r}, which is no dimension; there are {', '.join(known)}")
+    if section.when_parent_fails and not is_of_items:
+        raise _refusal(folder, f"{where}: when_parent_fails is for items; remove it")
+    if section.weights and (section.form != "weighted_mean" or len(section.weights) != len(section.of)):
+        raise _refusal(folder, f"{where}: weights are for form = 'weighted_mean', one for each of `of`")
+    if section.form == "weighted_mean" and section.of and not section.weights:
+        raise _refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
+    operands = [known[key] for key in section.of] or list(known.values())
+    low, high = _scale(folder, where, section, operands)
+    figure = Figure(section.form, tuple(section.of), tuple(section.weights), section.at_least, section.when_parent_fails)
+    return Dimension(section.key, (section.key,), low, high, 1 if section.form == "all" else None, figure=figure)
+
+
+def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[Dimension]) -> tuple[float, float]:
+    """What the figure can be, from what its operands can be."""
+    lows, highs = [one.minimum for one in operands], [one.maximum for one in operands]
+    if section.form in {"all", "share"}:
+        if section.at_least is None and any(low != 0 or high != 1 for low, high in zip(lows, highs, strict=True)):
+            raise _refusal(
+                folder, f"{where}: form = {section.form!r} of scores that are not 0 or 1 needs at_least, from where one counts"
+            )
+        return 0.0, 1.0
+    if section.at_least is not None:
+        raise _refusal(folder, f"{where}: at_least is for the forms 'all' and 'share'; remove it")
+    if section.form in {"geometric_mean", "product", "sqrt_product"} and min(lows) < 0:
+        raise _refusal(folder, f"{where}: form = {section.form!r} takes no scores below 0, and the scale begins at {min(lows):g}")
+    if section.form in {"product", "sqrt_product"}:
+        if not section.of:
+            raise _refusal(folder, f"{where}: form = {section.form!r} of any number of items has no scale; use geometric_mean")
+        low, high = _product(lows), _product(highs)
+        return (low, high) if section.form == "product" else (low**0.5, high**0.5)
+    if section.form == "minimum":
+        return min(lows), min(highs)
+    return min(lows), max(highs)
+
+
+def _product(values: Sequence[float]) -> float:
+    found = 1.0
+    for value in values:
+        found *= value
+    return found
+
+
+def _refusal(folder: Path, message: str) -> RubricError:
+    return RubricError(f"{folder / 'rubric.toml'}: {message}")

@@ -1,0 +1,110 @@
+"""Derived figures of one sample: closed forms over scores, with what they can have been where an operand is missing.
+
+Which dimensions are figures, and on which scale, is dimensions.py. A missing operand makes a figure missing, never smaller; what
+does not apply leaves it. Sums are math.fsum, so that the order of operands changes no digit.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rubrics.model import Dimension, Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One score a figure is made of; `score` None: it is missing, for `reason`, and lies in [low, high].
+
+    `lowest` is the lower end of its scale: an item that has it has failed, and voids those that name it among `parents`.
+    """
+
+    name: str
+    score: float | None
+    low: float
+    high: float
+    reason: str | None = None
+    does_apply: bool = True
+    weight: float = 1.0
+    parents: tuple[str, ...] = ()
+    lowest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A figure of one sample. `score` None with a reason: an operand is missing; without: nothing applies."""
+
+    score: float | None
+    low: float
+    high: float
+    reason: str | None
+    note: str
+
+
+def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
+    """The figure a dimension declares, over its operands in order."""
+    figure = dimension.figure
+    assert figure is not None
+    chosen = _weighted(figure, operands)
+    counted, voided = _gated(figure, [one for one in chosen if one.does_apply])
+    note = f"{figure.form} of {', '.join(f'{one.name}: {_shown(one)}' for one in chosen)}"[:4000]
+    if voided:
+        note += f"; a parent failed: {', '.join(voided)}"
+    if not counted:
+        return Derived(None, dimension.minimum, dimension.maximum, None, note)
+    low, high = (_value(figure, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
+    reasons = [one.reason or "missing_key" for one in counted if one.score is None]
+    if reasons:
+        return Derived(None, low, high, min(reasons, key=lambda reason: (-reasons.count(reason), reason)), note)
+    score = _value(figure, counted, [one.score for one in counted if one.score is not None])
+    return Derived(score, score, score, None, note)
+
+
+def _shown(one: Operand) -> str:
+    return "not applicable" if not one.does_apply else f"{one.score:g}" if one.score is not None else str(one.reason)
+
+
+def _weighted(figure: Figure, operands: Sequence[Operand]) -> list[Operand]:
+    """The operands the figure names, in its order and with its weights; all of them where it is one of items."""
+    if not figure.of:
+        return list(operands)
+    by_name: Mapping[str, Operand] = {one.name: one for one in operands}
+    weights = figure.weights or (1.0,) * len(figure.of)
+    return [replace(by_name[name], weight=weight) for name, weight in zip(figure.of, weights, strict=True)]
+
+
+def _gated(figure: Figure, operands: list[Operand]) -> tuple[list[Operand], list[str]]:
+    """The operands less, or with the lowest score for, those one of whose direct parents failed; and the names of these.
+
+    Only what a parent itself was given counts: one that is voided, and was answered well, voids nothing (so DSG scores).
+    """
+    if figure.when_parent_fails is None:
+        return operands, []
+    failed = {one.name for one in operands if one.score is not None and one.score <= one.lowest}
+    in_doubt = {one.name for one in operands if one.score is None}
+    voided = [one.name for one in operands if not failed.isdisjoint(one.parents)]
+    if figure.when_parent_fails == "left_out":
+        return [one for one in operands if one.name not in voided], voided
+    gated = [
+        replace(one, score=one.lowest, low=one.lowest, high=one.lowest) if one.name in voided
+        else replace(one, low=one.lowest) if not in_doubt.isdisjoint(one.parents) else one
+        for one in operands
+    ]  # fmt: skip
+    return gated, voided
+
+
+def _value(figure: Figure, operands: Sequence[Operand], values: Sequence[float]) -> float:
+    n, threshold = len(values), 1.0 if figure.at_least is None else figure.at_least
+    passed = [value >= threshold for value in values]
+    forms: dict[str, Callable[[], float]] = {
+        "mean": lambda: math.fsum(values) / n,
+        "weighted_mean": lambda: (
+            math.fsum(o.weight * v for o, v in zip(operands, values, strict=True)) / math.fsum(o.weight for o in operands)
+        ),
+        "geometric_mean": lambda: 0.0 if min(values) <= 0 else math.exp(math.fsum(map(math.log, values)) / n),
+        "minimum": lambda: min(values),
+        "product": lambda: math.prod(values),
+        "sqrt_product": lambda: math.sqrt(math.prod(values)),
+        "all": lambda: float(all(passed)),
+        "share": lambda: sum(passed) / n,
+    }
+    return forms[figure.form]()

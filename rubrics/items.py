@@ -1,0 +1,147 @@
+"""The items of a sample: read from its column, made into texts of a request, into what reading its reply needs.
+
+How a reply says an answer for each is replies/item_forms.py; what is computed of them is figures.py.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from rubrics.model import Items, ItemText, Rubric
+from rubrics.rendering import MissingColumns, Rendered, render, variant_of
+from rubrics.rules import facts, is_null
+from schemas.errors import InputError
+
+N_ITEMS_MAX = 200
+_SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class BadItems(InputError):  # noqa: N818 - what is wrong is said of the sample
+    """The column of a sample's items is no list of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing asked about a sample. `kinds` are dimension keys; `expected` the spellings of the right answer."""
+
+    id: str
+    fields: Mapping[str, Any]
+    kinds: tuple[str, ...] = ()
+    weight: float = 1.0
+    depends_on: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, object]:
+        """What reading an answer to it needs to know."""
+        said = {"expected": list(self.expected), "choices": list(self.choices)}
+        return {name: value for name, value in said.items() if value}
+
+
+def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ...]:
+    """The items of a sample, in order. Raises BadItems naming the item and what is allowed."""
+    declared = rubric.items
+    assert declared is not None
+    text = values.get(declared.column)
+    try:
+        listed = json.loads(text or "[]")
+    except (ValueError, RecursionError) as error:
+        raise BadItems(f"{declared.column} is no JSON: {error}; write a list of items") from error
+    if not isinstance(listed, list) or not 0 < len(listed) <= N_ITEMS_MAX:
+        raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {str(listed)[:80]!r}")
+    items = tuple(_item(declared, entry, place) for place, entry in enumerate(listed, 1))
+    ids = [item.id for item in items]
+    for item in items:
+        if ids.count(item.id) > 1:
+            raise BadItems(f"{declared.column} has the id {item.id!r} twice; an id names one item")
+        for parent in item.depends_on:
+            if parent not in ids or parent == item.id:
+                raise BadItems(
+                    f"{declared.column}: item {item.id!r} depends on {parent!r}, which is no other item; ids are {', '.join(ids)}"
+                )
+    return items
+
+
+def asked_together(rubric: Rubric, items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
+    """The items of each request: all in one, or one in each."""
+    assert rubric.items is not None
+    yield from [tuple(items)] if rubric.items.is_together else [(item,) for item in items]
+
+
+def item_texts(rubric: Rubric, items: Sequence[Item]) -> dict[str, str]:
+    """The texts that a request's messages hold of its items, by the names they have there."""
+    assert rubric.items is not None
+    return {name: _text(text, items) for name, text in rubric.items.texts.items()}
+
+
+def item_facts(rubric: Rubric, items: Sequence[Item]) -> dict[str, object]:
+    """What reading the reply of such a request needs: of one item alone no id, so that samples share the question."""
+    assert rubric.items is not None
+    if not rubric.items.is_together:
+        (facts,) = (item.facts() for item in items)
+        return {"items": [facts]} if facts else {}
+    source = rubric.items.fields.get("text")
+    said_back = [{"text": _shown(item.fields.get(source)).strip()} if source else {} for item in items]
+    return {"items": [{"id": item.id} | text | item.facts() for item, text in zip(items, said_back, strict=True)]}
+
+
+def questions_of(
+    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[tuple[tuple[Item, ...], Rendered, dict[str, object]]]:
+    """(items, messages, facts) of each request about one sample; of a rubric without items the one there is.
+
+    Raises as render() does, MissingColumns also where there are no items, and BadItems.
+    """
+    of_sample = facts(rubric, values, has_image)
+    if rubric.items is None:
+        yield (), render(rubric, values, has_image, others), of_sample
+        return
+    if is_null(values.get(rubric.items.column)):
+        variant_of(rubric, values)
+        raise MissingColumns(rubric.id, (rubric.items.column,))
+    for items in asked_together(rubric, items_of(rubric, values)):
+        yield (
+            items,
+            render(rubric, {**values, **item_texts(rubric, items)}, has_image, others),
+            of_sample | item_facts(rubric, items),
+        )
+
+
+def _text(text: ItemText, items: Sequence[Item]) -> str:
+    each = [_SLOT.sub(lambda slot, item=item: _shown(item.fields.get(slot[1])), text.each) for item in items]  # type: ignore[misc]
+    return text.before + text.join.join(one.strip() if text.is_stripped else one for one in each) + text.after
+
+
+def _shown(value: object) -> str:
+    """A field as a text: a list's entries with commas between."""
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _item(declared: Items, entry: object, place: int) -> Item:
+    fields: Mapping[str, Any] = entry if isinstance(entry, dict) else {"text": entry}
+
+    def of(name: str) -> Any:
+        return fields.get(declared.fields.get(name, name))
+
+    def listed(name: str) -> tuple[str, ...]:
+        value = of(name)
+        return tuple(_shown(one) for one in (value if isinstance(value, list) else [] if value is None else [value]))
+
+    weight = of("weight")
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < 1e6):
+        raise BadItems(f"{declared.column}: item {place} has the weight {str(weight)[:40]!r}; write a number above 0")
+    words = listed("kind") if declared.kinds else ()
+    for word in words:
+        if word not in declared.kinds:
+            raise BadItems(f"{declared.column}: item {place} is of the kind {word[:80]!r}; there are {', '.join(declared.kinds)}")
+    kinds = tuple(dict.fromkeys(declared.kinds[word] for word in words))
+    id_ = of("id")
+    return Item(
+        str(place) if id_ is None else _shown(id_), fields, kinds, 1.0 if weight is None else float(weight),
+        listed("depends_on"), listed("expected"), listed("choices"),
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""Replies that answer several items: a line for each, or a list by position or by id. One answer's text is numbers.py's.
+
+A list of another length than the items' is no score: which answer is whose would be a guess. An item whose own answer cannot be
+read has a reason of its own, and the others stand.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from rubrics.model import Dimension
+from rubrics.replies.json_form import decoded
+from rubrics.replies.labels import key_patterns, normal
+from rubrics.replies.numbers import BLANK, Value, on_scale, read_number
+from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
+from schemas.statuses import ParseReason
+
+_N_LINES_MAX = 2000
+_N_LISTS_MAX = 100
+_ENUMERATED = re.compile(r"[\s*_`#>-]{0,8}+(?:item|question|q|answer)?\s?\(?([0-9]{1,4}+)\s?[.):]\s*+", re.IGNORECASE)
+_BULLET = re.compile(r"[\s>]{0,8}+[-*•]\s++")
+_LINE = re.compile(r"\r\n|[\r\n]")
+_IDS = frozenset({"id", "itemid", "item", "question", "questionid", "index", "number", "no"})
+_ANSWERS = frozenset({"answer", "score", "value", "verdict", "result", "judgement", "judgment"})
+_ENTRIES = re.compile(r"(\"(?:[^\"\\\n]|\\.){0,200}+\"|'(?:[^'\\\n]|\\.){0,200}+'|[^,\[\]\n]{1,200}+)")
+
+Answers = list[Value] | ParseReason
+
+
+def of_item(dimension: Dimension, item: Mapping[str, Any]) -> Dimension:
+    """The dimension as this item asks it: with its own choices, and 1 for the answer that is expected of it, else 0."""
+    expected, choices = _texts(item.get("expected")), _texts(item.get("choices"))
+    if not expected:
+        return dimension
+    words = choices or tuple(word for word, _ in dimension.answers) or expected
+    right = {" ".join(word.casefold().split()) for word in expected}
+    scored = tuple((word, float(" ".join(word.casefold().split()) in right)) for word in words)
+    return replace(dimension, answers=scored)
+
+
+def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
+    """A line for each item. Numbered lines may have others between them; an opening line that ends in a colon is no answer."""
+    lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
+    numbered = {found[1]: line[found.end() :] for line in lines if (found := _ENUMERATED.match(line))}
+    if list(numbered) == [str(place) for place in range(1, len(items) + 1)] and len(lines) >= len(items):
+        lines = list(numbered.values())
+    elif len(lines) == len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
+        lines = lines[1:]
+    if len(lines) != len(items):
+        return (
+            ParseReason.MALFORMED
+            if len(lines) > len(items)
+            else ParseReason.NOT_FOUND
+            if len(lines) == 1
+            else ParseReason.MISSING_KEY
+        )
+    said = [
+        _value(_bare(line, item), of_item(dimension, item), is_prose_allowed=True)
+        for line, item in zip(lines, items, strict=True)
+    ]
+    is_any = any(value is not ParseReason.WRONG_TYPE for value in said)
+    return said if is_any else ParseReason.NOT_FOUND
+
+
+def _bare(line: str, item: Mapping[str, Any]) -> str:
+    """A line without its bullet, its number and the item said back."""
+    bullet = _BULLET.match(line)
+    line = line[bullet.end() :] if bullet else line
+    found = _ENUMERATED.match(line)
+    line = line[found.end() :] if found and len(line) > found.end() else line
+    text = item.get("text")
+    return line.strip().removeprefix(text).lstrip(" :*-–—") if isinstance(text, str) and text else line
+
+
+def read_list(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Answers:
+    """The list in the dimension's tag, under its key, or alone; or an object by the items' ids. Two that differ are none."""
+    tag = _tag(dimension.labels)
+    tagged = [found[1] for found in tag.finditer(text)][:_N_LISTS_MAX]
+    lists: list[Any] = [_entries(inner) for inner in tagged] or _lists(text, dimension, items)
+    if not lists:
+        return ParseReason.TRUNCATED if is_cut or _is_open(text, dimension.labels) else ParseReason.NOT_FOUND
+    read = [_by_position(one, dimension, items) for one in lists]
+    return read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS
+
+
+def _by_position(entries: Sequence[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
+    if len(entries) != len(items):
+        return ParseReason.MALFORMED if len(entries) > len(items) else ParseReason.MISSING_KEY
+    return [_value(entry, of_item(dimension, item)) for entry, item in zip(entries, items, strict=True)]
+
+
+def _value(entry: Any, dimension: Dimension, *, is_prose_allowed: bool = False) -> Value:
+    if isinstance(entry, Pairs):
+        named = [value for key, value in entry if normal(key) in _ANSWERS]
+        entry = named[0] if len(named) == 1 else None
+    if not isinstance(entry, str) or not entry.strip(BLANK):
+        return ParseReason.WRONG_TYPE
+    said = read_number(str(entry), dimension, is_prose_allowed=is_prose_allowed)
+    return said if isinstance(said, ParseReason) else on_scale(said, dimension)
+
+
+def _entries(inner: str) -> list[str]:
+    """[1, 0, "N/A"] with or without its brackets. What is neither a list nor numbers with commas has the entries it has."""
+    stripped = inner.strip(BLANK)
+    if stripped.startswith("[") and stripped.endswith("]"):
+        stripped = stripped[1:-1]
+    return [found[1].strip(BLANK) for found in _ENTRIES.finditer(stripped) if found[1].strip(BLANK)]
+
+
+def _lists(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
+    """Every JSON list of the text that is the whole of it, or stands in an object under the dimension's label or by ids."""
+    text = decoded(text)
+    opening = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
+    if opening < 0:
+        return []
+    end = max(text.rfind("]"), text.rfind("}")) + 1
+    # The reader reads objects: a list is one's only value.
+    wrapped = f'{{"list": {text[opening:end]}}}' if text[opening] == "[" else text[opening:end]
+    try:
+        root, _ = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
+    except (Broken, Cut, Hopeless):
+        return []
+    labels, ids = (
+        {normal(label) for label in dimension.labels} | {"list", "answers", "scores"},
+        [str(item.get("id", "")) for item in items],
+    )
+    by_label = [value for key, value in root if normal(key) in labels and isinstance(value, list)]
+    found = [one for one in (_by_id(value, ids) for value in [*by_label, root]) if one is not None]
+    return [one for one in found if one]
+
+
+def _by_id(value: Any, ids: Sequence[str]) -> Sequence[Any] | None:
+    """Entries in the items' order: an object whose keys are their ids, a list of objects with ids, or a plain list."""
+    if isinstance(value, Pairs):
+        keys = [key for key, _ in value]
+        return [dict(value)[name] for name in ids] if sorted(keys) == sorted(ids) else None
+    named = [[(str(inner), entry) for key, inner in entry if normal(key) in _IDS] for entry in value if isinstance(entry, Pairs)]
+    if len(named) == len(value) and all(len(one) == 1 and one[0][0] in ids for one in named):
+        order = {one[0][0]: one[0][1] for one in named}
+        return [order[name] for name in ids] if len(order) == len(ids) == len(value) else value
+    return list(value)
+
+
+def _is_open(text: str, labels: Sequence[str]) -> bool:
+    """Whether a form began that never ended: a tag or a bracket is open."""
+    bare = text.rstrip(BLANK)
+    return bool(_opened(tuple(labels)).search(text)) or (
+        text.lstrip(BLANK)[:1] in {"[", "{", "<"} and bare[-1:] not in {"]", "}", ">"}
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+@lru_cache(maxsize=256)
+def _tag(labels: tuple[str, ...]) -> re.Pattern[str]:
+    named = "|".join(map(re.escape, labels))
+    return re.compile(rf"<(?i:{named})>([^<>]{{0,20000}}+)</(?i:{named})>")
+
+
+@lru_cache(maxsize=256)
+def _opened(labels: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<(?i:{'|'.join(map(re.escape, labels))})>")

@@ -1,0 +1,80 @@
+"""The lines of `salon parse`: one {"raw", "context"} read, one answer printed. How a reply is read is read.py."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rubrics.model import Rubric
+from rubrics.replies.read import parse_reply
+from schemas.errors import InputError
+from schemas.records import ReadScores
+
+_N_AROUND = 40
+_LINE_FORM = '{"raw": "the reply\'s text", "context": {}}'
+
+
+def parse_jsonl(
+    rubric: Rubric, lines: Iterable[str | bytes], category: str | None = None, *, is_explained: bool = False
+) -> Iterator[str]:
+    """One JSON line for each line {"raw", "context"}, in order; blank lines are passed over.
+
+    `lines` are parted by line feeds alone, as an open file's are. Raises InputError naming the first that cannot be used.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield parse_jsonl_line(rubric, line, number=number, category=category, is_explained=is_explained)
+
+
+def parse_jsonl_line(
+    rubric: Rubric, line: str | bytes, *, number: int = 1, category: str | None = None, is_explained: bool = False
+) -> str:
+    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, where each number stands too.
+
+    `category`, where given, wins over the context's. Raises InputError naming the line where it is no such object, or where
+    the rubric's prompt depends on a category and there is none, or an unknown one.
+    """
+    content = _content(line, number)
+    if "raw" not in content or not isinstance(content["raw"], str | None):
+        raise InputError(f'line {number}: "raw" must be the reply\'s text or null; write {_LINE_FORM}')
+    context = {} if content.get("context") is None else content["context"]
+    if not isinstance(context, Mapping):
+        raise InputError(f'line {number}: "context" is {_short(context)}; it must be an object; write {_LINE_FORM}')
+    if rubric.dispatch:
+        context = {**context, "category": _category(rubric, category or context.get("category"), number)}
+    read = parse_reply(rubric, content["raw"], context)
+    said = read.as_dict()
+    if is_explained and isinstance(read, ReadScores) and isinstance(content["raw"], str):
+        said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
+    return json.dumps(said)
+
+
+def _place(raw: str, start: int, end: int) -> dict[str, object]:
+    """The characters a number came from, and the words around them."""
+    around = raw[max(0, start - _N_AROUND) : end + _N_AROUND]
+    return {"span": [start, end], "text": raw[start:end], "in": around}
+
+
+def _content(line: str | bytes, number: int) -> Mapping[str, Any]:
+    try:
+        text = line.decode("utf-8") if isinstance(line, bytes) else line
+        content = json.loads(text.removeprefix("\ufeff") if number == 1 else text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"line {number}: not JSON in UTF-8 ({error}); write {_LINE_FORM}") from error
+    if not isinstance(content, Mapping):
+        raise InputError(f"line {number}: {_short(content)} is not an object; write {_LINE_FORM}")
+    return content
+
+
+def _category(rubric: Rubric, category: object, number: int) -> str:
+    if isinstance(category, str) and rubric.variant(category):
+        return category
+    known = ", ".join(sorted(str(name) for name in rubric.variants))
+    said = "no category is given" if category is None else f"{_short(category)} is not a category"
+    raise InputError(
+        f"line {number}: {said}, and {rubric.id} needs one: name it as {rubric.id}:CATEGORY; the categories are {known}"
+    )
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."

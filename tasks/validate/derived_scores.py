@@ -1,0 +1,106 @@
+"""Scores that no reply says: figures, and the items of a sample under their kinds. The closed forms are rubrics/figures.py.
+
+A figure of a request's own dimensions stands beside them. One of items stands under the key of its judgement's list of items, and
+so does each item once more for each of its kinds: a mean over a kind is one over its items.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+import polars as pl
+
+from rubrics.figures import Derived, Operand, derive
+from rubrics.model import Dimension, Rubric, Variant
+from schemas.errors import CorruptLakeError
+from schemas.statuses import JudgementStatus, ParseReason, ScoreStatus
+from schemas.tables import JUDGEMENTS, SCORES
+from tasks.lake.reading import Lake
+from tasks.lake.writing import Staging
+
+Row = Mapping[str, Any]
+_UNSAID = dict.fromkeys(("note", "ask_index", "score_span"))
+
+
+def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
+    """The figures of these requests' own dimensions, as SCORES; rubrics with items have none here."""
+    wanted = [r.id for r in rubrics.values() if r.items is None and any(v.derived for v in r.variants.values())]
+    mine = scores.filter(pl.col("rubric_id").is_in(wanted)) if wanted else scores[:0]
+    found: list[dict[str, Any]] = []
+    for rows in mine.partition_by("request_key", maintain_order=True):
+        read = rows.to_dicts()
+        variant = _variant(rubrics, read[0])
+        operands = [_operand(row, str(row["dimension"]), _named(variant, row)) for row in read]
+        found += [_figure_row(read[0], one, derive(one, operands)) for one in variant.derived]
+    return pl.DataFrame(found, schema=SCORES.empty().schema)
+
+
+def write_item_scores(lake: Lake, plan_id: str, staging: Staging, index: int, rubrics: Mapping[str, Rubric]) -> list[int]:
+    """Write what follows from the items of samples as part `index` of staged scores; the indices written, none without items."""
+    wanted = [rubric.id for rubric in rubrics.values() if rubric.items]
+    if not wanted:
+        return []
+    is_mine = pl.col("rubric_id").is_in(wanted)
+    judged = lake.scan(JUDGEMENTS, plan_id).filter(is_mine, pl.col("status") == JudgementStatus.PLANNED.value)
+    lists = judged.select("request_key", "items_json").unique("request_key").sort("request_key").collect()
+    scores = pl.scan_parquet(list(staging.part_paths())).filter(is_mine).collect()
+    said = {(row["request_key"], row["item"]): row for row in scores.iter_rows(named=True)}
+    rows = [row for key, text in lists.iter_rows() for row in _of_list(key, orjson.loads(text), said, rubrics)]
+    staging.write_part(index, pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key))
+    return [index]
+
+
+def _of_list(
+    key: str, items: Sequence[Mapping[str, Any]], said: Mapping[tuple[str, str], Row], rubrics: Mapping[str, Rubric]
+) -> Iterator[dict[str, Any]]:
+    """The rows of one sample: each item under its kinds, and the figures."""
+    rows: list[Row] = []
+    for item in items:
+        row = said.get((item["request_key"], item["item"]))
+        if row is None:
+            raise CorruptLakeError(
+                f"item {item['id']} of the judgement {key[:12]} has no score of its request {item['request_key'][:12]}; the "
+                "scores are not of this plan, run the benchmark again to read the replies anew"
+            )
+        rows.append(row)
+        yield from ({**row, **_UNSAID, "request_key": key, "dimension": kind, "item": item["id"]} for kind in item["kinds"])
+    variant = _variant(rubrics, rows[0])
+    (dimension,) = variant.dimensions
+    operands = [
+        _operand(row, item["id"], dimension, item["weight"], tuple(item["depends_on"]))
+        for row, item in zip(rows, items, strict=True)
+    ]
+    about = {**rows[0], "request_key": key}
+    yield from (_figure_row(about, one, derive(one, operands)) for one in variant.derived if one.figure)
+
+
+def _operand(row: Row, name: str, dimension: Dimension, weight: float = 1.0, parents: tuple[str, ...] = ()) -> Operand:
+    is_scored = row["status"] == ScoreStatus.SCORED.value
+    return Operand(
+        name, row["score"] if is_scored else None, row["bound_low"], row["bound_high"], row["reason"] or row["status"],
+        row["status"] != ScoreStatus.NOT_APPLICABLE.value, weight, parents, dimension.minimum,
+    )  # fmt: skip
+
+
+def _figure_row(about: Row, dimension: Dimension, figure: Derived) -> dict[str, Any]:
+    """A row of SCORES; `about` is one of what the figure is made of."""
+    verdict = None if figure.score is None else True
+    status, reason = ScoreStatus.SCORED.value, None
+    if figure.score is None:
+        status = ScoreStatus.MISSING_OPERAND.value if figure.reason else ScoreStatus.NOT_APPLICABLE.value
+        reason = figure.reason or ParseReason.NOT_APPLICABLE.value
+    return {
+        **about, **_UNSAID, "dimension": dimension.key, "item": "", "score": figure.score, "status": status, "reason": reason,
+        "note": figure.note, "bound_low": figure.low, "bound_high": figure.high, "is_in_range": verdict, "is_on_step": verdict,
+        "is_rule_kept": verdict,
+    }  # fmt: skip
+
+
+def _variant(rubrics: Mapping[str, Rubric], row: Row) -> Variant:
+    variant = rubrics[row["rubric_id"]].variant(row["variant"])
+    assert variant is not None
+    return variant
+
+
+def _named(variant: Variant, row: Row) -> Dimension:
+    return next(one for one in variant.dimensions if one.key == row["dimension"])

@@ -1,0 +1,119 @@
+"""Samples with items, from the source's list to the published figures: one request an item, and all in one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.tables import JUDGEMENTS, REQUESTS, SCORES
+from tasks.lake.reading import Lake
+from tests.flows.flow_support import Said
+from tests.support.painting import paint
+
+RUBRIC = """\
+id = "{asked}"
+version = "1"
+title = "Questions about a picture"
+source = "written for the tests"
+prompt = "prompt.txt"
+reply = "{reply}"
+needs = ["items", "image"]
+unit = ["items"]
+answers = {{ yes = 1, no = 0 }}
+not_applicable = ["N/A"]
+[[dimensions]]
+key = "answer"
+[items]
+column = "items"
+asked = "{asked}"
+texts = {{ question = {{ each = "{{question}}", join = "\\n" }} }}
+kinds = {{ thing = "things", colour = "colours" }}
+[[figures]]
+key = "score"
+form = "mean"
+when_parent_fails = "zero"
+[[messages]]
+role = "user"
+parts = [{{ kind = "template" }}, {{ kind = "image" }}]
+"""
+BENCHMARK = """\
+name = "items"
+rubric_folders = ["mine"]
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+model = "painter"
+[[rubrics]]
+id = "{asked}"
+[[judges]]
+model = "judge-2026-01-01"
+base_url = "{url}"
+[gate]
+min_coverage = 0.1
+"""
+CUP = {"id": "cup", "question": "Is there a cup?", "kind": "thing"}
+RED = {"id": "red", "question": "Is the cup red?", "kind": "colour", "depends_on": ["cup"]}
+DOG = {"id": "dog", "question": "Is there a dog?", "kind": "thing"}
+FUR = {"id": "fur", "question": "Is its fur brown?", "kind": ["thing", "colour"], "depends_on": ["dog"]}
+LISTS = [[CUP, RED], [DOG, FUR], [CUP, DOG]]
+REPLIES = {"Is there a cup?": "yes", "Is the cup red?": "N/A", "Is there a dog?": "No.", "Is its fur brown?": "yes"}
+
+
+def rows_of(lake: Lake, table: Any) -> pl.DataFrame:
+    (marker,) = (lake.root / "complete" / table.name).iterdir()
+    return lake.scan(table, marker.stem).collect()
+
+
+@pytest.mark.parametrize(("asked", "reply", "n_requests"), [("each", "answer", 6), ("together", "lines", 3)])
+def test_items_become_figures_that_are_dimensions_like_any_other(
+    asked: str, reply: str, n_requests: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    folder = tmp_path / "mine" / asked
+    folder.mkdir(parents=True)
+    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
+    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    paint(tmp_path)
+    pictures = sorted((tmp_path / "scenes").rglob("*.png"))
+    listed = [*map(json.dumps, LISTS), "no list", json.dumps([CUP | {"depends_on": ["nobody"]}])]
+    rows = [{"image": str(p.relative_to(tmp_path)), "items": text} for p, text in zip(pictures, listed, strict=False)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(asked=asked, url=provider.url))
+    provider.answers = lambda texts: "\n".join(REPLIES[line] for line in texts.splitlines()[1:])
+    assert salon("rubrics", "lint", "mine").code == 0
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+
+    lake = Lake(tmp_path / "lake")
+    judgements, requests, scores = (rows_of(lake, table) for table in (JUDGEMENTS, REQUESTS, SCORES))
+    assert judgements["status"].to_list() == ["planned"] * 3 + ["missing_column"] * 2
+    assert judgements["reason"].drop_nulls().to_list() == ["missing:items"] * 2
+    assert requests.height == len(provider.seen) == n_requests
+    figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
+    # cup yes, red N/A: 1; dog no, so its fur counts 0; cup yes, dog no
+    assert figures["score"].to_list() == [1.0, 0.0, 0.5, None, None]
+    kinds = judgements.join(scores.filter(pl.col("item") != ""), on="request_key").sort("sample_id", "dimension", "item")
+    assert sorted(kinds.select("dimension", "item", "score").rows(), key=str) == sorted(
+        [
+            ("things", "cup", 1.0), ("colours", "red", None), ("things", "dog", 0.0), ("things", "fur", 1.0),
+            ("colours", "fur", 1.0), ("things", "cup", 1.0), ("things", "dog", 0.0),
+        ],
+        key=str,
+    )  # fmt: skip
+
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
+    cells = pl.read_parquet(publication / "benchmark_long.parquet").filter(category="__micro__", estimand="prompts_like_these")
+    found = {row["dimension"]: row for row in cells.to_dicts()}
+    assert found["score"]["estimate"] == 0.5
+    assert (found["score"]["n_judgements"], found["score"]["n_failed"]) == (5, 2)
+    assert abs(found["things"]["estimate"] - 3 / 5) < 1e-12, "over items, not over samples"
+    assert found["colours"]["n_not_applicable"] == 1
+    assert salon("verify", publication, "--file", "b.toml").code == 0
+    for row in found.values():
+        explained = salon("explain", row["cell_id"])
+        assert explained.code == 0, explained.err
+        assert "not the mean" not in explained.out
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    assert len(provider.seen) == n_requests, "nothing is asked again"

@@ -1,0 +1,99 @@
+"""Derived figures: their closed forms, what is missing, what does not apply, and what an item's failed parent does."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubrics.figures import Operand, derive
+from rubrics.model import Dimension, Figure
+
+
+def scored(name: str, score: float, **more: object) -> Operand:
+    return replace(Operand(name, score, score, score), **more)  # type: ignore[arg-type]
+
+
+def missing(name: str, **more: object) -> Operand:
+    return replace(Operand(name, None, 0.0, 1.0, "refusal"), **more)  # type: ignore[arg-type]
+
+
+def of(form: str, **more: object) -> Dimension:
+    return Dimension("f", ("f",), 0, 1, figure=Figure(form, **more))  # type: ignore[arg-type]
+
+
+THREE = [scored("a", 0.25), scored("b", 0.5), scored("c", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "expected"),
+    [
+        ("mean", {}, 1.75 / 3),
+        ("weighted_mean", {"of": ("a", "c"), "weights": (0.75, 0.25)}, 0.4375),
+        ("geometric_mean", {}, math.cbrt(0.125)),
+        ("minimum", {}, 0.25),
+        ("product", {}, 0.125),
+        ("sqrt_product", {"of": ("a", "c")}, 0.5),
+        ("all", {"at_least": 0.25}, 1.0),
+        ("all", {}, 0.0),
+        ("share", {"at_least": 0.5}, 2 / 3),
+    ],
+)
+def test_a_form_is_its_formula(form: str, more: dict[str, object], expected: float) -> None:
+    found = derive(of(form, **more), THREE)
+    assert found.score == pytest.approx(expected, abs=1e-15)
+    assert found.low == found.high == found.score
+
+
+def test_a_zero_makes_a_geometric_mean_zero() -> None:
+    assert derive(of("geometric_mean"), [*THREE, scored("d", 0.0)]).score == 0.0
+
+
+@pytest.mark.parametrize("form", ["mean", "geometric_mean", "minimum", "product", "sqrt_product", "all", "share"])
+def test_a_missing_operand_makes_it_missing_with_its_bounds_and_never_smaller(form: str) -> None:
+    found = derive(of(form), [*THREE, missing("d")])
+    assert (found.score, found.reason) == (None, "refusal")
+    ends = [derive(of(form), [*THREE, scored("d", end)]).score for end in (0.0, 1.0)]
+    assert (found.low, found.high) == tuple(ends)
+
+
+def test_what_does_not_apply_leaves_it_and_where_nothing_applies_there_is_none() -> None:
+    aside = missing("d", does_apply=False)
+    assert derive(of("mean"), [*THREE, aside]).score == derive(of("mean"), THREE).score
+    nothing = derive(of("mean"), [aside])
+    assert (nothing.score, nothing.reason, nothing.low, nothing.high) == (None, None, 0, 1)
+
+
+CHAIN = [scored("a", 0.0), scored("b", 1.0, parents=("a",)), scored("c", 1.0, parents=("b",)), scored("d", 1.0)]
+
+
+def test_a_failed_parent_voids_its_children_and_no_grandchild() -> None:
+    zero, left_out = of("mean", when_parent_fails="zero"), of("mean", when_parent_fails="left_out")
+    assert derive(zero, CHAIN).score == 0.5
+    assert derive(left_out, CHAIN).score == pytest.approx(2 / 3)
+    assert derive(of("mean"), CHAIN).score == 0.75
+    assert "a parent failed: b" in derive(zero, CHAIN).note
+
+
+def test_a_child_of_a_missing_parent_may_be_void_and_the_bounds_say_so() -> None:
+    found = derive(of("mean", when_parent_fails="zero"), [missing("a"), scored("b", 1.0, parents=("a",))])
+    assert (found.score, found.low, found.high) == (None, 0.0, 1.0)
+
+
+scores = st.lists(st.floats(0, 1), min_size=1, max_size=8)
+
+
+@given(scores, st.sampled_from(["mean", "geometric_mean", "minimum", "product", "share"]), st.data())
+@settings(max_examples=80, deadline=None)
+def test_bounds_hold_whatever_the_missing_ones_were_and_order_changes_nothing(
+    values: list[float], form: str, data: st.DataObject
+) -> None:
+    operands = [scored(str(place), value) for place, value in enumerate(values)]
+    whole = derive(of(form), operands).score
+    assert whole is not None
+    lost = [one if data.draw(st.booleans()) else missing(one.name) for one in operands]
+    found = derive(of(form), lost)
+    assert found.low - 1e-12 <= whole <= found.high + 1e-12
+    if form in ("mean", "minimum", "share"):
+        assert derive(of(form), data.draw(st.permutations(operands))).score == whole
