@@ -28,7 +28,7 @@ from benchmarks.growth_parts.usage import Usage
 from schemas.benchmark import Benchmark
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.tables import SAMPLES
-from tasks.ingest.images.open import decode
+from tasks.ingest.images import decode
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import OpenShard, SampleList, open_and_write_shard
 from tasks.lake.reading import Lake

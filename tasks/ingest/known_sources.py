@@ -24,6 +24,7 @@ from tasks.ingest.parts import ShardResult
 from tasks.ingest.readers import read
 from tasks.ingest.sources import ResolvedSource
 from tasks.lake.atomic_files import write_bytes
+from tasks.lake.pictures import is_whole
 from tasks.lake.reading import Lake
 
 FOLDER = "sources"
@@ -157,7 +158,7 @@ class KnownSources:
 
     def _read(self, name: str) -> KnownSource | None:
         known = known_source(self._path(name))
-        return known if known is not None and self._lake.is_complete(SAMPLES, known.dataset_id) else None
+        return known if known is not None and is_whole(self._lake, known.dataset_id) else None
 
     def _files_of(self, origin: Origin) -> Fingerprint:
         """Of all below the source's folder, or of its file; the pictures that a file names are to be noted one by one."""

@@ -20,7 +20,7 @@ from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
 from tasks.ingest.images.decode import STOPPED
 from tasks.ingest.paths import UNREADABLE
 from tasks.ingest.shards import as_duplicate
-from tasks.lake.pictures import digests_in, stored_pictures, with_pictures
+from tasks.lake.pictures import digests_in, is_whole, stored_pictures, with_pictures
 from tasks.lake.writing import Staging
 
 
@@ -109,8 +109,11 @@ def _packed_keys(keys: list[str]) -> bytes:
 
 
 def commit(staging: Staging, key: str, n_parts: int) -> None:
-    """Make the staged parts the dataset of this key; where the lake holds it, as an older release wrote it too, drop them."""
-    if not staging.lake.is_complete(SAMPLES, key):
+    """Make the staged parts the dataset of this key; where the lake holds it, as an older release wrote it too, drop them.
+
+    Pictures come first, and again where they are gone: nobody meets samples without them.
+    """
+    if not is_whole(staging.lake, key):
         staging.beside(PICTURES).commit(key, range(n_parts))
     staging.commit(key, range(n_parts))
     staging.beside(PICTURES).discard()

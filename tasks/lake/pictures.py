@@ -23,6 +23,14 @@ def table_of_pictures(lake: Lake, dataset_id: str) -> Table:
     return PICTURES if lake.is_complete(PICTURES, dataset_id) else SAMPLES
 
 
+def is_whole(lake: Lake, dataset_id: str) -> bool:
+    """Whether the dataset is there with its pictures: beside its samples, or, of an older release, in them."""
+    if not lake.is_complete(SAMPLES, dataset_id) or lake.is_complete(PICTURES, dataset_id):
+        return lake.is_complete(SAMPLES, dataset_id)
+    is_older = pl.col("pictures").is_null().any()
+    return bool(lake.collect(SAMPLES, dataset_id, lambda rows: rows.select(is_older)).to_series().any())
+
+
 def with_pictures(samples: pl.DataFrame) -> pl.DataFrame:
     """Rows of `samples` with `pictures` filled in for those of older releases, who had one at most."""
     path = pl.col("image").struct.field("path") if "image" in samples.columns else pl.lit(None, pl.String)

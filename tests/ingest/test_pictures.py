@@ -17,6 +17,7 @@ from schemas.tables import PICTURES, SAMPLES
 from tasks.ingest import opened_files
 from tasks.ingest.identity import sample_id
 from tasks.ingest.known_sources import KnownSources
+from tasks.ingest.samples import find_dataset
 from tasks.lake.pictures import digests_in, parts_holding, stored_pictures, with_pictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -147,6 +148,20 @@ def test_a_dataset_of_an_older_release_is_read_and_stays_as_it_is(
         (table,) = stored_pictures(one, result.dataset_id, [digest])
         assert (table.schema, table["image_sha256"].to_pylist()) == (PICTURES.schema(), [digest])
         assert table["image"][0].as_py() == {"bytes": picture(0), "path": "0.png"}
+
+
+def test_pictures_that_are_gone_are_read_again_though_no_source_has_changed(
+    tmp_path: Path, benchmark_of: Callable[..., Benchmark], lake: Lake, picture: Draw
+) -> None:
+    """A clearing that was killed between two tables, or somebody's hand."""
+    (tmp_path / "0.png").write_bytes(picture(0))
+    benchmark, known = benchmark_of(manifest(tmp_path, [{"image": "0.png", "prompt": "a"}])), KnownSources(lake, "code", 500, 0)
+    result = ingest(benchmark, lake, known=known)
+    assert find_dataset(benchmark, KnownSources(lake, "code", 500, 0)) == result
+    lake.marker(PICTURES, result.dataset_id).unlink()
+    assert find_dataset(benchmark, KnownSources(lake, "code", 500, 0)) is None
+    assert ingest(benchmark, lake, known=KnownSources(lake, "code", 500, 0)).dataset_id == result.dataset_id
+    assert stored(lake, result.dataset_id)["image_sha256"].to_list() == [sha256(picture(0))]
 
 
 @pytest.mark.parametrize(("more", "message"), [

@@ -21,7 +21,7 @@ import pytest
 from flows.clearing.clearing import clear
 from flows.clearing.rules import Rule
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSource
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -34,7 +34,10 @@ from tests.support.small_lake import IDS, SmallLake, failing, table_of
 
 OLD = time.time() - 40 * 86_400
 D1, D2, D3 = (date(2026, 3, day) for day in (1, 2, 3))
-MADE_OF = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
+MADE_OF = {
+    SAMPLES: "dataset_id", PICTURES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id",
+    SCORES: "reading_id",
+}  # fmt: skip
 
 
 @dataclass
@@ -168,7 +171,7 @@ def test_thinned_nights_keep_their_tables_and_what_drift_needs(world: World, sal
     assert salon("gc", "--lake", world.lake.root, "--yes", "--thin-nights").code == 0
     assert world.names() == {"young", "night", "good", "current"}
     assert world.tables("night") == {"judgements", "scores"}
-    assert all(len(world.tables(name)) == 5 for name in ("young", "good", "current"))
+    assert all(len(world.tables(name)) == len(MADE_OF) for name in ("young", "good", "current"))
 
 
 def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., Said]) -> None:
@@ -308,7 +311,7 @@ def test_killed_at_any_step_it_leaves_no_publication_without_what_it_is_made_of_
         assert left.names() >= {"young", "night", "good", "current"}
         for one in publications(left.lake.root):
             assert not [*check_manifest(one.folder), *check_pointer(one.folder)], at
-        assert all(len(left.tables(name)) == 5 for name in left.names()), at
+        assert all(len(left.tables(name)) == len(MADE_OF) for name in left.names()), at
         clear(left.lake, left.url, Rule(30), lambda _: None)
         assert left.names() == {"young", "night", "good", "current"}
         ends.append(_tree(left.lake.root))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.cli import run
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
@@ -21,7 +21,10 @@ from tasks.publish.reading import publications
 from tests.lake.object_store.conftest import Objects
 from tests.support.small_lake import SmallLake
 
-MADE_OF = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
+MADE_OF = {
+    SAMPLES: "dataset_id", PICTURES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id",
+    SCORES: "reading_id",
+}  # fmt: skip
 D1, D2 = date(2026, 3, 1), date(2026, 3, 2)
 DAYS = {"old": D1, "pinned": D1, "night": D1, "current": D2}
 Ids = dict[str, str]
