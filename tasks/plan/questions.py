@@ -202,11 +202,23 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
 def _check_probabilities(rubric: Rubric, variant: Variant, judge: Judge) -> None:
     """Raise InputError where a score is a probability and the judge is not asked for any."""
     is_wanted = any(dimension.probability for dimension in variant.dimensions)
-    if is_wanted and not judge.recorded and not (judge.parameters.get("logprobs") and judge.parameters.get("top_logprobs")):
+    if is_wanted and not judge.recorded and not _asks_for_probabilities(judge.parameters):
         raise InputError(
             f"rubric {rubric.id} is read from the probabilities of the judge's tokens, and judge {judge.id} is asked for none; "
-            "add parameters = { logprobs = true, top_logprobs = 20 } to the judge"
+            + _PROBABILITIES.get(judge.provider, "add parameters = { logprobs = true, top_logprobs = 20 } to the judge")
         )
+
+
+_PROBABILITIES = {
+    "gemini": "add parameters = { generationConfig = { responseLogprobs = true, logprobs = 20 } } to the judge",
+    "anthropic": "Anthropic gives none: judge by another",
+}
+
+
+def _asks_for_probabilities(parameters: Mapping[str, Any]) -> bool:
+    config = parameters.get("generationConfig")
+    is_by_gemini = isinstance(config, dict) and config.get("responseLogprobs") and config.get("logprobs")
+    return bool(is_by_gemini or (parameters.get("logprobs") and parameters.get("top_logprobs")))
 
 
 def _values(texts: Texts) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
-from rubrics.model import Dimension, Rubric, Variant
+from rubrics.model import Dimension, Probability, Rubric, Variant
 from rubrics.replies.read import parse_reply
+from schemas.benchmark import Judge
+from schemas.errors import InputError
 from schemas.records import ReadScores
-from tasks.plan.questions import response_format
+from tasks.plan.questions import request_parameters, response_format
 
 SHAPED = ["caption", "composition", "image_aspects"]
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in [*SHAPED, "alignment", "interleaved"]}
@@ -118,3 +121,25 @@ def test_every_reply_the_schema_allows_is_read_as_it_says(name: str, category: s
     assert isinstance(read, ReadScores)
     said = {key: value["score"] if isinstance(value, dict) else value for key, value in reply.items() if key != "reason"}
     assert dict(read.scores) == said
+
+
+GEMINI = {"generationConfig": {"responseLogprobs": True, "logprobs": 5}}
+ASKED: dict[str, tuple[str, dict[str, Any], str | None]] = {
+    "openai, asked": ("openai", {"logprobs": True, "top_logprobs": 5}, None),
+    "openai, not asked": ("openai", {}, r"logprobs = true, top_logprobs = 20"),
+    "gemini, asked": ("gemini", GEMINI, None),
+    "gemini, not asked": ("gemini", {"generationConfig": {"logprobs": 5}}, r"responseLogprobs = true, logprobs = 20"),
+    "anthropic": ("anthropic", {"max_tokens": 9}, "Anthropic gives none"),
+}
+
+
+@pytest.mark.parametrize(("provider", "parameters", "words"), ASKED.values(), ids=ASKED)
+def test_probabilities_that_a_rubric_reads_must_be_asked_for_as_the_provider_has_it(
+    provider: str, parameters: dict[str, Any], words: str | None
+) -> None:
+    rubric = RUBRICS["alignment"]
+    dimension = replace(rubric.variants[None].dimensions[0], probability=Probability(is_normalised=True, min_mass=0.5))
+    variant = replace(rubric.variants[None], dimensions=(dimension,))
+    judge = Judge(model="m", provider=provider, parameters=parameters)
+    with nullcontext() if words is None else pytest.raises(InputError, match=words):
+        request_parameters(rubric, variant, judge)

@@ -323,6 +323,24 @@ def test_a_context_that_was_full_is_a_truncated_answer(provider: Any) -> None:
     assert getattr(read, "reason", None) == ParseReason.TRUNCATED
 
 
+def test_geminis_probabilities_are_kept_in_the_form_that_is_read(provider: Any) -> None:
+    content = orjson.loads(GEMINI.said("yes"))
+    yes, no = {"token": "yes", "logProbability": -0.25}, {"token": "no", "logProbability": -1.5}
+    certain = {"token": ".", "tokenId": 7}  # a probability of 1: its logarithm, 0, is left out
+    content["candidates"][0]["logprobsResult"] = {
+        "chosenCandidates": [yes, certain], "topCandidates": [{"candidates": [yes, no]}, {"candidates": [certain]}],
+    }  # fmt: skip
+    provider.then = Play(body=orjson.dumps(content))
+    said = ask(GEMINI.judge(provider.url)).logprobs_json
+    first = {"token": "yes", "logprob": -0.25}
+    dot = {"token": ".", "logprob": 0}
+    assert orjson.loads(said or "") == {
+        "content": [
+            first | {"top_logprobs": [first, {"token": "no", "logprob": -1.5}]}, dot | {"top_logprobs": [dot]},
+        ]
+    }  # fmt: skip
+
+
 RESETS = [
     ("2026-11-23T12:00:30Z", 30.0), ("2026-11-23T13:00:30+01:00", 30.0), ("2026-11-23T11:59:00Z", 0.0),
     ("soon", None), ("", None), ("2026-11-23T12:00:30", None), ("9999999999-01-01T00:00:00Z", None),

@@ -61,7 +61,7 @@ def read_content(content: dict[str, Any]) -> Answer:
         return replace(answer, text=said, finish_reason=finish_reason)
     if finish_reason not in _ENDED and said is None:
         raise UnusableError(f"a 200 without a text, whose finishReason is {finish_reason!r}")
-    probabilities = candidates[0].get("logprobsResult")
+    probabilities = _probabilities(mapping(candidates[0].get("logprobsResult")))
     return replace(
         answer,
         status=ReplyStatus.ANSWERED,
@@ -69,6 +69,20 @@ def read_content(content: dict[str, Any]) -> Answer:
         finish_reason=finish_reason,
         logprobs_json=None if probabilities is None else orjson.dumps(probabilities).decode(),
     )
+
+
+def _probabilities(result: dict[str, Any]) -> dict[str, Any] | None:
+    """The log-probabilities in the form that replies keep them in, which is OpenAI's; None where there are none."""
+    chosen, others = listed(result.get("chosenCandidates")), listed(result.get("topCandidates"))
+    if not chosen:
+        return None
+    tops = [[_token(one) for one in listed(other.get("candidates"))] for other in others]
+    tops += [[]] * (len(chosen) - len(tops))
+    return {"content": [_token(one) | {"top_logprobs": top} for one, top in zip(chosen, tops, strict=False)]}
+
+
+def _token(candidate: dict[str, Any]) -> dict[str, Any]:
+    return {"token": candidate.get("token"), "logprob": candidate.get("logProbability", 0)}  # a number of 0 is left out
 
 
 _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
