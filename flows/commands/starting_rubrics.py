@@ -36,7 +36,8 @@ def new(
     ),
     like: Annotated[str | None, typer.Option(help="Begin with a copy of this rubric: an id, or a folder.")] = None,
     kind: Annotated[
-        Literal["scale", "aspects"], typer.Option(help="Begin with one number on a labelled line, or several in JSON.")
+        Literal["scale", "aspects", "items"],
+        typer.Option(help="Begin with one number, several in JSON, or items."),
     ] = "scale",
     rubrics: Folders = None,
 ) -> int:
@@ -110,6 +111,8 @@ def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], Mapping[
             if not isinstance(one, str) or not (path.parent / one).is_file():
                 raise InputError(f"{path}: there is no picture {one!r} in {path.parent}; name a file, or null for none")
             found[role] += 1
+    if isinstance(content, dict) and rubric.items and isinstance(content.get(rubric.items.column), list):
+        content[rubric.items.column] = json.dumps(content[rubric.items.column])
     if not isinstance(content, dict) or not all(isinstance(value, str | None) for value in content.values()):
         columns = ", ".join(dict.fromkeys((*rubric.needs, *rubric.roles)))
         raise InputError(f"{path}: one object of texts is expected, by column: {columns}")

@@ -17,6 +17,7 @@ from tasks.ingest.values import (
     Picture,
     is_equal,
     listed,
+    own_text_of,
     pictures_of,
     seed_of,
     text_of,
@@ -79,7 +80,8 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
     taken: dict[str, Any] = {}
     for name, pointer in places.items():
         try:
-            taken[name] = _CONVERT.get(name, text_of)(_value(row, source, name, pointer, is_needed=name in needed))
+            convert = _CONVERT.get(name, text_of if name in COLUMN_NAMES else own_text_of)
+            taken[name] = convert(_value(row, source, name, pointer, is_needed=name in needed))
         except (BadValueError, _MissingValueError) as error:
             kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
             problem = problem or (kind, f"{name}: {error}")

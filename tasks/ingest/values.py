@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schemas.identities import canonical_json
 from schemas.input_budget import TEXT_CHARACTERS
 from tasks.ingest.paths import encodable, quote
 
@@ -47,6 +48,16 @@ def text_of(value: object) -> str | None:
     if encodable(text) != text:
         raise BadValueError("the text holds characters that UTF-8 cannot (a lone surrogate)")
     return text
+
+
+def own_text_of(value: object) -> str | None:
+    """A text of a rubric's own column; a list or an object, such as a sample's items, is its JSON. Raises BadValueError."""
+    if not isinstance(value, list | dict):
+        return text_of(value)
+    try:
+        return text_of(canonical_json(value).decode())
+    except TypeError as error:
+        raise BadValueError(f"a {type(value).__name__} holds what JSON cannot: {error}") from error
 
 
 def seed_of(value: object) -> int | None:

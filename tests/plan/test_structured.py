@@ -123,6 +123,15 @@ def test_every_reply_the_schema_allows_is_read_as_it_says(name: str, category: s
     assert dict(read.scores) == said
 
 
+def test_an_answer_in_words_is_one_of_them() -> None:
+    verdict = Dimension("verdict", ("verdict",), 0, 1, answers=(("PASS", 1), ("FAIL", 0)), not_applicable=("N/A",))
+    rubric = replace(RUBRICS["caption"], variants={None: Variant(None, None, None, (verdict,))}, rules=())
+    (verdict_schema,) = [part for part in parts(schema_of(rubric, None)) if "enum" in part]
+    assert verdict_schema == {"type": "string", "enum": ["PASS", "FAIL", "N/A"]}
+    for word, expected in [("PASS", {"scores": {"verdict": 1}}), ("N/A", {"scores": {}, "not_applicable": ["verdict"]})]:
+        assert parse_reply(rubric, json.dumps({"verdict": word, "reason": "So it is."}), {}).as_dict() == expected
+
+
 GEMINI = {"generationConfig": {"responseLogprobs": True, "logprobs": 5}}
 ASKED: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "openai, asked": ("openai", {"logprobs": True, "top_logprobs": 5}, None),

@@ -16,7 +16,9 @@ SHIPPED_IDS = [rubric.id for rubric in list_rubrics([SHIPPED])]
 
 
 @pytest.mark.parametrize(
-    "begun", [*(("--like", name) for name in SHIPPED_IDS), ("--kind", "scale"), ("--kind", "aspects")], ids="-".join
+    "begun",
+    [*(("--like", name) for name in SHIPPED_IDS), ("--kind", "scale"), ("--kind", "aspects"), ("--kind", "items")],
+    ids="-".join,
 )
 def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_path: Path, begun: tuple[str, str]) -> None:
     said = salon("rubrics", "new", "my_own", *begun)
@@ -91,3 +93,30 @@ def test_a_sample_that_cannot_be_asked_is_told(salon: Callable[..., Said], tmp_p
     said = salon("rubrics", "try", "alignment", "--sample", "sample.json")
     assert said.code == 2
     assert why in " ".join(said.err.split())
+
+
+def test_the_items_of_a_sample_are_asked_one_by_one_and_what_is_wrong_with_them_is_said(
+    salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    assert salon("rubrics", "new", "mine", "--kind", "items").code == 0
+    (tmp_path / "a.png").write_bytes(b"a picture")
+    items = [{"question": "Is there a cup?"}, {"question": "Is it red?", "depends_on": ["1"]}]
+    (tmp_path / "sample.json").write_text(json.dumps({"items": items, "image": "a.png"}))
+    asked = json.loads(salon("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json", "--json").out)
+    assert [messages[0]["content"][0]["text"].splitlines()[-1] for messages in asked] == [
+        "Question: Is there a cup?", "Question: Is it red?",
+    ]  # fmt: skip
+    (tmp_path / "reply.txt").write_text("No.")
+    read = salon("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json", "--reply", "reply.txt")
+    assert json.loads(read.out.splitlines()[-1]) == {"scores": {"answer": 0}}
+    for wrong, told in [
+        ([{"question": "?", "depends_on": ["9"]}], "depends on '9', which is no other item"),
+        ([{"id": "a", "question": "?"}, {"id": "a", "question": "?"}], "the id 'a' twice"),
+        ([{"question": "?", "kind": "smell"}], "is of the kind 'smell'"),
+        ([{"question": "?", "weight": -1}], "write a number above 0"),
+        ([], "a JSON list of 1 to 200 items"),
+    ]:
+        (tmp_path / "sample.json").write_text(json.dumps({"items": wrong, "image": "a.png"}))
+        said = salon("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json")
+        assert said.code == 2
+        assert told in " ".join(said.err.split())

@@ -77,7 +77,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
     paint(tmp_path)
     pictures = sorted((tmp_path / "scenes").rglob("*.png"))
-    listed = [*map(json.dumps, LISTS), "no list", json.dumps([CUP | {"depends_on": ["nobody"]}])]
+    listed = [json.dumps(LISTS[0]), *LISTS[1:], "no list", json.dumps([CUP | {"depends_on": ["nobody"]}])]
     rows = [{"image": str(p.relative_to(tmp_path)), "items": text} for p, text in zip(pictures, listed, strict=False)]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "b.toml").write_text(BENCHMARK.format(asked=asked, url=provider.url))
