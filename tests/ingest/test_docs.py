@@ -27,6 +27,8 @@ def laid_out(tmp_path, picture):
     (tmp_path / "captions.jsonl").write_text(json.dumps(talk))
     (tmp_path / "birds" / "metadata.jsonl").write_text('{"file_name": "a.png", "text": "a bird"}')
     (tmp_path / "birds" / "a.png").write_bytes(picture())
+    edit = {"edited": "portraits/a.png", "input": "birds/a.png", "instruction": "add a hat"}
+    (tmp_path / "edits.jsonl").write_text(json.dumps(edit))
     image = {"bytes": picture(), "path": None}
     frame = pl.DataFrame(
         {"image": [image], "prompt": ["a cow"]}, schema_overrides={"image": pl.Struct({"bytes": pl.Binary, "path": pl.String})}
