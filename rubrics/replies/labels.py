@@ -8,7 +8,7 @@ from rubrics.model import Dimension
 from schemas.pointers import steps
 
 _WORDS = re.compile(r"[^\W_]++")
-_BETWEEN_WORDS = r"[\s_\-‐‑‒–—―*]{0,3}+"
+_BETWEEN_WORDS = r"[\s_\-‐‑‒–—―*&]{0,3}+"
 _LABEL_LENGTH_MAX = 120
 
 

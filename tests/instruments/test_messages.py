@@ -6,7 +6,7 @@ Their rows are in the folder named by SALON_DATA (`instruments/<name>/samples.js
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rubrics.linting import lint
 from rubrics.loading import DECLARATION, load_rubric
 from rubrics.model import Rubric
 from rubrics.rendering import render
+from rubrics.replies.read import parse_reply
 
 HERE = Path(__file__).parent
 FOLDERS = sorted(path.parent for path in HERE.glob(f"*/*/{DECLARATION}"))
@@ -141,3 +142,29 @@ def test_a_few_messages_are_compared_wherever_the_tests_run(name: str) -> None:
     for row in rows:
         asked = Asked(row["rubric"], row["texts"], row["pictures"])
         assert _sent(load_rubric(HERE / name / asked.rubric), asked) == row["messages"]
+
+
+# instrument -> the rubric of a reply, and how many of its replies are read; a careful reader reads a few more, in words or without the form
+READERS: dict[str, tuple[Callable[[Row], str], int]] = {
+    "gedit": (lambda row: "gedit_pq" if row["call"] == "PQ" else "gedit_sc", 10),
+    "viescore_tie": (lambda row: "gedit_pq" if row.get("call") == "PQ" else "viescore_edit_sc", 10),
+    "risebench": (lambda _: "rise_consistency", 9),
+    "imgedit": (lambda _: "imgedit_basic", 13),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reply_is_read_otherwise_than_by_a_careful_reader(name: str, needs_salon_data: Path) -> None:
+    rubric_of, n_expected = READERS[name]
+    n_read = 0
+    for row in _read(needs_salon_data / "instruments" / name / "replies.jsonl"):
+        (folder,) = (one for one in FOLDERS if one.name == rubric_of(row))
+        context = {"category": row["edit_type"]} if "edit_type" in row else {}
+        if name == "imgedit" and not context:
+            continue  # of its other suite
+        read = parse_reply(load_rubric(folder), row["reply"], context).as_dict()
+        if "scores" in read:
+            careful = row["careful"] if isinstance(row["careful"], list) else [row["careful"]]
+            assert list(read["scores"].values()) == careful, row
+            n_read += 1
+    assert n_read == n_expected
