@@ -144,7 +144,7 @@ def test_a_few_messages_are_compared_wherever_the_tests_run(name: str) -> None:
         assert _sent(load_rubric(HERE / name / asked.rubric), asked) == row["messages"]
 
 
-# instrument -> the rubric of a reply, and how many of its replies are read; a careful reader reads a few more, in words or without the form
+# instrument -> the rubric of a reply, and how many of its replies are read; a careful reader reads a few more, in words
 READERS: dict[str, tuple[Callable[[Row], str], int]] = {
     "gedit": (lambda row: "gedit_pq" if row["call"] == "PQ" else "gedit_sc", 10),
     "viescore_tie": (lambda row: "gedit_pq" if row.get("call") == "PQ" else "viescore_edit_sc", 10),
