@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from demo.running import running_judge
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import NOTHING_SAID
 from tasks.judge.provider.openai.client import OpenAIProvider

@@ -1,22 +1,17 @@
 """The benchmark file: what one TOML file may say, with every default. What is done with it lives in flows and tasks."""
 
-import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from schemas.benchmark_lines import Section, explain, line_of
+from schemas.benchmark_judges import Judge, refuse_same_questions
+from schemas.benchmark_lines import Name, Section, explain, line_of
 from schemas.benchmark_ratings import Ratings, Recorded
 from schemas.errors import BenchmarkFileError
-from schemas.judge_parameters import checked
 from schemas.nightly import Nightly
 from schemas.statuses import Correction
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-
 
 Runner = Literal["local", "processes", "dask"]
 Role = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -27,10 +22,6 @@ Retry = Literal["rejected"]
 Host = Annotated[
     str, StringConstraints(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$")
 ]
-
-DETAIL_LOW_PX = 512
-DEFAULT_PROVIDER = "openai"
-"""OpenAI shows a model a picture of this size at detail "low"."""
 
 
 class Source(Section):
@@ -63,115 +54,6 @@ class RubricChoice(Section):
 
     id: str
     sources: list[Name] | None = None
-
-
-class Price(Section):
-    """What a judge costs, where Salon's price data does not know it or the contract says otherwise."""
-
-    input_usd_per_million: float | None = Field(default=None, ge=0)
-    output_usd_per_million: float | None = Field(default=None, ge=0)
-    cached_usd_per_million: float | None = Field(default=None, ge=0, description="Repeated input; default: the input's price.")
-    batch_share: float = Field(default=0.5, ge=0, le=1, description="Of these prices, through the Batch API.")
-    gpu_hour: float | None = Field(
-        default=None, ge=0, description="USD an hour of the machine that serves it, in place of tokens."
-    )
-    judgements_per_hour: float | None = Field(default=None, gt=0, description="How many judgements it answers in an hour.")
-
-    @model_validator(mode="after")
-    def _is_by_tokens_or_by_the_hour(self) -> Self:
-        by_tokens = [self.input_usd_per_million, self.output_usd_per_million]
-        by_hour = [self.gpu_hour, self.judgements_per_hour]
-        said = [None not in pair for pair in (by_tokens, by_hour)]
-        half = [None in pair and pair != [None, None] for pair in (by_tokens, by_hour)]
-        if sum(said) != 1 or any(half) or (said[1] and self.cached_usd_per_million is not None):
-            raise ValueError(
-                "a price is { input_usd_per_million, output_usd_per_million } or { gpu_hour, judgements_per_hour }, both of the "
-                "two; write 0 for what costs nothing"
-            )
-        return self
-
-
-class Judge(Section):
-    """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
-
-    model: str = Field(min_length=1)
-    name: Name | None = Field(default=None, description="What tables call it; default: its model.")
-    provider: str = Field(
-        default=DEFAULT_PROVIDER, description="Whose API it speaks: openai, anthropic or gemini; part of the request key."
-    )
-    base_url: str | None = None
-    api_key_env: str = Field(
-        default_factory=lambda said: f"{said.get('provider', DEFAULT_PROVIDER).upper()}_API_KEY",
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="The variable's name; default: the provider's in capitals, as in ANTHROPIC_API_KEY.",
-    )
-    parameters: Annotated[dict[str, Any], AfterValidator(checked)] = Field(
-        default_factory=dict, description="Sent with each request as they are: any JSON; part of the request key."
-    )
-    deployment: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=500,
-        description="What is served there under the model's name, where the name does not tell; part of the request key.",
-    )
-    accept_models: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
-        default_factory=list, description="Names under which it may answer in turn, as behind a gateway; all are this one judge."
-    )
-    repeats: int = Field(default=1, ge=1, le=100)
-    recorded: bool = False
-    mode: Literal["online", "batch", "auto"] = Field(
-        default="online", description="How it is asked; auto: by the Batch API where the endpoint has one and enough is asked."
-    )
-    on_model_change: Literal["alert", "stop"] = Field(
-        default="alert",
-        description="Where another model answers than on the night before; stop: nothing more is asked (exit code 3).",
-    )
-    structured_output: bool = Field(default=False, description="Send the reply's JSON schema along; part of the request key.")
-    detail: Literal["low", "high", "auto"] | None = Field(
-        default=None, description="How closely the provider looks at a picture; part of the request key."
-    )
-    max_side_px: int | None = Field(
-        default=None, ge=64, le=8192, description="A larger picture is sent shrunk to this longest side; part of the request key."
-    )
-    share: float | None = Field(
-        default=None, gt=0, lt=1, description="Asked about this share of the prompts, the same of every checkpoint; default: all."
-    )
-    price: Price | None = Field(default=None, description="Default: Salon's price data for the model.")
-
-    @property
-    def id(self) -> str:
-        """What plans, ledgers and tables call it (their `judge_model`): its name, else its model."""
-        return self.name or self.model
-
-    @property
-    def shown(self) -> dict[str, str | int]:
-        """How its pictures are shown where that is not as they are: a part of the request key."""
-        said = {"detail": self.detail, "max_side_px": self.max_side_px, "resampled_by": "lanczos" if self.max_side_px else None}
-        return {name: value for name, value in said.items() if value is not None}
-
-    @model_validator(mode="after")
-    def _is_asked_as_it_says(self) -> Self:
-        said = [name for name in ("detail", "max_side_px", "share") if getattr(self, name) is not None]
-        if self.recorded and said:
-            raise ValueError(f"recorded = true, and {said[0]} is about what is sent; nothing is: remove one of them")
-        if self.detail == "low" and self.max_side_px is not None and self.max_side_px > DETAIL_LOW_PX:
-            raise ValueError(
-                f'max_side_px = {self.max_side_px} beside detail = "low", which shows {DETAIL_LOW_PX} px at most; '
-                f"remove one of them, or set max_side_px to {DETAIL_LOW_PX} or less"
-            )
-        return self
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_an_address(cls, address: str | None) -> str | None:
-        try:
-            url = urlsplit(address or "http://localhost")
-            is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-        except ValueError:
-            is_usable = False
-        if not is_usable:
-            raise ValueError("it is not an address; write https://host/v1 (or http://localhost:8000/v1)")
-        return address
 
 
 class Limits(Section):
@@ -274,7 +156,7 @@ class Benchmark(Section):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         _refuse_repeats("judges", [judge.id for judge in self.judges], "use repeats, or give one asked in another way a name")
-        _refuse_same_questions(self.judges)
+        refuse_same_questions(self.judges)
         _refuse_repeats("rubrics", [rubric.id for rubric in self.rubrics], "name each rubric once")
         names = [source_name(source, index) for index, source in enumerate(self.sources)]
         _refuse_repeats("sources", names, "give each source a name of its own")
@@ -320,23 +202,6 @@ def load_benchmark(path: Path) -> Benchmark:
 def refused(path: Path, loc: tuple[int | str, ...], why: str) -> BenchmarkFileError:
     """The error for a value that only what stands around the file shows to be wrong, with its key and its line."""
     return BenchmarkFileError(explain(path, path.read_text(encoding="utf-8-sig"), Benchmark, loc, why))
-
-
-_ASKED = {"model", "provider", "parameters", "structured_output", "recorded", "deployment"}
-
-
-def _refuse_same_questions(judges: list[Judge]) -> None:
-    """Judges whose requests would have the same keys: one reply would be counted as two judges'."""
-    asked: dict[str, Judge] = {}
-    for judge in judges:
-        said = judge.model_dump(mode="json", include=_ASKED)
-        other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
-        if other is not judge:
-            raise ValueError(
-                f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in parameters, "
-                "structured_output, detail or max_side_px, or in deployment, which says what is served there, such as another "
-                "quantisation (and to ask again, use repeats)"
-            )
 
 
 def _refuse_repeats(key: str, values: list[str], advice: str) -> None:

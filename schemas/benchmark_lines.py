@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 Loc = tuple[int | str, ...]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 class Section(BaseModel):

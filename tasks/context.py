@@ -6,7 +6,8 @@ from datetime import date
 from typing import Self
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, Judge, source_name
+from schemas.benchmark import Benchmark, source_name
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS
 from tasks.lake.reading import Lake

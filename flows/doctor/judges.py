@@ -15,7 +15,8 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
 from flows.executors.keys import block_name, fetch_keys
-from schemas.benchmark import Benchmark, Judge, source_name
+from schemas.benchmark import Benchmark, source_name
+from schemas.benchmark_judges import Judge
 from schemas.errors import MissingKeyError
 from schemas.identities import RunIds
 from schemas.records import PlannedPart

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
 from tasks.context import StageContext

@@ -13,7 +13,8 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits, refused
+from schemas.benchmark import Limits, refused
+from schemas.benchmark_judges import Judge
 from schemas.records import Plan, PlannedPart
 from schemas.statuses import SampleStatus
 from schemas.tables import REQUESTS, SAMPLES

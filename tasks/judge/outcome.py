@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError
 from schemas.records import JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES

@@ -11,7 +11,7 @@ from rubrics.items import BadItems, questions_of
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.rendering import MissingColumns, NoPrompt, Rendered, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
-from schemas.benchmark import DEFAULT_PROVIDER, Judge
+from schemas.benchmark_judges import DEFAULT_PROVIDER, Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 from schemas.records import IMAGE, SAMPLE_TEXTS, texts_of

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE
 from schemas.tables import JUDGEMENTS, REQUESTS

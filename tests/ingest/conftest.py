@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from schemas.benchmark import Benchmark, Judge, Limits, RubricChoice, Source
+from schemas.benchmark import Benchmark, Limits, RubricChoice, Source
+from schemas.benchmark_judges import Judge
 from schemas.records import Sample
 from schemas.tables import SAMPLES
 from tasks.ingest.readers import read

@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import select
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits, Price
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge, Price
 from schemas.errors import JudgeChangedError, ProviderDownError, ProviderError, RejectedError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin

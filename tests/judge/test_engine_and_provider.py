@@ -16,7 +16,8 @@ import pytest
 
 from demo.running import running_judge
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.errors import MissingInputError, ProviderDownError
 from schemas.statuses import ReplyStatus
 from tasks.judge.admission import open_admission

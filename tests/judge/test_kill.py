@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from tasks.judge.session import SPARE
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
@@ -26,7 +26,8 @@ SHARD = """
 import sys
 from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from tests.support.planning import plan_part
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard

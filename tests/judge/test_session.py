@@ -10,7 +10,8 @@ from sqlalchemy import select
 
 from flows.run.tasks import JudgeShards, ask_judge_together
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS

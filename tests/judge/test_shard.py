@@ -18,7 +18,8 @@ import pytest
 from PIL import Image
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus

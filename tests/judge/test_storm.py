@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.provider.base import Answer
 from tasks.judge.provider.openai.client import OpenAIProvider

@@ -17,7 +17,8 @@ import pytest
 from sqlalchemy import create_engine, select, update
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome

@@ -21,7 +21,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.errors import ProviderError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus

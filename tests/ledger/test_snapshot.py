@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from rubrics.model import Rubric
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubrics.model import Condition, Message, Part, ReplyFormat, Rubric, Rule, Variant
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, NothingToJudgeError
 from schemas.identities import RunIds
 from schemas.records import PlannedPart

@@ -13,7 +13,7 @@ import pytest
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from rubrics.model import Part, Rubric
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import RubricError
 from schemas.tables import SAMPLES
 from tasks.judge.pictures import digests_of

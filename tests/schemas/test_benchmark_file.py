@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.benchmark import Judge, load_benchmark
+from schemas.benchmark import load_benchmark
+from schemas.benchmark_judges import Judge
 from schemas.errors import BenchmarkFileError
 
 GOOD = """\

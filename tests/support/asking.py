@@ -8,7 +8,8 @@ from hashlib import sha256
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, Judge, Limits, RubricChoice, Source
+from schemas.benchmark import Benchmark, Limits, RubricChoice, Source
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS

@@ -28,7 +28,8 @@ from demo.mock_provider.scenario import Scenario
 from demo.painter import painted_scenes
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables import REQUESTS, SAMPLES
@@ -216,7 +217,8 @@ CHILD = """
 import json, os, signal, threading
 from pathlib import Path
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.batch.state import BatchRules

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 
 
 @dataclass

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus

@@ -13,7 +13,8 @@ from hashlib import sha256
 from itertools import accumulate
 from math import ceil, floor
 
-from schemas.benchmark import Judge, Limits
+from schemas.benchmark import Limits
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import output_bound

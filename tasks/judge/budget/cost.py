@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import case, select, update
 from sqlalchemy.engine import Connection
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, BatchApi, Payload, RequestPicture

@@ -11,7 +11,7 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import PayloadEncodingError
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses import ReplyStatus

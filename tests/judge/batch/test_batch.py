@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from demo.world import JUDGE
-from schemas.benchmark import Judge, Price
+from schemas.benchmark_judges import Judge, Price
 from schemas.errors import AccountError, InputError, ProviderError, RejectedError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses import ReplyOrigin, ReplyStatus

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.world import JUDGE
-from schemas.benchmark import Judge, Price
+from schemas.benchmark_judges import Judge, Price
 from schemas.errors import ProviderError
 from schemas.records import PlannedPart
 from schemas.statuses import ReplyOrigin

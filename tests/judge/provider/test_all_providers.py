@@ -14,7 +14,7 @@ import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.read import parse_reply
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ParseReason

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from schemas.benchmark import Judge
+from schemas.benchmark_judges import Judge
 from tasks.judge.provider.base import Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
