@@ -150,8 +150,12 @@ def _core(data: Path, tmp_path: Path) -> Iterator[tuple[list[bytes], list[bytes]
 def _unigen(data: Path, tmp_path: Path) -> Iterator[tuple[list[bytes], list[bytes]]]:
     samples = {sample["id"]: sample for sample in rows(data, "unigenbench", "samples.jsonl")}
     turned = ('{ kind = "template" }, { kind = "image" }', '{ kind = "image" }, { kind = "template" }')
-    rubrics = {("gemini", zh): load_rubric(HERE / f"unigenbench{zh}") for zh in ("", "_zh")}
-    rubrics |= {("vllm", zh): exchanged(tmp_path, f"unigenbench{zh}", turned) for zh in ("", "_zh")}
+    texts = {zh: prompt(data, "unigenbench", f"template{zh or '_en'}.txt") for zh in ("", "_zh")}
+    changes: dict[str, list[tuple[str, str]]] = {"gemini": [], "vllm": [turned]}
+    rubrics = {
+        (path, zh): exchanged(tmp_path / path, f"unigenbench{zh}", *changed, prompt=text)
+        for path, changed in changes.items() for zh, text in texts.items()
+    }  # fmt: skip
     for request in rows(data, "unigenbench", "requests.jsonl"):
         sample = samples[request["sample"]]
         rubric = rubrics[request["path"], "_zh" if sample["language"] == "zh" else ""]
