@@ -52,6 +52,9 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     if not counted:
         return Derived(None, dimension.minimum, dimension.maximum, None, note)
     low, high = (_value(figure, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
+    in_doubt = {one.name for one in chosen if one.does_apply and one.score is None}
+    if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
+        low, high = dimension.minimum, dimension.maximum  # which items count is not known either
     reasons = [one.reason or "missing_key" for one in counted if one.score is None]
     if reasons:
         return Derived(None, low, high, min(reasons, key=lambda reason: (-reasons.count(reason), reason)), note)

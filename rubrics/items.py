@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from rubrics.model import Items, ItemText, Rubric
+import orjson
+
+from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.rendering import MissingColumns, Rendered, render, variant_of
 from rubrics.rules import facts, is_null
 from schemas.errors import InputError
@@ -47,14 +49,16 @@ def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ..
     assert declared is not None
     text = values.get(declared.column)
     try:
-        listed = json.loads(text or "[]")
-    except (ValueError, RecursionError) as error:
+        listed = orjson.loads(text or "[]")  # refuses half a surrogate pair, which no request could hold
+    except ValueError as error:
         raise BadItems(f"{declared.column} is no JSON: {error}; write a list of items") from error
     if not isinstance(listed, list) or not 0 < len(listed) <= N_ITEMS_MAX:
         raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {str(listed)[:80]!r}")
     items = tuple(_item(declared, entry, place) for place, entry in enumerate(listed, 1))
     ids = [item.id for item in items]
+    dimensions = [variant.dimensions[0] for variant in rubric.variants.values()]
     for item in items:
+        _check(declared, dimensions, item)
         if ids.count(item.id) > 1:
             raise BadItems(f"{declared.column} has the id {item.id!r} twice; an id names one item")
         for parent in item.depends_on:
@@ -108,6 +112,25 @@ def questions_of(
             render(rubric, {**values, **item_texts(rubric, items)}, has_image, others),
             of_sample | item_facts(rubric, items),
         )
+
+
+def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None:
+    """Raise BadItems where an item asks nothing, or where every answer to it would get the same score."""
+    where = f"{declared.column}: item {item.id[:80]!r}"
+    slots = {slot for text in declared.texts.values() for slot in _SLOT.findall(text.each)}
+    if slots and not any(_shown(item.fields.get(slot)).strip() for slot in slots):
+        raise BadItems(f"{where} has no text where {', '.join(sorted(slots))} is to be asked; fill it")
+    if not all(word.strip() for word in (*item.expected, *item.choices)):
+        raise BadItems(f"{where} has an empty answer among those expected or to choose from; fill or remove it")
+    words = {_folded(word) for word in item.choices or [word for one in dimensions for word, _ in one.answers]}
+    if item.expected and not (words or dimensions[0].probability):
+        raise BadItems(f"{where} expects an answer and says no others; give its choices, or answers = {{ yes = 1, no = 0 }}")
+    if item.expected and words and words.isdisjoint(map(_folded, item.expected)):
+        raise BadItems(f"{where} expects {item.expected[0][:80]!r}, which is no answer that can be given")
+
+
+def _folded(word: str) -> str:
+    return " ".join(word.casefold().split())
 
 
 def _text(text: ItemText, items: Sequence[Item]) -> str:

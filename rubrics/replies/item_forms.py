@@ -19,7 +19,9 @@ from schemas.statuses import ParseReason
 
 _N_LINES_MAX = 2000
 _N_LISTS_MAX = 100
-_ENUMERATED = re.compile(r"[\s*_`#>-]{0,8}+(?:item|question|q|answer)?\s?\(?([0-9]{1,4}+)\s?[.):]\s*+", re.IGNORECASE)
+_ENUMERATED = re.compile(
+    r"[\s*_`#>-]{0,8}+(?:item|question|q|answer)?\s?\(?([0-9]{1,4}+)\s?(?:\.(?![0-9])|[):])\s*+", re.IGNORECASE
+)
 _BULLET = re.compile(r"[\s>]{0,8}+[-*•]\s++")
 _LINE = re.compile(r"\r\n|[\r\n]")
 _IDS = frozenset({"id", "itemid", "item", "question", "questionid", "index", "number", "no"})
@@ -41,10 +43,16 @@ def of_item(dimension: Dimension, item: Mapping[str, Any]) -> Dimension:
 
 
 def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
-    """A line for each item. Numbered lines may have others between them; an opening line that ends in a colon is no answer."""
+    """A line for each item. Numbered lines may have others between them; an opening line that ends in a colon is no answer.
+
+    A number said twice with two answers is none: which of them is meant would be a guess.
+    """
     lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
-    numbered = {found[1]: line[found.end() :] for line in lines if (found := _ENUMERATED.match(line))}
-    if list(numbered) == [str(place) for place in range(1, len(items) + 1)] and len(lines) >= len(items):
+    found = [(one[1], line[one.end() :].strip()) for line in lines if (one := _ENUMERATED.match(line))]
+    numbered = dict(found)
+    if list(numbered) == [str(place) for place in range(1, len(items) + 1)]:
+        if any(said != numbered[number] for number, said in found):
+            return ParseReason.AMBIGUOUS
         lines = list(numbered.values())
     elif len(lines) == len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
         lines = lines[1:]
@@ -58,18 +66,24 @@ def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any
         )
     said = [
         _value(_bare(line, item), of_item(dimension, item), is_prose_allowed=True)
-        for line, item in zip(lines, items, strict=True)
+        for line, item in zip(_unnumbered(lines), items, strict=True)
     ]
     is_any = any(value is not ParseReason.WRONG_TYPE for value in said)
     return said if is_any else ParseReason.NOT_FOUND
 
 
+def _unnumbered(lines: Sequence[str]) -> list[str]:
+    """Lines without their bullets, and without their numbers where these count them: a 4 before the third line is its answer."""
+    bare = [line[bullet.end() :] if (bullet := _BULLET.match(line)) else line for line in lines]
+    found = [_ENUMERATED.match(line) for line in bare]
+    numbers = [int(one[1]) for one, line in zip(found, bare, strict=True) if one and len(line) > one.end()]
+    if numbers not in [list(range(first, first + len(lines))) for first in (0, 1)]:
+        return bare
+    return [line[one.end() :] for one, line in zip(found, bare, strict=True) if one]
+
+
 def _bare(line: str, item: Mapping[str, Any]) -> str:
-    """A line without its bullet, its number and the item said back."""
-    bullet = _BULLET.match(line)
-    line = line[bullet.end() :] if bullet else line
-    found = _ENUMERATED.match(line)
-    line = line[found.end() :] if found and len(line) > found.end() else line
+    """A line without the item said back."""
     text = item.get("text")
     return line.strip().removeprefix(text).lstrip(" :*-–—") if isinstance(text, str) and text else line
 
@@ -106,7 +120,9 @@ def _entries(inner: str) -> list[str]:
     stripped = inner.strip(BLANK)
     if stripped.startswith("[") and stripped.endswith("]"):
         stripped = stripped[1:-1]
-    return [found[1].strip(BLANK) for found in _ENTRIES.finditer(stripped) if found[1].strip(BLANK)]
+    entries = [found[1].strip(BLANK) for found in _ENTRIES.finditer(stripped) if found[1].strip(BLANK)]
+    n_commas = _ENTRIES.sub("", stripped.rstrip(BLANK + ",")).count(",")
+    return entries if n_commas < len(entries) else []  # [1,,0]: one has no answer
 
 
 def _lists(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
@@ -122,25 +138,39 @@ def _lists(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) 
         root, _ = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
     except (Broken, Cut, Hopeless):
         return []
-    labels, ids = (
-        {normal(label) for label in dimension.labels} | {"list", "answers", "scores"},
-        [str(item.get("id", "")) for item in items],
-    )
+    labels = {normal(label) for label in dimension.labels} | {"list", "answers", "scores"}
     by_label = [value for key, value in root if normal(key) in labels and isinstance(value, list)]
-    found = [one for one in (_by_id(value, ids) for value in [*by_label, root]) if one is not None]
+    found = [one for one in (_by_id(value, items) for value in [*by_label, root]) if one is not None]
     return [one for one in found if one]
 
 
-def _by_id(value: Any, ids: Sequence[str]) -> Sequence[Any] | None:
-    """Entries in the items' order: an object whose keys are their ids, a list of objects with ids, or a plain list."""
+def _by_id(value: Any, items: Sequence[Mapping[str, Any]]) -> Sequence[Any] | None:
+    """Entries in the items' order: an object whose keys are their ids, a list of objects with ids, or a plain list.
+
+    Where what the entries say of themselves does not fit their places there is one entry too many: whose is whose is not said.
+    """
+    ids, texts = ([str(item.get(name, "")) for item in items] for name in ("id", "text"))
     if isinstance(value, Pairs):
         keys = [key for key, _ in value]
         return [dict(value)[name] for name in ids] if sorted(keys) == sorted(ids) else None
-    named = [[(str(inner), entry) for key, inner in entry if normal(key) in _IDS] for entry in value if isinstance(entry, Pairs)]
-    if len(named) == len(value) and all(len(one) == 1 and one[0][0] in ids for one in named):
-        order = {one[0][0]: one[0][1] for one in named}
-        return [order[name] for name in ids] if len(order) == len(ids) == len(value) else value
-    return list(value)
+    named = [{normal(key): str(inner) for key, inner in one if normal(key) in _IDS} for one in value if isinstance(one, Pairs)]
+    if len(value) != len(items) or len(named) != len(value):
+        return list(value)
+    orders = [_order([one[name] for one in named], ids, texts) for name in named[0] if all(name in one for one in named)]
+    if not orders:
+        return list(value)
+    return [value[place] for place in orders[0]] if orders[0] and all(one == orders[0] for one in orders) else [*value, None]
+
+
+def _order(said: Sequence[str], ids: Sequence[str], texts: Sequence[str]) -> list[int]:
+    """Of each item the place of the entry that names it; none where the names are the items' and do not fit, or count wrongly."""
+    places = range(len(said))
+    for known in (ids, texts):
+        if len(set(said)) == len(said) and sorted(said) == sorted(known):
+            return [said.index(name) for name in known]
+    is_counted = list(said) in [[str(place + first) for place in places] for first in (0, 1)]
+    is_other = len(set(said)) == len(said) and set(said).isdisjoint([*ids, *texts]) and not all(map(str.isdigit, said))
+    return list(places) if is_counted or is_other else []
 
 
 def _is_open(text: str, labels: Sequence[str]) -> bool:
@@ -152,7 +182,7 @@ def _is_open(text: str, labels: Sequence[str]) -> bool:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(one for one in value if isinstance(one, str) and one.strip()) if isinstance(value, list) else ()
 
 
 @lru_cache(maxsize=256)

@@ -81,6 +81,15 @@ def test_a_child_of_a_missing_parent_may_be_void_and_the_bounds_say_so() -> None
     assert (found.score, found.low, found.high) == (None, 0.0, 1.0)
 
 
+def test_where_a_missing_parent_may_take_a_child_out_the_bounds_hold_what_either_gives() -> None:
+    rest, dimension = [scored("b", 1.0, parents=("a",)), scored("c", 0.0)], of("mean", when_parent_fails="left_out")
+    found = derive(dimension, [missing("a"), *rest])
+    ends = [derive(dimension, [scored("a", end), *rest]).score for end in (0.0, 1.0)]
+    assert ends == [0.0, 2 / 3]
+    assert found.score is None
+    assert all(end is not None and found.low <= end <= found.high for end in ends)
+
+
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=8)
 
 
