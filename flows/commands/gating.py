@@ -89,13 +89,17 @@ def _read(found: Publication, name: str) -> pl.DataFrame:
 
 
 def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
-    """Each candidate and what it is held against. Raises InputError for a name that stands for nobody, and for no pair at all."""
+    """Each candidate and what it is held against. Raises InputError for a name that stands for nobody, and one without a pair."""
     newest = dict(known)  # the newest of each model is its last
     reference = None if baseline == PREDECESSOR else _named(known, baseline, "--baseline")
     asked = [_named(known, one, "--candidate") for one in candidates] or [one for one in newest.items() if one != reference]
     before = {later: one for one, later in pairwise(known) if one[0] == later[0]}
     pairs = [(one, reference or before.get(one)) for one in asked]
     found = [(one, other) for one, other in pairs if other is not None and one != other]
+    if candidates and found and len(found) < len(pairs):  # passed in silence, it would seem to have been looked at
+        left = _listed([one for one, other in pairs if other is None or one == other])
+        why = "has none before it" if reference is None else "is the baseline itself"
+        raise InputError(f"the candidate {left} {why}; name another, or with --baseline what to hold it against")
     if not found:
         whose = "has one before it" if reference is None else f"stands beside {'/'.join(reference)}"
         raise InputError(f"no candidate {whose}; --baseline names what to hold against; there are: {_listed(known)}")

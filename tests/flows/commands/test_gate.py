@@ -83,10 +83,13 @@ def published(tmp_path: Path) -> Path:
         (("ffff", "--alpha", "1e-9"), 0, "two-sided at 1e-09"),
         (("--baseline", "nobody"), 2, "'nobody' is nobody in this publication; there are: pa|nter/step-1, "),
         (("--candidate", "pa|nter/step-1"), 2, "no candidate has one before it"),
+        (("--candidate", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 2, "pa|nter/step-1 has none before it"),
         (("--alpha", "2"), 2, "alpha"),
         (("abcd",), 2, "abcd"),
     ],
-    ids=["it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "alpha", "id"],
+    ids=[
+        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "one of two", "alpha", "id",
+    ],
 )  # fmt: skip
 @pytest.mark.usefixtures("published")
 def test_the_ruling_is_the_exit_code(salon: Callable[..., Said], arguments: tuple[str, ...], code: int, says: str) -> None:
