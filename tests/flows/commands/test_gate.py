@@ -88,7 +88,8 @@ def published(tmp_path: Path) -> Path:
         (("abcd",), 2, "abcd"),
     ],
     ids=[
-        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "one of two", "alpha", "id",
+        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "one of two", "alpha",
+        "id",
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("published")
