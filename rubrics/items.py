@@ -18,6 +18,7 @@ from rubrics.rules import facts, is_null
 from schemas.errors import InputError
 
 N_ITEMS_MAX = 200
+N_ID_CHARACTERS_MAX = 200
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -60,11 +61,12 @@ def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ..
     for item in items:
         _check(declared, dimensions, item)
         if ids.count(item.id) > 1:
-            raise BadItems(f"{declared.column} has the id {item.id!r} twice; an id names one item")
+            raise BadItems(f"{declared.column} has the id {item.id[:80]!r} twice; an id names one item")
         for parent in item.depends_on:
             if parent not in ids or parent == item.id:
+                known = ", ".join(ids)[:500]
                 raise BadItems(
-                    f"{declared.column}: item {item.id!r} depends on {parent!r}, which is no other item; ids are {', '.join(ids)}"
+                    f"{declared.column}: item {item.id!r} depends on {parent[:80]!r}, which is no other; ids are {known}"
                 )
     return items
 
@@ -117,6 +119,8 @@ def questions_of(
 def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None:
     """Raise BadItems where an item asks nothing, or where every answer to it would get the same score."""
     where = f"{declared.column}: item {item.id[:80]!r}"
+    if not item.id.strip() or len(item.id) > N_ID_CHARACTERS_MAX:
+        raise BadItems(f"{where} has no id that can name it; write 1 to {N_ID_CHARACTERS_MAX} characters")
     slots = {slot for text in declared.texts.values() for slot in _SLOT.findall(text.each)}
     if slots and not any(_shown(item.fields.get(slot)).strip() for slot in slots):
         raise BadItems(f"{where} has no text where {', '.join(sorted(slots))} is to be asked; fill it")
@@ -161,7 +165,9 @@ def _item(declared: Items, entry: object, place: int) -> Item:
     words = listed("kind") if declared.kinds else ()
     for word in words:
         if word not in declared.kinds:
-            raise BadItems(f"{declared.column}: item {place} is of the kind {word[:80]!r}; there are {', '.join(declared.kinds)}")
+            raise BadItems(
+                f"{declared.column}: item {place} is of the kind {word[:80]!r}; there are {', '.join(declared.kinds)[:500]}"
+            )
     kinds = tuple(dict.fromkeys(declared.kinds[word] for word in words))
     id_ = of("id")
     return Item(

@@ -19,6 +19,8 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
 
 Row = Mapping[str, Any]
+N_LISTS_AT_ONCE = 4000
+"""Judgements whose items' scores are in memory together: some hundred megabytes where each has two hundred."""
 _UNSAID = dict.fromkeys(("note", "ask_index", "score_span"))
 
 
@@ -35,19 +37,32 @@ def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> 
     return pl.DataFrame(found, schema=SCORES.empty().schema)
 
 
-def write_item_scores(lake: Lake, plan_id: str, staging: Staging, index: int, rubrics: Mapping[str, Rubric]) -> list[int]:
-    """Write what follows from the items of samples as part `index` of staged scores; the indices written, none without items."""
+def write_item_scores(
+    lake: Lake, plan_id: str, staging: Staging, index: int, rubrics: Mapping[str, Rubric], n_at_once: int = N_LISTS_AT_ONCE
+) -> list[int]:
+    """Write what follows from the items of samples as staged parts of scores from `index` on; the indices written.
+
+    The judgements of `n_at_once` lists are in memory at a time, and make a part.
+    """
     wanted = [rubric.id for rubric in rubrics.values() if rubric.items]
     if not wanted:
         return []
     is_mine = pl.col("rubric_id").is_in(wanted)
     judged = lake.scan(JUDGEMENTS, plan_id).filter(is_mine, pl.col("status") == JudgementStatus.PLANNED.value)
-    lists = judged.select("request_key", "items_json").unique("request_key").sort("request_key").collect()
-    scores = pl.scan_parquet(list(staging.part_paths())).filter(is_mine).collect()
-    said = {(row["request_key"], row["item"]): row for row in scores.iter_rows(named=True)}
-    rows = [row for key, text in lists.iter_rows() for row in _of_list(key, orjson.loads(text), said, rubrics)]
-    staging.write_part(index, pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key))
-    return [index]
+    keys = judged.select(pl.col("request_key").unique().sort()).collect(engine="streaming")["request_key"]
+    scores = pl.scan_parquet(list(staging.part_paths())).filter(is_mine)
+    written: list[int] = []
+    for start in range(0, len(keys), n_at_once):
+        some = keys.slice(start, n_at_once)
+        lists = judged.filter(pl.col("request_key").is_in(some.implode())).select("request_key", "items_json")
+        read = [(key, orjson.loads(text)) for key, text in lists.unique("request_key").sort("request_key").collect().iter_rows()]
+        asked = pl.Series([item["request_key"] for _, items in read for item in items], dtype=pl.String).unique()
+        found = scores.filter(pl.col("request_key").is_in(asked.implode())).collect(engine="streaming")
+        said = {(row["request_key"], row["item"]): row for row in found.iter_rows(named=True)}
+        rows = [row for key, items in read for row in _of_list(key, items, said, rubrics)]
+        written.append(index + len(written))
+        staging.write_part(written[-1], pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key))
+    return written
 
 
 def _of_list(

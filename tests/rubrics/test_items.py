@@ -90,6 +90,9 @@ def test_lists(reply: str, said: object) -> None:
     [
         ("\ud800", "no JSON"),
         ({"question": "?", "id": "\udfff"}, "no JSON"),
+        ({"question": "?", "id": ""}, "no id"),
+        ({"question": "?", "id": []}, "no id"),
+        ({"question": "?", "id": "a" * 201}, "no id"),
         ({"question": " ", "kind": "thing"}, "no text where question"),
         ({"text": "Is it red?"}, "no text where question"),
         ({"question": "?", "expected": "yeah"}, "expects 'yeah'"),

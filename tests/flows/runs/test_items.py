@@ -8,8 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rubrics.loading import load_rubric
 from schemas.tables import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.validate.derived_scores import write_item_scores
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
@@ -117,3 +120,13 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
         assert "not the mean" not in explained.out
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
     assert len(provider.seen) == n_requests, "nothing is asked again"
+
+    (plan, reading) = (next((lake.root / "complete" / table.name).iterdir()).stem for table in (JUDGEMENTS, SCORES))
+    *read, of_items = lake.parts(SCORES, reading)
+    staging = stage(lake, SCORES)
+    for index, path in enumerate(read):
+        staging.write_part(index, pl.read_parquet(path))
+    made = write_item_scores(lake, plan, staging, len(read), {asked: load_rubric(folder)}, n_at_once=1)
+    again = pl.concat([pl.read_parquet(staging.part_path(index)) for index in made])
+    assert len(made) == 3, "a list at a time, however many there are"
+    assert again.sort(SCORES.key).equals(pl.read_parquet(of_items))
