@@ -65,8 +65,10 @@ _ONE_OF_ALL = """\
 _TABLE = """\
 CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
     SELECT * EXCLUDE (benchmark_name, publication), publication AS publication_id
-    FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true);
+    FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true){later};
 """
+_LATER = """
+    UNION ALL BY NAME SELECT {columns} WHERE false /* files of older releases lack them */"""
 _SHOWN = """\
 -- A row for each picture that a sample shows: its role, its place among the sample's pictures, and what is known of it.
 CREATE OR REPLACE MACRO salon_shown({arguments}) AS TABLE
@@ -84,8 +86,8 @@ CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
     SELECT
         j.publication_id, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
         coalesce(s.status, j.status) AS status, coalesce(s.reason, j.reason) AS reason, s.note, s.bound_low, s.bound_high,
-        j.repeat, j.occasion, j.prompt_id, j.sample_id, j.request_key, p.source, p.source_key, p.item_id, p.prompt, p.question,
-        p.text, p.reference, p.output, p.image_sha256
+        s.item, j.repeat, j.occasion, j.prompt_id, j.sample_id, j.request_key, p.source, p.source_key, p.item_id, p.prompt,
+        p.question, p.text, p.reference, p.output, p.image_sha256
     FROM salon_judgements({given}) j
     LEFT JOIN salon_scores({given}) s ON s.publication_id = j.publication_id AND s.request_key = j.request_key
     LEFT JOIN salon_samples({given}) p ON p.publication_id = j.publication_id AND p.sample_id = j.sample_id
@@ -200,12 +202,28 @@ def views_sql(benchmark: str, publication_id: str | None = None) -> str:
     if not publication_id:
         arguments, given = "lake, publication_id := '*'", "lake, publication_id := publication_id"
     tables = [
-        _TABLE.format(table=table.name, arguments=arguments, path=_path(table.name, benchmark, publication_id))
+        _TABLE.format(
+            table=table.name,
+            arguments=arguments,
+            path=_path(table.name, benchmark, publication_id),
+            later=_later(table),
+        )
         for table, _ in LARGE
     ]
     head = _HEAD.format(what=what, more="" if publication_id else _ONE_OF_ALL)
     views = (view.format(arguments=arguments, given=given) for view in (_JUDGED, _SHOWN))
     return "\n".join([head, *tables, *views])
+
+
+def _later(table: Table) -> str:
+    """The columns that a table had not always, none of them filled: a question may name them whatever the files hold."""
+    if not table.later:
+        return ""
+    import duckdb
+
+    fields = pa.schema([table.schema().field(name) for name in table.later])
+    types = duckdb.from_arrow(fields.empty_table()).types
+    return _LATER.format(columns=", ".join(f'NULL::{kind} AS "{name}"' for name, kind in zip(table.later, types, strict=True)))
 
 
 def _path(table: str, benchmark: str, publication_id: str | None) -> str:

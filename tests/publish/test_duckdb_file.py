@@ -120,3 +120,20 @@ def test_a_publication_from_before_the_column_had_its_name_is_read_beside_the_ot
         found = database.execute("SELECT publication_id, count(*) FROM benchmark_long GROUP BY ALL ORDER BY 2").fetchall()
     assert {name for name, _ in found} == {old, name_digest("next")}
     assert len({n for _, n in found}) == 1
+
+
+def test_a_publication_from_before_a_column_is_asked_for_it_in_vain(lake_root, name_digest, elsewhere):
+    """Scores of older releases name no item: the macros go on, and it is null."""
+    for file in lake_root.glob(f"publish/v1/tables/scores/*/publication={name_digest('publication')}/*.parquet"):
+        older = pl.read_parquet(file).drop("item", "score_span")
+        file.unlink()  # linked: written over, the lake's own would be too
+        older.write_parquet(file)
+    question = "SELECT count(*), count(score), count(item) FROM salon_judged(?, publication_id := ?)"
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        before, now = (
+            database.execute(question, [str(lake_root), name_digest(name)]).fetchone() for name in ("publication", "next")
+        )
+    assert before is not None
+    assert now is not None
+    assert (before[:2], before[2]) == (now[:2], 0)
+    assert now[2] > 0

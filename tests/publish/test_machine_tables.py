@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.tables import JUDGEMENTS, RUNS, SAMPLES, SCHEMA_VERSION, SCORES
+from schemas.tables import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCHEMA_VERSION, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish import machine_tables
@@ -36,7 +36,7 @@ def tree(lake_root):
 
 def test_every_table_is_placed_under_its_benchmark_and_publication(small_lake, placed):
     root = small_lake.lake.root
-    names = {"benchmark_long", "checks", "quarantine", "samples", "judgements", "scores"}
+    names = {"benchmark_long", "checks", "quarantine", "samples", "pictures", "judgements", "scores"}
     assert {file["table"] for file in listing(placed)} == names
     for file in listing(placed):
         path = root / "publish/v1" / file["path"]
@@ -66,7 +66,7 @@ def test_the_large_tables_are_the_lakes_in_its_order_without_pictures(small_lake
 def test_the_pointer_and_the_manifest_reach_them(small_lake, placed):
     home = placed.folder.parent
     pointer = json.loads((home / "latest.json").read_bytes())
-    assert set(pointer["large_tables"]) == {"samples", "judgements", "scores"}
+    assert set(pointer["large_tables"]) == {"samples", "pictures", "judgements", "scores"}
     assert all((home / path).is_file() for paths in pointer["large_tables"].values() for path in paths)
     manifest = json.loads((placed.folder / "manifest.json").read_bytes())
     assert "tables.json" in manifest["files"]
@@ -74,7 +74,7 @@ def test_the_pointer_and_the_manifest_reach_them(small_lake, placed):
 
 def test_the_size_of_parts_in_the_lake_changes_no_byte(small_lake, placed, put, tmp_path, name_digest):
     other = Lake(tmp_path / "other")
-    for table, key in ((SAMPLES, "dataset"), (JUDGEMENTS, "plan"), (SCORES, "reading")):
+    for table, key in ((SAMPLES, "dataset"), (PICTURES, "dataset"), (JUDGEMENTS, "plan"), (SCORES, "reading")):
         staging, rows = stage(other, table), small_lake.lake.scan(table, name_digest(key)).collect()
         for index in range(rows.height):
             staging.write_part(index, rows[index : index + 1])

@@ -13,7 +13,19 @@ import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import BENCHMARK_LONG, CHECKS, FAILURES, JUDGEMENTS, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables import (
+    BENCHMARK_LONG,
+    CHECKS,
+    FAILURES,
+    JUDGEMENTS,
+    PICTURES,
+    QUARANTINE,
+    REPLIES,
+    REQUESTS,
+    SAMPLES,
+    SCORES,
+    Table,
+)
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -90,6 +102,8 @@ def rows_of(index: int, model: str = "lab/north", checkpoint: str = "1|a") -> di
             "category": category, "prompt_id": digest(prompt), "status": "unusable_sample" if unusable else "planned",
             "reason": "broken_image" if unusable else None,
         }],
+        "pictures": [filled_row(PICTURES, image_sha256=digest(sample), image={"bytes": b"png", "path": f"{sample}.png"})]
+        if repeat == 0 and not unusable else [],
         "requests": [], "replies": [], "scores": [],
     }  # fmt: skip
     if not unusable:
@@ -130,13 +144,14 @@ def _add_reply(found: dict[str, Any], common: dict[str, Any], index: int) -> Non
 def small_lake(tmp_path: Path) -> SmallLake:
     """Nine judgements of one model: eight with a reply, one that could not be asked; written as two parts."""
     lake, asked = Lake(tmp_path / "lake"), rubric()
-    staged = {t: stage(lake, t) for t in (SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
+    staged = {t: stage(lake, t) for t in (SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
     for part, indices in enumerate((range(5), range(5, len(JUDGED)))):
         rows = [rows_of(index) for index in indices]
         for table, staging in staged.items():
             staging.write_part(part, table_of(table, [row for found in rows for row in found[table.name]]))
     keys = {
         "samples": "dataset_id",
+        "pictures": "dataset_id",
         "judgements": "plan_id",
         "requests": "plan_id",
         "replies": "snapshot_id",
