@@ -14,6 +14,7 @@ from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark import Retry, Runner
 from schemas.errors import GateBlockedError
+from tasks.judge.batch.folders import BatchResults
 from tasks.stopping import heeding_sigterm
 
 
@@ -22,7 +23,7 @@ def benchmark(
     run_date: date | None = None,
     checkpoints: Sequence[str] | None = None,
     judge_url: str | None = None,
-    replies: Path | None = None,
+    replies: Path | BatchResults | None = None,
     max_usd: float | None = None,
     runner: Runner | None = None,
     retry: Retry | None = None,
@@ -30,7 +31,8 @@ def benchmark(
     """Run one benchmark file to a published table.
 
     file: the benchmark file. run_date: its logical date (default: today, UTC). checkpoints: only these.
-    judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies and ask nobody.
+    judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies, or
+    results of exported requests, and ask nobody.
     max_usd: spend at most this, in place of the file's own limit. runner: local, processes or dask, in place of the file's own.
     retry: "rejected" asks again what the provider rejected.
     """

@@ -70,7 +70,7 @@ class ReplyOrigin(StrEnum):
     """Where a reply came from."""
 
     ASKED = "asked"  # bought by Salon, one request at a time
-    BATCH = "batch"  # bought by Salon through the provider's Batch API
+    BATCH = "batch"  # bought through the provider's Batch API, or from a file of results
     RECORDED = "recorded"  # imported: the reply text as it was recorded elsewhere
     REBUILT = "rebuilt"  # imported: the text was rebuilt from columns by a template
 

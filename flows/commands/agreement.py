@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
+from flows.commands.exchange import print_imported
 from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
-from flows.commands.tables import print_imported
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run

@@ -1,14 +1,15 @@
-"""`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
+"""`salon demo`, `run`, `plan`, `export` and `import`: the commands that start a flow, and what they print before and after it."""
 
 import json
 import shutil
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
+from flows.commands.exchange import print_exported
 from flows.commands.plan_table import plan_object, print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
@@ -17,6 +18,10 @@ from flows.observability.terminal import Console, keep_prefect_quiet, result_con
 from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
 from schemas.benchmark import Retry, Runner
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from tasks.judge.batch.folders import BatchResults
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
@@ -52,11 +57,36 @@ def run(
 
 def import_(
     file: BenchmarkFile,
-    replies: Annotated[Path, typer.Option(help="Replies recorded elsewhere (JSONL, JSON, CSV or Parquet), or a lake's replies.")],
+    replies: Annotated[
+        Path | None, typer.Option(help="Replies recorded elsewhere (JSONL, JSON, CSV or Parquet), or a lake's replies.")
+    ] = None,
+    batch_results: Annotated[
+        Path | None,
+        typer.Option(help="A folder of what came of exported requests: *.jsonl, of any split, also in part or again."),
+    ] = None,
     run_date: RunDate = None,
 ) -> int:
-    """Take in replies recorded elsewhere as those of a named judge, and publish; nobody is asked."""
-    return _run(file, run_date.date() if run_date else None, None, replies=replies)
+    """Take in replies recorded elsewhere, or results of exported requests, and publish; nobody is asked."""
+    from tasks.judge.batch.folders import BatchResults
+
+    if (replies is None) == (batch_results is None):
+        raise InputError("give one of --replies RECORDED (replies recorded elsewhere) and --batch-results DIR (salon export's)")
+    taken = replies.absolute() if replies else BatchResults(batch_results.absolute()) if batch_results else None
+    return _run(file, run_date.date() if run_date else None, None, replies=taken)
+
+
+def export(
+    file: BenchmarkFile,
+    batch_files: Annotated[Path, typer.Option(help="The folder to write them to; it must not be there yet, or be empty.")],
+    max_mb: Annotated[int, typer.Option(min=1, help="The largest file, in millions of bytes.")] = 200,
+) -> int:
+    """Write what is left to ask as files of batch lines, for an engine without a network; nothing is sent."""
+    from flows.run.preview import export as write_files
+
+    with shown_progress() as reporter:
+        exported = write_files(file, batch_files, max_mb * 10**6, reporter)
+    print_exported(result_console(), exported, batch_files)
+    return 0
 
 
 def plan(
@@ -108,7 +138,7 @@ def _run(
     checkpoints: list[str] | None,
     *,
     judge_url: str | None = None,
-    replies: Path | None = None,
+    replies: "Path | BatchResults | None" = None,
     max_usd: float | None = None,
     runner: Runner | None = None,
     retry: Retry | None = None,
@@ -121,9 +151,8 @@ def _run(
     from flows.benchmark import benchmark
 
     with shown_progress():
-        recorded = replies.absolute() if replies else None
         flow = shown_by_prefect(benchmark)
-        summary = flow(file.absolute(), run_date, checkpoints, judge_url, recorded, max_usd, runner, retry)
+        summary = flow(file.absolute(), run_date, checkpoints, judge_url, replies, max_usd, runner, retry)
     out = result_console()
     print_leaderboard(out, summary.published.folder, is_short=True)
     if is_demo:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.exchange import print_imported
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import CellStatus, SampleStatus
@@ -33,7 +34,6 @@ from tasks.publish.standings import made_by, placed, weights
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
-    from tasks.ledger.import_replies.importing import ImportResult
 
 WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
 _N_DRAWN = 22  # characters of a drawn interval
@@ -201,18 +201,6 @@ def print_expected(console: Console, folder: Path) -> None:
         table.add_row(row["rubric_id"], row["checkpoint"], estimate, f"{value:.3f}", "yes" if is_inside else "no")
     console.print(table)
     console.print()
-
-
-def print_imported(console: Console, found: "ImportResult") -> None:
-    """What became of recorded replies; every kind that was not taken is told with its first rows."""
-    contradicting = f", {found.n_contradicting:,} contradicting" if found.n_contradicting else ""
-    console.print(
-        f"imported    {found.n_rows:,} rows: {found.n_stored:,} stored, {found.n_already_there:,} there already, "
-        f"{found.n_unmatched:,} left out{contradicting}"
-    )
-    for told, examples in (("left out", found.unmatched_examples), ("contradicting", found.contradicting_examples)):
-        for example in examples:
-            console.print(f"            {told}: {escape(one_line(example))}")
 
 
 def print_summary(console: Console, summary: "RunSummary") -> None:

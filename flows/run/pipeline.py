@@ -18,6 +18,7 @@ from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
 from tasks.ingest.samples import IngestResult
+from tasks.judge.batch.folders import BatchResults
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
@@ -37,13 +38,13 @@ from tasks.validate.gate_and_quarantine import ValidationResult
 def run_pipeline(
     run: RunContext,
     checkpoints: Sequence[str] | None = None,
-    replies: Path | None = None,
+    replies: Path | BatchResults | None = None,
     *,
     night: Night | None = None,
     asked_before: Outcome | None = None,
     is_retrying: bool = False,
 ) -> RunSummary:
-    """Run every stage. With `replies` these recorded replies are imported, and nobody is asked.
+    """Run every stage. With `replies` these, or results of exported requests, are imported, and nobody is asked.
 
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
     to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
@@ -51,7 +52,9 @@ def run_pipeline(
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
     """
     started_at = datetime.now(UTC)
-    if replies is not None:
+    if isinstance(replies, BatchResults):
+        replies.check(run.benchmark)
+    elif replies is not None:
         check_importable(run.benchmark, replies)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None)
@@ -66,6 +69,8 @@ def run_pipeline(
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
         asked = judge(run, planned.parts, is_retrying=is_retrying)
         _say_what_is_missing(run, asked)
+    elif isinstance(replies, BatchResults):
+        imported, asked = stages.import_batch_results(run, planned, replies)
     elif replies is not None:
         imported = stages.import_recorded(run, replies)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))

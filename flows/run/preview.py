@@ -1,4 +1,4 @@
-"""The preview behind `salon plan`: what a run would ask, cost and take. Nothing is sent; Prefect has no part."""
+"""The preview behind `salon plan`, and `salon export`: what a run would ask, and cost. Nothing is sent; Prefect has no part."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,8 @@ from schemas.statuses import SampleStatus
 from schemas.tables import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
+from tasks.judge.batch.export import Exported
+from tasks.judge.batch.folders import check_exportable, check_folder
 from tasks.judge.budget.cost import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
@@ -107,6 +109,17 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     run = RunContext.of(open_run(file), reporter=reporter)
     with lake_in_use(run):
         return _previewed(file, run, checkpoints)
+
+
+def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Exported:
+    """Read the sources, plan, and write what is left to ask into `folder`, as files of batch lines. Raises InputError first."""
+    run = RunContext.of(open_run(file), reporter=reporter)
+    check_exportable(run.benchmark.judges)
+    check_folder(folder)
+    with lake_in_use(run):
+        run = run.having(dataset_id=stages.ingest(run).dataset_id)
+        planned = stages.plan(run)
+        return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes)
 
 
 def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -> Preview:

@@ -5,16 +5,21 @@ from pathlib import Path
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
+from flows.run.judging import asked_parts
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.records import Plan, PlannedPart
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.parts import ShardResult, copy_part, discard
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
+from tasks.judge.batch.export import Exported, export_requests
+from tasks.judge.batch.folders import BatchResults
+from tasks.judge.batch.import_results import import_results
+from tasks.judge.outcome import Outcome
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
-from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, snapshot_id, still_holds
+from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
 from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards, read_anchors
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
@@ -72,6 +77,20 @@ def import_recorded(run: RunContext, replies: Path) -> ImportResult:
     """Replies recorded elsewhere into the ledger."""
     with opened(run.ledger_url) as ledger:
         return import_replies(run, ledger, replies)
+
+
+def import_batch_results(run: RunContext, planned: Plan, results: BatchResults) -> tuple[ImportResult, Outcome]:
+    """Results of exported requests into the ledger; also what the new ones were billed."""
+    with opened(run.ledger_url) as ledger:
+        restore(run.lake, ledger)  # what the lake holds is no news
+        return import_results(run, ledger, asked_parts(run, planned.parts), results)
+
+
+def export(run: RunContext, planned: Plan, folder: Path, max_bytes: int) -> Exported:
+    """What is left to ask into files of batch lines. Nothing is claimed, and nothing sent."""
+    with opened(run.ledger_url) as ledger:
+        restore(run.lake, ledger)
+        return export_requests(run, ledger, asked_parts(run, planned.parts), folder, max_bytes)
 
 
 def take_snapshot(run: RunContext, planned: Plan) -> str:

@@ -93,6 +93,12 @@ def custom_id(request_key: str, ask_index: int) -> str:
     return f"{request_key}-{ask_index}"
 
 
+def ask_of(name: str) -> tuple[str, int] | None:
+    """The request key and the ask index that a custom_id stands for; None where it is none."""
+    key, _, ask_index = name.rpartition("-")
+    return (key, int(ask_index)) if key and ask_index in ("0", "1") else None
+
+
 _NEVER_US = 2**62
 _KEYS_PER_STATEMENT = 500
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)

@@ -203,10 +203,24 @@ class BatchApi(Protocol):
         """(custom_id, how it ended) of every line of a file of results that can be told apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """What writes and reads a provider's batch files where there is no network, and no key.
+
+    `payload`: the body, by the model's name. `line`: it as a line, by a custom_id. `results`: as BatchApi's, given what takes
+    secrets out of a line before it is read, and what is told the number of a line that cannot be told apart.
+    """
+
+    payload: Callable[[str, Mapping[str, object], Sequence[Mapping[str, Any]], Sequence[RequestPicture]], Payload]
+    line: Callable[[str, Payload], bytes]
+    results: Callable[[Path, Callable[[bytes], bytes], Callable[[int], object]], Iterator[tuple[str, Ended]]]
+
+
 class Provider(Protocol):
     """One judge at one endpoint. Made, it raises MissingKeyError or InputError, before anything is sent."""
 
     has_detail: ClassVar[bool]  # whether `judges.detail` means something there
+    batch_files: ClassVar[BatchFiles | None]  # None where its batches are made and fetched by calls alone
     judge: Judge
     endpoint: str  # as it may be shown
 

@@ -169,20 +169,28 @@ class JsonPayload:
 
 
 def read_result_lines(
-    path: Path, name_key: str, answer_of: Callable[[dict[str, Any]], Ended], clean: Callable[[bytes], bytes] = bytes
+    path: Path,
+    name_key: str,
+    answer_of: Callable[[dict[str, Any]], Ended],
+    clean: Callable[[bytes], bytes] = bytes,
+    on_passed: Callable[[int], object] | None = None,
 ) -> Iterator[tuple[str, Ended]]:
-    """(name, answer) of every line of a file of results that can be told apart. Lines without that are passed over.
+    """(name, answer) of every line of a file of results that can be told apart.
 
+    The others are passed over; `on_passed` is told their numbers, from 1 on.
     `clean` takes secrets out of a line before it is read: an answer holds no more than the beginning of some texts.
     """
     with path.open("rb") as file:
-        while line := file.readline(REPLY_BYTES):
+        for number, line in enumerate(iter(lambda: file.readline(REPLY_BYTES), b""), 1):
+            found = None
             if len(line) == REPLY_BYTES and not line.endswith(b"\n"):
                 _skip_line(file)
-                continue
-            found = _result(clean(line), name_key, answer_of)
+            else:
+                found = _result(clean(line), name_key, answer_of)
             if found is not None:
                 yield found
+            elif on_passed is not None and line.strip():
+                on_passed(number)
 
 
 def _skip_line(file: IO[bytes]) -> None:

@@ -19,7 +19,7 @@ import aiohttp
 from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, BatchApi, Payload, RequestPicture
+from tasks.judge.provider.base import Answer, BatchApi, BatchFiles, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response
 from tasks.judge.provider.wire import AiohttpWire, Wire
@@ -37,6 +37,7 @@ class HttpJudge(ABC):
 
     DEFAULT_BASE_URL: ClassVar[str]
     has_detail: ClassVar[bool] = False
+    batch_files: ClassVar[BatchFiles | None] = None
     instead_of_detail: ClassVar[str] = "set max_side_px instead"
 
     def __init__(self, judge: Judge, concurrency: int, deadline_s: float) -> None:

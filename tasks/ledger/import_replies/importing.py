@@ -26,7 +26,7 @@ _ROWS_PER_COMMIT = 2_000
 
 @dataclass(slots=True)
 class ImportResult:
-    """What became of the rows; n_rows counts those `where` lets through, and is the sum of the other four.
+    """What became of the rows; n_rows counts those `where` lets through, and is the sum of the next five.
 
     Contradicting are rows whose request has another reply, in another row or in the ledger: none is chosen among rows, and
     what the ledger has stays.
@@ -37,6 +37,8 @@ class ImportResult:
     n_already_there: int = 0
     n_unmatched: int = 0
     n_contradicting: int = 0
+    n_failed: int = 0  # lines of batch results that say why there is no reply
+    n_reasked: int = 0  # of the stored, those that cannot be read and are to be asked once more
     unmatched_examples: list[str] = field(default_factory=list)
     contradicting_examples: list[str] = field(default_factory=list)
 

@@ -29,9 +29,11 @@ def request_line(custom_id: str, payload: Payload) -> bytes:
     return b"".join((_BEGINNING % custom_id.encode(), *payload, b"}\n"))
 
 
-def read_results(path: Path, clean: Callable[[bytes], bytes] = bytes) -> Iterator[tuple[str, Ended]]:
-    """(custom_id, answer) of every line of a file of results that can be told apart."""
-    return read_result_lines(path, "custom_id", _answer, clean)
+def read_results(
+    path: Path, clean: Callable[[bytes], bytes] = bytes, on_passed: Callable[[int], object] | None = None
+) -> Iterator[tuple[str, Ended]]:
+    """(custom_id, answer) of every line of a file of results that can be told apart; see read_result_lines."""
+    return read_result_lines(path, "custom_id", _answer, clean, on_passed)
 
 
 def _answer(content: dict[str, Any]) -> Ended:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.benchmark_judges import Judge
-from tasks.judge.provider.base import Payload, RequestPicture
+from tasks.judge.provider.base import BatchFiles, Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge
+from tasks.judge.provider.openai.batch_files import read_results, request_line
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.wire import Wire, is_by_sdk
@@ -32,6 +33,7 @@ class OpenAIProvider(HttpJudge):
 
     DEFAULT_BASE_URL = DEFAULT_BASE_URL
     has_detail = True
+    batch_files = BatchFiles(make_payload, request_line, read_results)
     _batch: "OpenAIBatches | None" = None
 
     check_parameters = staticmethod(check_parameters)

@@ -1,0 +1,75 @@
+"""The folders of exported requests and of their results: which judges can be exported, which files are which. Not their lines."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from schemas.benchmark import Benchmark
+from schemas.benchmark_judges import Judge
+from schemas.errors import InputError, SourceError
+from tasks.judge.provider.base import BatchFiles, provider_of
+
+MANIFEST = "manifest.json"
+
+
+def batch_files_of(judge: Judge) -> BatchFiles:
+    """What writes and reads the judge's batch files. Raises InputError where its provider has none that others could read."""
+    found = provider_of(judge).batch_files
+    if found is None:
+        raise InputError(
+            f'judge {judge.id}: provider = "{judge.provider}" has no batch files that an engine without a network reads; '
+            'export a benchmark file whose judges are all of provider = "openai" (the default), and run the others online'
+        )
+    return found
+
+
+def check_exportable(judges: Iterable[Judge]) -> None:
+    """Raise InputError where there is a judge that is asked, and has no batch files, or none that is asked at all."""
+    asked = [judge for judge in judges if not judge.recorded]
+    if not asked:
+        raise InputError(
+            "every judge of this file is recorded = true: its replies come by `salon import FILE --replies RECORDED`"
+        )
+    for judge in asked:
+        batch_files_of(judge)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise InputError where files would be written beside others: a file of an earlier export would be asked twice."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(
+            f"--batch-files {folder} is not an empty folder; name one that is not there yet, or remove what it holds"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResults:
+    """A folder of results, *.jsonl, in it and in folders below."""
+
+    folder: Path
+
+    def check(self, benchmark: Benchmark) -> None:
+        """Raise what can be said before anything is ingested: InputError for a judge, SourceError where there is no file."""
+        check_exportable(benchmark.judges)
+        self.files()
+
+    def files(self) -> list[Path]:
+        """Every file of results; those of requests are none. Raises SourceError where there is none."""
+        asked = {manifest.parent / name for manifest in self.folder.rglob(MANIFEST) for name in _listed(manifest)}
+        found = sorted(file for file in self.folder.rglob("*.jsonl") if file not in asked and file.is_file())
+        if not found:
+            beside = f" beside the {len(asked)} of requests that were exported" if asked else ""
+            raise SourceError(
+                f"{self.folder}: no file of results (*.jsonl){beside}; name the folder the engine wrote its output to"
+            )
+        return found
+
+
+def _listed(manifest: Path) -> list[str]:
+    """The names of the files an export wrote; of a file that is no manifest of ours none."""
+    try:
+        return [str(file["name"]) for file in orjson.loads(manifest.read_bytes())["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
