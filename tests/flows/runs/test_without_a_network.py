@@ -3,12 +3,14 @@
 The judge's address in these files is nobody's and there is no key: a command that sent anything would fail.
 """
 
+import asyncio
 import hashlib
 import json
 import random
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,11 @@ import polars as pl
 import pytest
 
 from demo.running import running_judge
+from flows.observability.progress import Reporter
+from flows.run.preview import export
+from tasks.judge.batch.state import Batch, BatchState, declare
+from tasks.ledger.claims import Claims
+from tasks.ledger.ledger import Ledger
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
@@ -238,10 +245,23 @@ def test_what_cannot_be_done_is_said(
     assert not list(tmp_path.glob(".new.*"))
 
 
-def test_lines_too_large_for_a_file_are_told(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.observability.progress import Reporter
-    from flows.run.preview import export
+def test_what_a_batch_api_has_is_not_exported(tmp_path: Path, file: Path) -> None:
+    keys = sorted(line["custom_id"][:-2] for line in _exported(file, tmp_path / "all"))
 
+    async def hand_over(ledger: Ledger) -> None:
+        claims = Claims(ledger)
+        await claims.take(keys[:3])
+        batch = Batch("t" * 32, NOBODY, "K", "salon-demo-judge", BatchState.INTENDED, 3, 9, holder_id=claims.owner_id)
+        await ledger.alone(partial(declare, batch=batch, ask_indexes=dict.fromkeys(keys[:3], 0)))
+
+    with Ledger(f"sqlite:///{tmp_path / 'lake' / 'ledger.db'}") as ledger:
+        asyncio.run(hand_over(ledger))
+    found = export(file, tmp_path / "rest", 10**9, Reporter())
+    assert found.n_in_batches == 3
+    assert sorted(line["custom_id"][:-2] for line in lines_of(tmp_path / "rest")) == keys[3:]
+
+
+def test_lines_too_large_for_a_file_are_told(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sizes = sorted(len(json.dumps(line)) for line in _exported(file, tmp_path / "all"))
     found = export(file, tmp_path / "some", sizes[-1] - 200, Reporter())
@@ -251,8 +271,5 @@ def test_lines_too_large_for_a_file_are_told(tmp_path: Path, file: Path, monkeyp
 
 
 def _exported(file: Path, folder: Path) -> list[dict[str, Any]]:
-    from flows.observability.progress import Reporter
-    from flows.run.preview import export
-
     export(file, folder, 10**9, Reporter())
     return lines_of(folder)
