@@ -18,7 +18,7 @@ from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
 from schemas.tables import COMPARISONS, STANDINGS
-from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
+from tasks.aggregate.gate import ABSENT, ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication, checked_file, chosen
@@ -31,7 +31,7 @@ _WORDS = {
     Outcome.UNKNOWN: "can't tell",
 }
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
-_REASONS = {"fails_more": "it fails more often, and what failed may hide a drop"}
+_REASONS = {ABSENT: "one of the two was not judged there", "fails_more": "it fails more often, and what failed may hide a drop"}
 
 
 class GateFormat(StrEnum):

@@ -23,6 +23,9 @@ Contestant = tuple[str, str]
 """A model and a checkpoint."""
 ALPHA = 0.0006
 """Two-sided: of 30 quiet nights less than one month in a hundred has a night with a false regression."""
+ABSENT = "absent"
+"""One of the two has no judgement in a ranking that the other stands in."""
+_TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")
 
@@ -80,7 +83,12 @@ def rulings(
     tested = [row for _, _, row in asked if row is not None and row["p"] is not None]
     corrected = dict(zip(map(id, tested), adjust([row["p"] for row in tested], Correction.BONFERRONI), strict=True))
     level = 1 - alpha / max(1, len(tested))
-    return [_ruling(cell, pair, row, corrected.get(id(row)), (alpha, level)) for cell, pair, row in asked]
+    standing = set(standings.select(*_CELL, "model", "checkpoint").rows())
+    return [
+        _ruling(cell, pair, row, corrected.get(id(row)), (alpha, level)) if row is not None
+        else _unknown(cell, pair, _TOO_MANY if all((*cell, *one) in standing for one in pair) else ABSENT)
+        for cell, pair, row in asked
+    ]  # fmt: skip
 
 
 def _by_pair(comparisons: pl.DataFrame) -> dict[tuple[object, ...], dict[str, Any]]:
@@ -96,23 +104,20 @@ def _by_pair(comparisons: pl.DataFrame) -> dict[tuple[object, ...], dict[str, An
 
 def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """The same comparison seen from b."""
-    delta = None if row["delta"] is None else -row["delta"]
+    delta = None if row["delta"] is None else 0.0 - row["delta"]  # no -0
     return {**row, "delta": delta, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
 
 
 def _ruling(
     cell: _Cell,
     pair: tuple[Contestant, Contestant],
-    row: Mapping[str, Any] | None,
+    row: Mapping[str, Any],
     p_adjusted: float | None,
     levels: tuple[float, float],
 ) -> Ruling:
     alpha, level = levels
-    if row is None or p_adjusted is None:
-        reason, n_prompts = (
-            (ComparisonReason.TOO_MANY_TO_RANK.value, None) if row is None else (row["reason"], row["n_prompts_paired"])
-        )
-        return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, n_prompts)
+    if p_adjusted is None:
+        return _unknown(cell, pair, row["reason"], row["n_prompts_paired"])
     delta, se, df = row["delta"], row["se"], row["df"]
     low = high = drop = None
     if se and df:
@@ -124,6 +129,10 @@ def _ruling(
     if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
         outcome, reason = Outcome.UNKNOWN, "fails_more"
     return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, row["n_prompts_paired"])
+
+
+def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str | None, n_prompts: int | None = None) -> Ruling:
+    return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, n_prompts)
 
 
 def summary(found: Sequence[Ruling]) -> Outcome:

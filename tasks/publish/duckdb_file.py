@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
 from schemas.fields import PUBLISHED, RUN_DATE
-from schemas.tables import BENCHMARK_LONG, DRIFT, RUNS, STANDINGS, TABLES, Table
+from schemas.tables import BENCHMARK_LONG, DRIFT, PICTURES, RUNS, STANDINGS, TABLES, Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT
@@ -192,10 +192,11 @@ def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
     return ""
 
 
-def views_sql(benchmark: str, publication_id: str | None = None) -> str:
+def views_sql(benchmark: str, publication_id: str | None = None, *, has_pictures: bool = True) -> str:
     """The macros salon_samples, _pictures, _judgements, _scores, _judged, _shown over one publication, or all of a benchmark.
 
     Those over all take `publication_id := '<id>'` too: they then open that one's files alone, however many nights there are.
+    Of a dataset of an older release, which has no table of pictures, there are no macros over it.
     """
     what = f"publication {publication_id} of {benchmark}" if publication_id else f"all publications of {benchmark}"
     arguments, given = "lake", "lake"
@@ -209,9 +210,10 @@ def views_sql(benchmark: str, publication_id: str | None = None) -> str:
             later=_later(table),
         )
         for table, _ in LARGE
+        if has_pictures or table.name != PICTURES.name
     ]
     head = _HEAD.format(what=what, more="" if publication_id else _ONE_OF_ALL)
-    views = (view.format(arguments=arguments, given=given) for view in (_JUDGED, _SHOWN))
+    views = (view.format(arguments=arguments, given=given) for view in (_JUDGED, *([_SHOWN] if has_pictures else [])))
     return "\n".join([head, *tables, *views])
 
 

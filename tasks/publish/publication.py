@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables import BENCHMARK_LONG, CHECKS, QUARANTINE, Table, conform
+from schemas.tables import BENCHMARK_LONG, CHECKS, PICTURES, QUARANTINE, Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
@@ -31,6 +31,8 @@ from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointers
 from tasks.publish.promotion import standing_of
 from tasks.publish.standings import placed
+
+VIEWS = "views.sql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
         written = _write_tables(staged, lake_root, made.tables)
         placed = place_tables(Lake(lake_root), made.name, written, made.provenance.get("identities") or {})
         texts[LISTING] = as_json(named | {"files": [asdict(file) for file in placed]})
-        for name, content in texts.items():
+        has_pictures = any(file.table == PICTURES.name for file in placed)
+        views = views_sql(made.name.benchmark, made.name.publication_id, has_pictures=has_pictures)
+        for name, content in (texts | {VIEWS: views.encode()}).items():
             write_bytes(content, staged / name, staging)
         for name, content in made.further:
             if Path(name).name != name or (staged / name).exists():
@@ -100,10 +104,9 @@ def _texts(made: Draft) -> dict[str, bytes]:
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
         "leaderboard.md": leaderboard_page(cells, made.name).encode(),
         "leaderboard.tex": leaderboard_tex(cells, made.name).encode(),
-        "views.sql": views_sql(made.name.benchmark, made.name.publication_id).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}
-    taken = {*texts, PROVENANCE, LISTING, MANIFEST}
+    taken = {*texts, VIEWS, PROVENANCE, LISTING, MANIFEST}
     wrong = [name for name in pages if not name or name in taken or Path(name).name != name or name.endswith(".parquet")]
     if wrong:
         raise ValueError(f"pages are named by plain file names that no other file of a publication has; not so: {wrong}")

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from schemas.statuses import ComparisonReason
-from tasks.aggregate.gate import Outcome, contestants, rulings, summary
+from tasks.aggregate.gate import ABSENT, Outcome, contestants, rulings, summary
 from tests.support.scored_rows import drawn, scored
 
 NORTH = [("north", str(number)) for number in range(4)]
@@ -51,7 +51,10 @@ def test_where_nobody_can_tell_it_is_said(make_rubric, all_tables):
     (other_version,) = ruled(tables, (NORTH[2], NORTH[1]))
     assert (other_version.outcome, other_version.reason) == (Outcome.UNKNOWN, ComparisonReason.RUBRIC_DIFFERS)
     (absent,) = ruled(tables, (NORTH[1], NORTH[3]))
-    assert (absent.outcome, absent.reason) == (Outcome.UNKNOWN, ComparisonReason.TOO_MANY_TO_RANK)
+    assert (absent.outcome, absent.reason) == (Outcome.UNKNOWN, ABSENT)
+    tables["comparisons"] = tables["comparisons"].clear()
+    (not_compared,) = ruled(tables, (NORTH[1], NORTH[0]))
+    assert (not_compared.outcome, not_compared.reason) == (Outcome.UNKNOWN, ComparisonReason.TOO_MANY_TO_RANK)
     assert summary([]) is Outcome.UNKNOWN
 
 

@@ -1,6 +1,7 @@
 """salon.duckdb and views.sql: the same numbers as the Parquet files, from any working directory, and descriptions inside."""
 
 import os
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables import BENCHMARK_LONG, PICTURES
 from tasks.publish.duckdb_file import NAME, write_duckdb
 from tasks.publish.explain import mean_again
 from tasks.publish.leaderboard import leaderboard_rows
@@ -137,3 +138,16 @@ def test_a_publication_from_before_a_column_is_asked_for_it_in_vain(lake_root, n
     assert now is not None
     assert (before[:2], before[2]) == (now[:2], 0)
     assert now[2] > 0
+
+
+def test_of_a_lake_of_an_older_release_there_are_no_macros_over_pictures(small_lake, put, name_digest):
+    shutil.rmtree(small_lake.lake.root / "complete" / PICTURES.name)
+    identities = {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}
+    put(small_lake.lake.root, small_lake.cells, provenance={"identities": identities})
+    script = (small_lake.lake.root / "publish/v1/nightly" / name_digest("publication") / "views.sql").read_text()
+    with duckdb.connect() as database:
+        database.execute(script)
+        macros = database.execute("SELECT function_name FROM duckdb_functions() WHERE function_name LIKE 'salon_%'").fetchall()
+        assert {name for (name,) in macros} == {"salon_samples", "salon_judgements", "salon_scores", "salon_judged"}
+        for (name,) in macros:
+            database.execute(f"SELECT count(*) FROM {name}(?)", [str(small_lake.lake.root)]).fetchall()
