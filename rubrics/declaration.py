@@ -76,6 +76,12 @@ class ProbabilitySection(Section):
     normalised: bool = False
     min_mass: float = Field(default=0.0, ge=0, le=1)
 
+    @model_validator(mode="after")
+    def _is_of_a_stated_mass(self) -> Self:
+        if self.normalised and not self.min_mass:
+            raise ValueError("normalised = true makes a whole of any sliver of mass on the answers: state min_mass, such as 0.5")
+        return self
+
 
 class FigureSection(Section):
     """A figure derived from dimensions, or (without `of`) from the items of a sample."""
