@@ -224,7 +224,8 @@ def _later(table: Table) -> str:
     import duckdb
 
     fields = pa.schema([table.schema().field(name) for name in table.later])
-    types = duckdb.from_arrow(fields.empty_table()).types
+    with duckdb.connect() as own:  # the default one is every thread's
+        types = own.from_arrow(fields.empty_table()).types
     return _LATER.format(columns=", ".join(f'NULL::{kind} AS "{name}"' for name, kind in zip(table.later, types, strict=True)))
 
 
