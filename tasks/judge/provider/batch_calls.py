@@ -18,7 +18,7 @@ from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES, JSON_LEVELS, REPLY_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended
-from tasks.judge.provider.failures import one_line
+from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.json_bodies import AmbiguousError, mapping, refuse_repeated_keys, text
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
 from tasks.judge.provider.wire import AiohttpWire, Response
@@ -56,6 +56,37 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
         yield piece
 
 
+async def write_results(pieces: AsyncIterator[bytes], path: Path) -> None:
+    """Write a file of results to `path` as it comes; of a larger one, its first BATCH_RESULTS_BYTES.
+
+    Raises TimeoutError where it comes too slowly, StoreError.
+    """
+    started, n_bytes = time.monotonic(), 0
+    with store_error(f"writing {path}"):
+        file = path.open("wb")
+    with file:
+        async for piece in pieces:
+            with store_error(f"writing {path}"):
+                file.write(piece[: BATCH_RESULTS_BYTES - n_bytes])
+            n_bytes += len(piece)
+            if n_bytes >= BATCH_RESULTS_BYTES:
+                return
+            if time.monotonic() - started > transfer_s(n_bytes):
+                raise TimeoutError
+
+
+def read_object(body: bytes, secrets: Secrets) -> dict[str, Any]:
+    """The JSON object that is the reply to a call. Raises CallFailedError, without secrets, where it is none."""
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        content = None
+    if not isinstance(content, dict) or is_too_deep(content):
+        start = secrets.out_of_bytes(body)[:80].decode("utf-8", "replace")
+        raise CallFailedError(secrets.out_of(bad(f"the reply is no JSON object, or nested too deeply: {start!r}")))
+    return content
+
+
 class BatchCalls:
     """One call at a time, each within a deadline of its own; what goes wrong is a CallFailedError without secrets."""
 
@@ -88,33 +119,15 @@ class BatchCalls:
     ) -> dict[str, Any]:
         """The JSON object that is the reply to a call."""
         _, _, received = await self.send(method, url, body, headers, content)
-        try:
-            found = orjson.loads(received)
-        except orjson.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict) or is_too_deep(found):
-            start = self._secrets.out_of_bytes(received)[:80].decode("utf-8", "replace")
-            raise self.failed(f"the reply is no JSON object, or nested too deeply: {start!r}")
-        return found
+        return read_object(received, self._secrets)
 
     async def download(self, url: str, path: Path) -> None:
         """Write what stands at an address to `path` as it comes; of a larger one, its first BATCH_RESULTS_BYTES."""
-        started, n_bytes = time.monotonic(), 0
         async with self._mapped(transfer_s(BATCH_RESULTS_BYTES)), self._wire.streamed(url) as response:
             if not 200 <= response.status < 300:
                 received = await response.content.read(_PIECE_BYTES)
                 raise self._refused(response.status, response.headers, received)
-            with store_error(f"writing {path}"):
-                file = path.open("wb")
-            with file:
-                async for piece in response.content.iter_any():
-                    with store_error(f"writing {path}"):
-                        file.write(piece[: BATCH_RESULTS_BYTES - n_bytes])
-                    n_bytes += len(piece)
-                    if n_bytes >= BATCH_RESULTS_BYTES:
-                        return
-                    if time.monotonic() - started > transfer_s(n_bytes):
-                        raise TimeoutError
+            await write_results(response.content.iter_any(), path)
 
     async def first_line(self, url: str) -> bytes:
         """The first line of what stands at an address."""

@@ -5,6 +5,7 @@ What the object means is the providers'. Nothing is mended.
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -89,6 +90,14 @@ def mapping(value: object) -> dict[str, Any]:
 def listed(value: object) -> list[dict[str, Any]]:
     """The objects of a JSON list; none where it is no list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def epoch_s(moment: object) -> int:
+    """The second, since 1970 UTC, of a moment in RFC 3339; 0 where it is none."""
+    try:
+        return int(datetime.fromisoformat(str(moment)).timestamp())
+    except (ValueError, OverflowError):
+        return 0
 
 
 def text(value: object) -> str | None:

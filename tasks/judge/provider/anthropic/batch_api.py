@@ -9,7 +9,6 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -20,8 +19,8 @@ from schemas.statuses import ReplyStatus
 from tasks.judge.provider.anthropic.messages import read_failure, read_message
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, NotSent, Payload, ProviderBatch, UndecidedError
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
-from tasks.judge.provider.failures import one_line
-from tasks.judge.provider.json_bodies import UnusableError, count, listed, mapping, text, total
+from tasks.judge.provider.failures import bad
+from tasks.judge.provider.json_bodies import UnusableError, count, epoch_s, listed, mapping, text, total
 from tasks.judge.provider.transport import Secrets
 
 MAX_PAGES = 100
@@ -118,9 +117,9 @@ class AnthropicBatches:
         for _ in range(MAX_PAGES):
             content = await self._calls.json("GET", self._url(query=f"limit=100{after}"))
             page = listed(content.get("data"))
-            rows += [row for row in page if _second(row.get("created_at")) >= since_s]
+            rows += [row for row in page if epoch_s(row.get("created_at")) >= since_s]
             last = text(page[-1].get("id")) if page else None
-            if not content.get("has_more") or last is None or _second(page[-1].get("created_at")) < since_s:
+            if not content.get("has_more") or last is None or epoch_s(page[-1].get("created_at")) < since_s:
                 break
             after = f"&after_id={last}"
         return rows
@@ -150,7 +149,7 @@ class AnthropicBatches:
         return ProviderBatch(
             provider_id=provider_id,
             status=status,
-            created_s=_second(content.get("created_at")),
+            created_s=epoch_s(content.get("created_at")),
             output_file_id=self._results_url(provider_id, text(content.get("results_url"))),
             error_file_id=None,
             n_completed=counts.get("succeeded", 0),
@@ -199,7 +198,7 @@ def _ended(content: dict[str, Any]) -> Ended:
             try:
                 return read_message(mapping(result.get("message")))
             except UnusableError as unusable:
-                return Answer(ReplyStatus.BAD_RESPONSE, one_line(str(unusable)))
+                return bad(str(unusable))
         case "errored":
             told = mapping(result.get("error"))
             kind = mapping(told.get("error", told)).get("type")
@@ -207,11 +206,3 @@ def _ended(content: dict[str, Any]) -> Ended:
         case "canceled" | "expired" as why:
             return NotSent(f"the batch {'was cancelled' if why == 'canceled' else why} before it was asked")
     return Answer(ReplyStatus.BAD_RESPONSE, "a line with no result of a known type")
-
-
-def _second(moment: object) -> int:
-    """The second, since 1970 UTC, of a moment in RFC 3339; 0 where it is none."""
-    try:
-        return int(datetime.fromisoformat(str(moment)).timestamp())
-    except (ValueError, OverflowError):
-        return 0

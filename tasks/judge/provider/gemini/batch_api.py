@@ -5,7 +5,6 @@ lines are {"key", "request"}; results are {"key", "response"} or {"key", "error"
 """
 
 from collections.abc import AsyncIterator, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,9 +14,9 @@ import orjson
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, NotSent, Payload, ProviderBatch
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
-from tasks.judge.provider.failures import one_line
+from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.gemini.responses import read_content, read_failure
-from tasks.judge.provider.json_bodies import UnusableError, listed, mapping, text
+from tasks.judge.provider.json_bodies import UnusableError, epoch_s, listed, mapping, text
 from tasks.judge.provider.transport import Secrets
 
 MAX_PAGES = 100
@@ -137,7 +136,7 @@ class GeminiBatches:
         return ProviderBatch(
             provider_id=provider_id,
             status=state.lower(),
-            created_s=_second(metadata.get("createTime")),
+            created_s=epoch_s(metadata.get("createTime")),
             output_file_id=output,
             error_file_id=None,
             n_completed=n_good if is_whole or output else 0,  # one that expired or was cancelled has no results to wait for
@@ -157,7 +156,7 @@ def _ended(content: dict[str, Any]) -> Ended:
         try:
             return read_content(response)
         except UnusableError as unusable:
-            return Answer(ReplyStatus.BAD_RESPONSE, one_line(str(unusable)))
+            return bad(str(unusable))
     if not error:
         return Answer(ReplyStatus.BAD_RESPONSE, "a line with neither a response nor an error")
     code = error.get("code")
@@ -171,10 +170,3 @@ def _int(value: object) -> int:
     """A number of 64 bits, which JSON of Google's APIs holds as a text; 0 where it is none."""
     said = value if isinstance(value, str) else str(value)
     return int(said) if said.isdecimal() and len(said) < 16 else 0
-
-
-def _second(moment: object) -> int:
-    try:
-        return int(datetime.fromisoformat(str(moment)).timestamp())
-    except (ValueError, OverflowError):
-        return 0

@@ -1,7 +1,6 @@
 """The Batch API: files and batches, one call at a time. In which order they are called is tasks/judge/batch."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,21 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import orjson
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.errors import StoreError
-from schemas.input_budget import BATCH_RESULTS_BYTES, is_too_deep
+from schemas.input_budget import BATCH_RESULTS_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
-from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, transfer_s
+from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, read_object, transfer_s, write_results
 from tasks.judge.provider.failures import one_line
-from tasks.judge.provider.json_bodies import mapping, text
+from tasks.judge.provider.json_bodies import listed, mapping, text
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, read_batch, read_results, request_line
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.sdk_wire import ReplyCap
 from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, Secrets, no_response
-from tasks.lake.atomic_files import store_error
 
 READ_TIMEOUT_S = 60.0
 MAX_PAGES = 100
@@ -110,28 +107,16 @@ class OpenAIBatches:
 
     async def download(self, file_id: str, path: Path) -> None:
         """Write a file of results to `path` as it comes; of a larger one, its first BATCH_RESULTS_BYTES."""
-        started, n_bytes = time.monotonic(), 0
         contents = self._openai.files.with_streaming_response
         async with self._mapped(transfer_s(BATCH_RESULTS_BYTES)), contents.content(file_id, extra_headers=_HEADERS) as response:
-            with store_error(f"writing {path}"):
-                file = path.open("wb")
-            with file:
-                async for piece in response.iter_bytes():
-                    with store_error(f"writing {path}"):
-                        file.write(piece[: BATCH_RESULTS_BYTES - n_bytes])
-                    n_bytes += len(piece)
-                    if n_bytes >= BATCH_RESULTS_BYTES:
-                        return
-                    if time.monotonic() - started > transfer_s(n_bytes):
-                        raise TimeoutError
+            await write_results(response.iter_bytes(), path)
 
     async def _listed(self, path: str, query: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
         """The rows of a list, page by page."""
         after: str | None = None
         for _ in range(MAX_PAGES):
             content = await self._json(partial(self._get, path, {**query, "after": after} if after else query))
-            data = content.get("data")
-            rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+            rows = listed(content.get("data"))
             for row in rows:
                 yield row
             last = text(rows[-1].get("id")) if rows else None
@@ -146,14 +131,7 @@ class OpenAIBatches:
         """The JSON object that is the reply to a call."""
         async with self._mapped(deadline_s):
             body: bytes = (await call()).content
-        try:
-            content = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            content = None
-        if not isinstance(content, dict) or is_too_deep(content):
-            start = self._secrets.out_of_bytes(body)[:80].decode("utf-8", "replace")
-            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, f"the reply is no JSON object, or nested too deeply: {start!r}"))
-        return content
+        return read_object(body, self._secrets)
 
     @asynccontextmanager
     async def _mapped(self, deadline_s: float) -> AsyncIterator[None]:
