@@ -168,6 +168,8 @@ class ComparisonTest(StrEnum):
 
     PAIRED_T = "paired_t_clustered"  # Student's t over paired prompts
     SIGN_FLIP = "sign_flip"  # twelve prompts or fewer, or every prompt differs by the same amount: exact, all signs flipped
+    SCORE_T = "score_t_clustered"  # of win rates: Wilson's score test over prompts, with Student's t
+    ANYTIME = "anytime_valid"  # of pairs asked until decided: betting, and the score test where all prompts were asked
 
 
 class Correction(StrEnum):
@@ -209,6 +211,31 @@ class ComparisonReason(StrEnum):
     NO_VARIATION = "no_variation"  # the prompts' differences do not vary, and do not agree in sign over the categories
     ALONE = "alone"  # there is no other with an estimate
     TOO_MANY_TO_RANK = "too_many_to_rank"  # more checkpoints than statistics.max_ranked
+
+
+class RatedState(StrEnum):
+    """Whether a row of `preference_ratings` has a rating."""
+
+    RATED = "rated"  # wins and losses lead from it to every other rated one, and back
+    NOT_RATED = "not_rated"  # no finite rating exists; the reason says why
+
+
+class RatingReason(StrEnum):
+    """Why pairs give a checkpoint no rating."""
+
+    NOT_JUDGED = "not_judged"  # none of its pairs has a verdict
+    ISLAND = "island"  # no chain of judged pairs leads from it to the rated ones
+    WON_ALL = "won_all"  # it, or the group it is in, lost and tied nothing against the rated ones: stronger than any number
+    LOST_ALL = "lost_all"  # it, or the group it is in, won and tied nothing against the rated ones
+    SEPARATED = "separated"  # joined to them only through checkpoints that won or lost everything
+    TOO_FEW_PROMPTS = "too_few_prompts"  # of a rated one without an interval: judged on one prompt
+
+
+class PairReason(StrEnum):
+    """Why a row of `preferences` or `position_bias` lacks a figure, where CellReason and ComparisonReason do not say it."""
+
+    UNJUDGED = "unjudged"  # too few pairs have a verdict in both orders: coverage is under the floor, or nothing was judged
+    STOPPED_EARLY = "stopped_early"  # asked on fewer prompts than planned: only the total that was watched while asking is tested
 
 
 class HealthMeasure(StrEnum):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from schemas import comparison_fields as c
 from schemas import fields as f
 from schemas import night_fields as n
+from schemas import preference_fields as p
 from schemas.fields import Field
 from schemas.records import REPLY_FIELDS
 
@@ -195,6 +196,10 @@ DISTRIBUTIONS = Table(
     key=("cell_id", "score_from"),
 )  # fmt: skip
 
+PREFERENCES = Table("preferences", p.PREFERENCES, key=p.PREFERENCES_KEY)
+PREFERENCE_RATINGS = Table("preference_ratings", p.PREFERENCE_RATINGS, key=p.PREFERENCE_RATINGS_KEY)
+POSITION_BIAS = Table("position_bias", p.POSITION_BIAS, key=p.POSITION_BIAS_KEY)
+
 HEALTH = Table(
     "health",
     (
@@ -365,7 +370,8 @@ TABLES = {
     t.name: t
     for t in (
         SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, STANDINGS, BENCHMARK_LONG, BENCHMARK_WIDE,
-        COMPARISONS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT, CORRECTED,
+        COMPARISONS, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, AGREEMENT,
+        CORRECTED,
         CORRECTED_COMPARISONS, CORRECTED_STANDINGS, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
         JURY, POOLED, RUNS,
     )

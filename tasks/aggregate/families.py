@@ -1,7 +1,7 @@
 """What is corrected together: p, interval and verdict of every comparison. How two cells are compared is comparison_tests.py."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import cast
 
@@ -22,6 +22,11 @@ class Family(StrEnum):
     HEADLINE = "headline"  # primary: the rankings of primary dimensions, all that the benchmark makes claims of
     ASPECTS = "aspects"  # exploratory, as the next: the rankings of the other dimensions
     CATEGORIES = "categories"  # single categories, and means over images, of dimensions that are ranked by another figure
+    PREFERENCES = "preferences"  # primary: total win rates of pairs of pictures
+    RATINGS = "ratings"  # primary: every two ratings, for the ranks that rest on pairs of pictures
+
+
+_PRIMARY = (Family.HEADLINE, Family.PREFERENCES, Family.RATINGS)
 
 
 def corrected(rows: Sequence[Row], benchmark: str, statistics: Statistics) -> list[Row]:
@@ -52,7 +57,7 @@ def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> N
     _flag_failures([rows for rows in pairs if rows[0].get("p_failures") is not None])
     for row in (row for rows in pairs for row in rows):
         has_p = row.get("p") is not None
-        row |= {"is_primary": row["family"] == Family.HEADLINE if has_p else None, "family": name if has_p else None}
+        row |= {"is_primary": row["family"] in _PRIMARY if has_p else None, "family": name if has_p else None}
 
 
 def _flag_failures(pairs: Sequence[list[Row]]) -> None:
@@ -105,6 +110,9 @@ def interval_level(p_adjusted: Sequence[float], correction: Correction) -> float
 def _interval(row: Row, level: float) -> Row:
     if row.get("ci_low") is None:  # an exact test has p and no interval
         return {}
+    if "ends_at" in row:  # of an interval that is not delta ± t · se
+        low, high = cast("Callable[[float], tuple[float, float]]", row["ends_at"])(level)
+        return {"ci_low_adjusted": low, "ci_high_adjusted": high}
     if "subset_means" in row:
         low, high = exact_interval(np.asarray(row["subset_means"]), level, _number(row["width"]))
         return {"ci_low_adjusted": low, "ci_high_adjusted": high}
@@ -141,7 +149,7 @@ def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
 
 def _name(row: Mapping[str, object], benchmark: str, statistics: Statistics) -> str:
     parts = [row["family"]]
-    if row["family"] == Family.HEADLINE and statistics.family == "benchmark":
+    if row["family"] in _PRIMARY and statistics.family == "benchmark":
         parts += [benchmark]
     else:
         parts += [row["rubric_id"], row["judge_model"]]

@@ -160,20 +160,27 @@ def ranked(standings: Iterable[Row], comparisons: Sequence[Row]) -> list[Row]:
 
 
 def _place(rows: Sequence[Row], pairs: Sequence[Row]) -> None:
-    """Best and worst rank of each ranked row: another is above it only where a comparison says so."""
+    """The rank range of each ranked row, and who fails more than another."""
     placed = {_contestant(row): row for row in rows if row["state"] == StandingState.RANKED}
-    n_above, n_below = Counter[tuple[object, object]](), Counter[tuple[object, object]]()
-    for pair in pairs:
-        a, b = ((pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for end in "ab")
-        if a in placed and b in placed and pair.get("verdict") in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER):
-            better, worse = (a, b) if pair["verdict"] == ComparisonVerdict.HIGHER else (b, a)
-            n_above[worse] += 1
-            n_below[better] += 1
-    for one, row in placed.items():
-        row |= {"rank_low": 1 + n_above[one], "rank_high": len(placed) - n_below[one], "n_ranked": len(placed)}
+    for one, ranks in rank_ranges(placed, pairs).items():
+        placed[one] |= ranks
     failing = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair in pairs for end in pair.get("failing", ())}  # type: ignore[attr-defined]
     for row in rows:
         row["has_unequal_failures"] = _contestant(row) in failing
+
+
+def rank_ranges(placed: Iterable[tuple[object, object]], pairs: Iterable[Row]) -> dict[tuple[object, object], Row]:
+    """Best and worst rank of each (model, checkpoint) placed: another is above it only where a corrected comparison says so."""
+    n_above = dict.fromkeys(placed, 0)
+    n_below = dict.fromkeys(n_above, 0)
+    for pair in pairs:
+        a, b = ((pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for end in "ab")
+        if a in n_above and b in n_above and pair.get("verdict") in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER):
+            better, worse = (a, b) if pair["verdict"] == ComparisonVerdict.HIGHER else (b, a)
+            n_above[worse] += 1
+            n_below[better] += 1
+    n = len(n_above)
+    return {one: {"rank_low": 1 + n_above[one], "rank_high": n - n_below[one], "n_ranked": n} for one in n_above}
 
 
 def _add_differences(row: Row, compared: Sequence[Row]) -> None:

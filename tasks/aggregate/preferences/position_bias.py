@@ -1,0 +1,84 @@
+"""Rows of `position_bias`: how often a judge's verdict goes with the order in which it was shown two pictures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from schemas.statuses import CellReason, CellStatus, PairReason, Total
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, Floats, clustered_mean, interval, mean_of_means
+from tasks.aggregate.preferences.prompts import MIDDLE, slices
+from tasks.aggregate.preferences.win_rates import CI_METHOD
+
+Row = dict[str, object]
+Means = Mapping[str, ClusteredMean]
+Part = tuple[Row, Means]
+_WITH_INTERVAL = ("first_wins", "order_dependent")
+_SHARES = (*_WITH_INTERVAL, "always_first", "always_second", "ties")
+
+
+def bias_rows(pairs: pl.DataFrame, expected: Sequence[str]) -> Iterator[Row]:
+    """A row for each category and both totals, from the valued pairs of one rubric and judge.
+
+    Pairs with both verdicts alone: each shows either checkpoint first once, so that quality falls out and 0.5 is no bias.
+    """
+    first, second = pl.col("first"), pl.col("second")
+    each = pairs.with_columns(
+        is_read=first.is_not_null() & second.is_not_null(), first_wins=(first + 1 - second) / 2,
+        order_dependent=(first != second).cast(pl.Float64), always_first=((first == 1) & (second == 0)).cast(pl.Float64),
+        always_second=((first == 0) & (second == 1)).cast(pl.Float64),
+        ties=((first == MIDDLE).cast(pl.Float64) + (second == MIDDLE).cast(pl.Float64)) / 2,
+    )  # fmt: skip
+    parts = dict(_counted(each))
+    total, means = dict(_counted(each.with_columns(category=pl.lit(Total.MICRO.value))))[Total.MICRO]
+    found = [parts[name] for name in expected if name in parts]
+    yield _row(Total.MACRO.value, total, _mean(found, len(expected)))
+    yield _row(Total.MICRO.value, total, means)
+    if list(expected) != [Total.UNNAMED.value]:
+        for name, part in parts.items():
+            yield _row(name, *part)
+
+
+def _mean(parts: Sequence[Part], n_expected: int) -> Means:
+    """The unweighted mean of the categories; nothing where one of them is missing."""
+    each = {name: [mean for _, means in parts if (mean := means.get(name))] for name in _SHARES}
+    return {name: mean_of_means(means) for name, means in each.items() if len(means) == n_expected}
+
+
+def _counted(each: pl.DataFrame) -> Iterator[tuple[str, Part]]:
+    """By category: numbers of pairs, and the share of each kind."""
+    read = pl.col("is_read")
+    sums = (
+        each.group_by("category", "prompt_id")
+        .agg(pl.len().alias("n_pairs"), read.sum().alias("n"), *(pl.col(name).filter(read).sum() for name in _SHARES))
+        .sort("category", "prompt_id")
+    )
+    columns = {name: sums[name].to_numpy() for name in ("n_pairs", "n", *_SHARES)}
+    for (name,), start, end in slices(sums, "category"):
+        mine = {column: values[start:end] for column, values in columns.items()}
+        yield name, ({"n_pairs": int(mine["n_pairs"].sum()), "n_both_orders": int(mine["n"].sum())}, _means(mine))
+
+
+def _means(columns: Mapping[str, Floats]) -> Means:
+    there = columns["n"] > 0
+    if not there.any():
+        return {}
+    n_read, still = columns["n"][there].astype(np.int64), np.zeros(int(there.sum()))
+    return {name: clustered_mean(columns[name][there], n_read, still) for name in _SHARES}
+
+
+def _row(category: str, counts: Row, means: Means) -> Row:
+    row: Row = {"category": category, "ci_level": LEVEL, "n_prompts": 0} | counts
+    if not means:
+        missing = CellReason.CATEGORY_MISSING if counts["n_both_orders"] else PairReason.UNJUDGED
+        return row | {"status": CellStatus.NULL.value, "reason": missing.value}
+    row |= {name: mean.mean for name, mean in means.items()} | {"n_prompts": means["ties"].n_prompts}
+    reasons = set()
+    for name in _WITH_INTERVAL:
+        found = interval(means[name], 0.0, 1.0)
+        if isinstance(found, CellReason):
+            reasons.add(found.value)
+        else:
+            row |= {f"{name}_low": found.low, f"{name}_high": found.high, "ci_method": CI_METHOD}
+    status = CellStatus.NO_INTERVAL if reasons else CellStatus.OK
+    return row | {"status": status.value, "reason": min(reasons, default=None)}

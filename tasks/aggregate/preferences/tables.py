@@ -1,0 +1,88 @@
+"""From verdicts of pairs to the tables preferences, preference_ratings and position_bias. What a row says is in their files."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+
+import polars as pl
+
+from schemas.identities import canonical_json
+from schemas.statuses import RatedState
+from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
+from tasks.aggregate.families import corrected
+from tasks.aggregate.preferences.position_bias import bias_rows
+from tasks.aggregate.preferences.prompts import meetings, turned, valued
+from tasks.aggregate.preferences.ratings import rated
+from tasks.aggregate.preferences.win_rates import cells_of, win_rate_rows
+from tasks.aggregate.standings import rank_ranges
+from tasks.aggregate.tables import Settings
+from tasks.stopping import check_not_stopped
+
+Row = dict[str, object]
+POOLED = "__pooled__"
+"""In the column judge_model: the verdicts of all judges together."""
+
+
+def preference_tables(verdicts: pl.DataFrame, run: Settings) -> dict[Table, pl.DataFrame]:
+    """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
+
+    `verdicts` has a row for each pair of pictures under one rubric and judge, both orders joined (verdicts.py).
+    """
+    compared: list[Row] = []
+    ratings: list[Row] = []
+    rating_pairs: list[Row] = []
+    biases: list[Row] = []
+    for (rubric_id, version), of_rubric in verdicts.sort("rubric_id").group_by(
+        "rubric_id", "rubric_version", maintain_order=True
+    ):
+        named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version}
+        known = meetings(of_rubric, run.baseline)
+        pairs = turned(valued(of_rubric), known.values())
+        expected = _categories(pairs)
+        judges = pairs["judge_model"].unique().sort().to_list()
+        for judge in judges:
+            check_not_stopped()
+            mine, by_judge = pairs.filter(judge_model=judge), named | {"judge_model": judge}
+            for names, cells in cells_of(mine, expected).items():
+                found = win_rate_rows(known[names], cells, run.min_coverage, run.statistics)
+                compared += [by_judge | row for row in found]
+            biases += [by_judge | row for row in bias_rows(mine, expected)]
+        for judge in [*judges, *([POOLED] if len(judges) > 1 else [])]:
+            check_not_stopped()
+            rows, two = rated(pairs if judge == POOLED else pairs.filter(judge_model=judge), run.baseline)
+            ratings += [named | {"judge_model": judge} | row for row in rows]
+            rating_pairs += [named | {"judge_model": judge} | row for row in two]
+    found_rows = {
+        PREFERENCES: [_of_win_rate(row, run.benchmark) for row in corrected(compared, run.benchmark, run.statistics)],
+        PREFERENCE_RATINGS: _ranked(ratings, corrected(rating_pairs, run.benchmark, run.statistics)),
+        POSITION_BIAS: biases,
+    }
+    return {table: table.frame(rows).sort(table.key) for table, rows in found_rows.items()}
+
+
+def _categories(pairs: pl.DataFrame) -> list[str]:
+    """The categories a total is a mean of: in which any judge gave any verdict; all of them where none did."""
+    judged = pairs.filter(pl.col("value").is_not_null())
+    return (pairs if judged.is_empty() else judged)["category"].unique().sort().to_list()
+
+
+def _of_win_rate(row: Row, benchmark: str) -> Row:
+    """A corrected row with its address."""
+    address = [benchmark, *(row[name] for name in PREFERENCES.key)]
+    return row | {"pair_id": hashlib.sha256(canonical_json(address)).hexdigest()[:12]}
+
+
+def _ranked(ratings: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
+    """The ratings with rank ranges, which follow from what every two of them that are rated say."""
+    by_judge: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in compared:
+        by_judge[row["rubric_id"], row["judge_model"]].append(row)
+    done = []
+    for (rubric_id, judge), rows in groupby(ratings, key=lambda row: (row["rubric_id"], row["judge_model"])):
+        mine, pairs = list(rows), by_judge[rubric_id, judge]
+        rated_ones = [(row["model"], row["checkpoint"]) for row in mine if row["state"] == RatedState.RATED]
+        ranges = rank_ranges(rated_ones, pairs) if pairs else {}
+        family = {name: pairs[0][name] for name in ("adjustment", "family", "n_family")} if pairs else {}
+        done += [row | found | family if (found := ranges.get((row["model"], row["checkpoint"]))) else row for row in mine]
+    return done
