@@ -30,7 +30,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "run": "running.run",
         "nightly": "nights.nightly",
         "backfill": "nights.backfill",
-        "export": "running.export",
+        "export": "exporting.export",
         "import": "running.import_",
     },
     "Read": {

@@ -1,4 +1,4 @@
-"""`salon demo`, `run`, `plan`, `export` and `import`: the commands that start a flow, and what they print before and after it."""
+"""`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
 import json
 import shutil
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
-from flows.commands.exchange import print_exported
 from flows.commands.plan_table import plan_object, print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
@@ -73,20 +72,6 @@ def import_(
         raise InputError("give one of --replies RECORDED (replies recorded elsewhere) and --batch-results DIR (salon export's)")
     taken = replies.absolute() if replies else BatchResults(batch_results.absolute()) if batch_results else None
     return _run(file, run_date.date() if run_date else None, None, replies=taken)
-
-
-def export(
-    file: BenchmarkFile,
-    batch_files: Annotated[Path, typer.Option(help="The folder to write them to; it must not be there yet, or be empty.")],
-    max_mb: Annotated[int, typer.Option(min=1, help="The largest file, in millions of bytes.")] = 200,
-) -> int:
-    """Write what is left to ask as files of batch lines, for an engine without a network; nothing is sent."""
-    from flows.run.preview import export as write_files
-
-    with shown_progress() as reporter:
-        exported = write_files(file, batch_files, max_mb * 10**6, reporter)
-    print_exported(result_console(), exported, batch_files)
-    return 0
 
 
 def plan(

@@ -142,6 +142,18 @@ def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def staged_beside(folder: Path) -> Iterator[Path]:
+    """A folder beside the one that is to be, on the same file system; gone when the block ends without having placed it."""
+    whole = folder.absolute()
+    staged = whole.with_name(f".{whole.name}.{uuid.uuid4().hex}")
+    staged.mkdir(parents=True)
+    try:
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
 def link_or_copy(source: Path, target: Path, staging: Path) -> None:
     """A second name for a file that nobody changes any more, or a copy where the file system has no second names."""
     with _placed(target, staging) as temporary:

@@ -4,10 +4,9 @@ Nothing is claimed either: what comes of the lines comes back by import_results.
 """
 
 import re
-import shutil
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from tasks.judge.batch.state import MAX_LINES, custom_id, keys_of, open_batches
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.pictures import digests_of
 from tasks.judge.work_queue import PlannedRequests
-from tasks.lake.atomic_files import place, place_folder, sha256_of_file, store_error, write_bytes
+from tasks.lake.atomic_files import place, place_folder, sha256_of_file, staged_beside, store_error, write_bytes
 from tasks.ledger.ledger import Ledger
 from tasks.stopping import check_not_stopped
 
@@ -68,7 +67,7 @@ def export_requests(
     """
     check_folder(folder)
     exported = Exported()
-    with store_error(f"writing {folder}"), _staged(folder) as staged:
+    with store_error(f"writing {folder}"), staged_beside(folder) as staged:
         for number, judge in enumerate(context.benchmark.judges, 1):
             mine = [part for part in parts if part.judge_model == judge.id]
             if mine:
@@ -92,18 +91,6 @@ def _to_ask(ledger: Ledger, requests: PlannedRequests, judge: Judge, exported: E
     in_batches = {key for batch in batches for key in ledger.read(partial(keys_of, token=batch.token))} & requests.part_of.keys()
     exported.n_in_batches += len(in_batches)
     return ((requests.part_of.keys() - known) | due) - in_batches, due
-
-
-@contextmanager
-def _staged(folder: Path) -> Iterator[Path]:
-    """A folder beside the one that is to be, on the same file system; gone when the block ends without having placed it."""
-    whole = folder.absolute()
-    staged = whole.with_name(f".{whole.name}.{uuid.uuid4().hex}")
-    staged.mkdir(parents=True)
-    try:
-        yield staged
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 @dataclass(slots=True)

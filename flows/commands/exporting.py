@@ -1,0 +1,101 @@
+"""`salon export`, in both its uses. What is said of batch lines is exchange.py; the forms are tasks/publish/receivers/."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from flows.commands.exchange import print_exported
+from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.observability.progress import shown_progress
+from flows.observability.terminal import one_line, result_console
+from schemas.errors import InputError
+
+
+class To(StrEnum):
+    """Who takes a publication."""
+
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
+    HUGGINGFACE = "huggingface"
+    EEE = "eee"
+
+
+def export(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE | PUBLICATION]",
+            help="With --batch-files a benchmark file; with --to a publication's id or its beginning (default: the current).",
+        ),
+    ] = None,
+    batch_files: Annotated[
+        Path | None,
+        typer.Option(help="With FILE: the folder to write batch lines to, not there yet or empty."),
+    ] = None,
+    max_mb: Annotated[int, typer.Option(min=1, help="The largest file of batch lines, in millions of bytes.")] = 200,
+    to: Annotated[
+        To | None, typer.Option(help="Write a publication's figures as this one takes them; eee: Every Eval Ever.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --to: the folder to write, not there yet or empty.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="With --to: wandb [ENTITY/]PROJECT, mlflow EXPERIMENT, huggingface OWNER/DATASET, eee ORGANISATION; "
+            "default: the benchmark's name."
+        ),
+    ] = None,
+    push: Annotated[
+        bool, typer.Option("--push", help="With --to: also send it there, with that client's own credentials.")
+    ] = False,
+    lake: LakePlace = DEFAULT_LAKE,
+    benchmark: BenchmarkName = None,
+) -> int:
+    """Write what is left to ask as batch lines (FILE --batch-files), or a publication for a tracker or a hub (--to)."""
+    if (batch_files is None) == (to is None):
+        raise InputError(
+            "give one of --batch-files DIR (what FILE has left to ask, for an engine without a network) and --to RECEIVER "
+            "--out DIR (a publication's figures, for a tracker or a hub)"
+        )
+    if batch_files is not None:
+        return _export_requests(what, batch_files, max_mb, out=out, name=name, is_push=push)
+    if out is None or to is None:
+        raise InputError(f"--to {to} needs --out DIR: a folder is written first, and sent only with --push")
+    if what is not None and Path(what).is_file():
+        raise InputError(f"{what} is a file; --to takes a publication's id or its beginning, or none for the current one")
+    return _export_publication(what, to, out, name, is_push=push, place=(lake, benchmark))
+
+
+def _export_requests(file: str | None, folder: Path, max_mb: int, *, out: Path | None, name: str | None, is_push: bool) -> int:
+    from flows.run.preview import export as write_files
+
+    if file is None:
+        raise InputError("--batch-files needs the benchmark file: salon export FILE --batch-files DIR")
+    given = [option for option, value in (("--out", out), ("--name", name), ("--push", is_push)) if value]
+    if given:
+        raise InputError(f"{given[0]} is for --to, a publication's figures; --batch-files sends nothing and names its folder")
+    with shown_progress() as reporter:
+        exported = write_files(Path(file), folder, max_mb * 10**6, reporter)
+    print_exported(result_console(), exported, folder)
+    return 0
+
+
+def _export_publication(
+    prefix: str | None, to: To, out: Path, name: str | None, *, is_push: bool, place: tuple[str, str | None]
+) -> int:
+    from tasks.lake.reading import open_lake
+    from tasks.publish.reading import chosen
+    from tasks.publish.receivers.exporting import export_publication, receiver_of
+
+    receiver = receiver_of(to.value)
+    found = chosen(open_lake(place[0]).root, place[1], prefix)
+    sent = export_publication(found, receiver, out, name, is_push=is_push)
+    console = result_console()
+    console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
+    console.print(f"            every figure read back equal, by {receiver.checked_by}")
+    console.print(
+        f"sent        {escape(one_line(sent))}" if sent else "            nothing was sent; --push does that", highlight=False
+    )
+    return 0

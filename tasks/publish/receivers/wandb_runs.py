@@ -1,0 +1,116 @@
+"""Weights & Biases: an offline run for each checkpoint, as its own client writes them. Which figures: figures.py."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import InputError, StoreError
+from tasks.publish.receivers.figures import FIGURES, Contestant, Exported, Numbers, check_reachable
+
+_BLOCK, _HEADER, _FILE_HEADER = 32 * 1024, 7, 7
+"""Of a run's log: records in blocks, each piece with its checksum (4 bytes), length (2) and type (1), after the file's header."""
+_FULL, _LAST = 1, 4
+
+
+class WandbRuns:
+    """The summary of a run is a checkpoint's figures; where they come from stands in its config."""
+
+    columns = FIGURES
+    checked_by = "wandb's own client and message types"
+
+    def check(self, exported: Exported, *, is_push: bool) -> None:  # noqa: ARG002 - a name is needed offline too
+        """Raise InputError for a project's name that W&B does not take."""
+        if exported.name is not None and not re.fullmatch(r"(?:[\w.-]+/)?[\w.-]{1,128}", exported.name):
+            raise InputError(f"--name {exported.name!r} is no project of W&B; write PROJECT or ENTITY/PROJECT")
+
+    def write(self, exported: Exported, folder: Path) -> None:
+        """`wandb/offline-run-…`, a folder a checkpoint; `wandb sync` takes them."""
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # a folder is written: nothing is sent
+        import wandb
+
+        settings = wandb.Settings(
+            silent=True, console="off", x_disable_stats=True, x_disable_meta=True, x_save_requirements=False, disable_git=True,
+            disable_code=True, disable_job_creation=True,
+        )  # fmt: skip
+        _, project = _project(exported)
+        for contestant in exported.contestants:
+            run = wandb.init(
+                mode="offline", dir=folder, project=project, group=contestant.model, job_type="salon", resume="allow",
+                name=f"{contestant.model}/{contestant.checkpoint}", id=_run_id(exported, contestant), reinit="create_new",
+                config={"salon": exported.words(contestant)}, settings=settings,
+            )  # fmt: skip
+            run.summary.update(contestant.numbers())
+            run.finish()
+        wandb.teardown()
+        (folder / "wandb" / "latest-run").unlink(missing_ok=True)
+        for logs in [*folder.glob("wandb/*/logs"), *folder.glob("wandb/*/tmp")]:
+            shutil.rmtree(logs)
+        for log in folder.glob("wandb/debug*.log"):
+            log.unlink()
+
+    def read(self, folder: Path) -> Numbers:
+        """Every run's summary, from its log by wandb's own message types."""
+        from wandb.proto.wandb_internal_pb2 import Record
+
+        found = {}
+        for path in sorted(folder.glob("wandb/offline-run-*/*.wandb")):
+            config: dict[str, Any] = {}
+            summary: dict[str, float] = {}
+            for record in map(Record.FromString, _records(path)):
+                for item in record.run.config.update:
+                    config[item.key] = json.loads(item.value_json)
+                for item in record.summary.update:
+                    if "/" in item.key:  # its own, such as _runtime, are no figures
+                        summary[item.key] = float(json.loads(item.value_json))
+            said = config["salon"]
+            found[said["model"], said["checkpoint"]] = summary
+        return found
+
+    def push(self, exported: Exported, folder: Path) -> str:
+        """`wandb sync`, with the user's own WANDB_API_KEY or login."""
+        check_reachable(os.environ.get("WANDB_BASE_URL") or "https://api.wandb.ai")
+        entity, project = _project(exported)
+        runs = sorted(map(str, folder.glob("wandb/offline-run-*")))
+        options = ["--yes", "-p", project, *(["-e", entity] if entity else [])]
+        done = subprocess.run(
+            [sys.executable, "-m", "wandb", "sync", *options, *runs], capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        if done.returncode:
+            said = " ".join((done.stderr or done.stdout).split())[-500:]
+            raise StoreError(f"wandb sync failed (code {done.returncode}): {said}")
+        return f"project {project}: {len(runs)} runs"
+
+
+def _project(exported: Exported) -> tuple[str, str]:
+    """Entity (empty: the user's default) and project."""
+    entity, _, project = (exported.name or re.sub(r"[^\w.-]", "-", exported.publication.benchmark)).rpartition("/")
+    return entity, project
+
+
+def _run_id(exported: Exported, contestant: Contestant) -> str:
+    """The same each time, so that a publication sent twice stands there once."""
+    said = f"{exported.publication.publication_id}\n{contestant.model}\n{contestant.checkpoint}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _records(path: Path) -> Iterator[bytes]:
+    """The messages of a run's log, whose framing is LevelDB's."""
+    content, at, held = path.read_bytes(), _FILE_HEADER, b""
+    while at + _HEADER <= len(content):
+        if _BLOCK - at % _BLOCK < _HEADER:
+            at += _BLOCK - at % _BLOCK
+            continue
+        n_bytes, kind = int.from_bytes(content[at + 4 : at + 6], "little"), content[at + 6]
+        held += content[at + _HEADER : at + _HEADER + n_bytes]
+        at += _HEADER + n_bytes
+        if kind in (_FULL, _LAST):
+            yield held
+            held = b""
