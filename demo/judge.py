@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from demo.comparing import Compared, edit_preference, preference
 from demo.scoring import ASPECTS, alignment, composition, image_aspects
 from demo.scoring_texts import caption, interleaved
 from demo.sentences import find_asked, read_prompt
@@ -59,6 +60,8 @@ def _reply(seen: Seen) -> str:
         return _judge_interleaved(seen)
     if '{"score": [0-4], "reason":' in seen.user:
         return _judge_caption(seen)
+    if seen.system.startswith("You compare two "):
+        return _judge_pair(seen)
     return _refuse_text("its instructions are none of the rubrics I know")
 
 
@@ -112,6 +115,17 @@ def _judge_caption(seen: Seen) -> str:
         return _refuse_text("its input has not the form I know")
     caption_type, reference, output = parts.groups()
     return _caption_reply(*caption(caption_type.strip(), reference, output, scene))
+
+
+def _judge_pair(seen: Seen) -> str:
+    is_edit = seen.system.startswith("You compare two edits")
+    if len(seen.pictures) != 2 + is_edit:
+        return _NO_PICTURE
+    scenes = [look(picture) for picture in seen.pictures]
+    asked = read_prompt(seen.user.rpartition("The instruction: " if is_edit else "The prompt: ")[2])
+    if asked is None:
+        return _refuse_text("its prompt asks for something that is not in my drawn world")
+    return _pair_reply(edit_preference(asked, *scenes) if is_edit else preference(asked, *scenes))
 
 
 def _look(seen: Seen) -> Scene | None:
@@ -180,6 +194,12 @@ def _bracket_reply(text: int, image: int, aesthetics: int, synergy: int) -> str:
 def _caption_reply(score: int, reason: str) -> str:
     """A JSON object on one line: the score and its reason."""
     return json.dumps({"score": score, "reason": reason}, ensure_ascii=False)
+
+
+def _pair_reply(compared: Mapping[str, Compared]) -> str:
+    """A JSON object on one line: the reasons, then a word for each thing compared."""
+    why = " ".join(f"{key}: {reason}" for key, (_, reason) in compared.items())
+    return json.dumps({"reason": why} | {key: word for key, (word, _) in compared.items()}, ensure_ascii=False)
 
 
 def _number(score: float) -> float | int:

@@ -207,6 +207,7 @@ class Declaration(Section):
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
     pictures: list[Id] = Field(default_factory=list, max_length=20)
+    pairs: bool = False
     slots: dict[Line, SampleText] = Field(default_factory=dict)
     may_be_null: list[Column] = Field(default_factory=list)
     unit: list[Column] = Field(min_length=1)

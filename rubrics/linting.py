@@ -6,10 +6,10 @@ from itertools import combinations
 
 from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
 from rubrics.linting_messages import message_problems, name_of
-from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
+from rubrics.model import FIRST, SECOND, Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import IMAGE, SAMPLE_TEXTS
 
 _LOOKS_LIKE = 0.8  # of difflib's ratio: "promt" is 0.91 from "prompt", "texts" 0.89 from "text", "questions" 0.94
 
@@ -97,6 +97,7 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
         if column not in SAMPLE_TEXTS and close:
             yield f"{column!r} looks like {close[0]!r} misspelt; spell it so, or call a column of your own something else"
     yield from _closed_lists(rubric)
+    yield from _pair_problems(rubric)
     if not rubric.messages:
         return
     named_by = [("unit", column) for column in rubric.unit] + [("dispatch", rubric.dispatch)]
@@ -107,6 +108,28 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
             yield f"{key} names {name!r}, which is not in needs; add it there"
     if rubric.dispatch in rubric.may_be_null:
         yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; take it out of may_be_null"
+
+
+def _pair_problems(rubric: Rubric) -> Iterator[str]:
+    """A pair has a first and a second, and each dimension an answer for either: a number between them is a tie."""
+    shown = [role for role in (FIRST, SECOND) if role in rubric.roles]
+    if not rubric.is_of_pairs:
+        if len(shown) == 2:
+            yield f"pictures are {FIRST!r} and {SECOND!r}, and pairs is not true; write pairs = true, or name them otherwise"
+        return
+    if len(shown) < 2 or IMAGE in rubric.roles:
+        yield f"pairs = true shows two samples: write pictures = [{FIRST!r}, {SECOND!r}] and in needs no 'image'"
+    if rubric.items or rubric.rules:
+        yield "pairs = true goes neither with [items] nor with rules; ask about pairs in a rubric of its own"
+    for dimension in rubric.dimensions:
+        numbers = {number for _, number in dimension.answers}
+        if not {0, 1} <= numbers <= {0, 0.5, 1}:
+            yield (
+                f"dimension {dimension.key!r} of pairs needs answers such as {{ A = 1, B = 0, tie = 0.5 }}: 1 where the first is "
+                "better, 0 where the second is, 0.5 where neither is"
+            )
+        if dimension.figure or dimension.probability or dimension.not_applicable:
+            yield f"dimension {dimension.key!r} of pairs is an answer alone; remove figures, probability, not_applicable"
 
 
 def _closed_lists(rubric: Rubric) -> Iterator[str]:

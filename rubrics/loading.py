@@ -175,6 +175,7 @@ def _assemble(
         dispatch=declared.dispatch,
         value_maps=value_maps,
         items=_items(declared.items) if declared.items else None,
+        is_of_pairs=declared.pairs,
         words={column: tuple(words) for column, words in declared.words.items()},
         messages=tuple(
             Message(m.role, tuple(Part(p.kind, p.value or "", p.null_as, p.detail) for p in m.parts)) for m in declared.messages

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from schemas.records import IMAGE
 
+FIRST, SECOND = "first", "second"
+"""The roles that the pictures of the two samples of a pair have in the order in which they are shown."""
+
 
 class ReplyFormat(StrEnum):
     """The form a rubric's prompt asks the judge to answer in."""
@@ -198,6 +201,7 @@ class Rubric:
     slots: Mapping[str, str] = field(default_factory=dict)  # of a template, beside {column}: how it is written -> column
     examples: Mapping[str, Example] = field(default_factory=dict)  # by file name
     items: Items | None = None
+    is_of_pairs: bool = False  # two samples at a time, their pictures in the roles FIRST and SECOND
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
@@ -227,6 +231,11 @@ class Rubric:
     def roles(self) -> tuple[str, ...]:
         """The roles of the pictures it needs; what a sample may lack of them stands in may_be_null."""
         return self.pictures or ((IMAGE,) if IMAGE in self.needs else ())
+
+    @property
+    def shared_roles(self) -> tuple[str, ...]:
+        """Of a rubric for pairs, the roles of the pictures that both samples have alike: what they were made from."""
+        return tuple(role for role in self.roles if role not in {FIRST, SECOND})
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:

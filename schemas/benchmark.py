@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from schemas.benchmark_judges import Judge, refuse_same_questions
 from schemas.benchmark_lines import Name, Section, explain, line_of
+from schemas.benchmark_pairs import Pairs
 from schemas.benchmark_ratings import Ratings, Recorded
 from schemas.errors import BenchmarkFileError
 from schemas.nightly import Nightly
@@ -149,6 +150,7 @@ class Benchmark(Section):
     workers: Workers = Workers()
     gate: Gate = Gate()
     nightly: Nightly = Nightly()
+    pairs: Pairs = Pairs()
     statistics: Statistics = Statistics()
     report: Report = Report()
     folder: Path = Field(default=Path(), exclude=True)

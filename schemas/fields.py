@@ -132,6 +132,13 @@ ITEMS_JSON = text(
     "names this list. Null where the sample is one question.",
     null=True,
 )
+SECOND_SAMPLE_ID = text(
+    "second_sample_id",
+    "The sample shown second where two are compared; `sample_id` is the one shown first. Else null.",
+    null=True,
+)
+SECOND_MODEL = text("second_model", "The model of the sample shown second; null where one is judged alone.", null=True)
+SECOND_CHECKPOINT = text("second_checkpoint", "Its checkpoint; null where one is judged alone.", null=True)
 ITEM = text("item", "The item's id among its sample's, or its request's; empty where the score is of the whole.", null=True)
 JUDGEMENT_STATUS = text("status", "What the plan decided.", values=JudgementStatus)
 REASON = text("reason", "Why, where the status is not the good one: a word of a closed list.", null=True)

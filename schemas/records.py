@@ -168,13 +168,17 @@ ParsedScore = ReadScores | Unreadable
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """Part `index` of requests: one part of samples under one rubric and one judge."""
+    """Part `index` of requests: one part of samples under one rubric and one judge, or some pairs of them.
+
+    `round`: of pairs that are asked in rounds, the round; parts of it are left out where earlier ones decided.
+    """
 
     index: int
     samples_part: int
     rubric_id: str
     judge_model: str
     n_requests: int
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,16 @@ class ScoreStatus(StrEnum):
     MISSING_OPERAND = "missing_operand"  # a derived figure, and something it is made of has no score; the reason is that one's
 
 
+class PairOutcome(StrEnum):
+    """What both orders of a pair say together; a is the checkpoint whose name comes first."""
+
+    WIN_A = "win_a"
+    TIE = "tie"
+    WIN_B = "win_b"
+    ORDER_DEPENDENT = "order_dependent"  # both were read, and they differ: the place decided, not the picture
+    UNJUDGED = "unjudged"  # one of the two, or both, could not be read or never came
+
+
 class ParseReason(StrEnum):
     """Why a reply gave no score; the order is the precedence of docs/replies.md."""
 

@@ -99,8 +99,9 @@ check_data = stage_task("check data")(checked)
 
 
 def _judged(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The run's judgements and scores."""
-    return context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
+    """The run's judgements of one sample each, and the scores."""
+    judgements = context.lake.scan(JUDGEMENTS, context.ids.plan_id).filter(pl.col("second_sample_id").is_null())
+    return judgements, context.lake.scan(SCORES, context.ids.reading_id)
 
 
 @stage_task("compute tables")

@@ -24,6 +24,9 @@ _HASHED_AT_ONCE = 50_000
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
+_SAMPLE = pl.col("sample_id") + (" " + pl.col("second_sample_id")).fill_null("")
+
+
 def plan_id(
     judgements: pl.LazyFrame,
     rubrics: Iterable[Rubric] = (),
@@ -33,13 +36,14 @@ def plan_id(
 ) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
+    Of a pair, second_sample_id follows sample_id.
     Before them stand the dataset, whose parts number those of the plan, and the digests of the rubrics planned by, one a line:
     `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
     those of a large plan are dealt by these into files below `folder` (default: the system's temporary one), and sorted there.
     """
     lines = judgements.select(
         line=pl.concat_str(
-            "sample_id", "rubric_id", "judge_model", pl.col("repeat").cast(pl.String), "occasion",
+            _SAMPLE, "rubric_id", "judge_model", pl.col("repeat").cast(pl.String), "occasion",
             pl.coalesce("request_key", "reason").fill_null(""), separator=" ",
         ),
     )  # fmt: skip

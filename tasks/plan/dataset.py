@@ -7,6 +7,7 @@ unchanged run plans nothing. The note can be deleted at any time; then the plan 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import Staging, stage
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
+from tasks.plan.pairs import pair_rows, paired
 from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
 from tasks.stopping import check_not_stopped
 
@@ -29,6 +31,9 @@ ROWS_AT_ONCE = 50_000
 """Samples planned together, whole parts at a time: some 200 MB."""
 
 _NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change", "accept_models"}  # of a judge: what no question depends on
+
+_PLACE = ["part", "samples_part", "round"]
+"""Of a row to plan: its part of requests, the part of samples that its picture stands in, and its round, if any."""
 
 ANCHORS = "__anchors__"
 """No model, checkpoint or source of a benchmark file has a name that begins so."""
@@ -48,6 +53,7 @@ class PlanShard:
     requests: Staging
     first_index: int = 0
     occasion: str = ""
+    pairs: pl.DataFrame | None = None  # of a rubric for pairs: some of paired()'s rows, whole parts of it
 
 
 def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -> list[PlanShard]:
@@ -56,10 +62,25 @@ def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -
     Anchors in the dataset come last, asked on the occasion of the run date; judges that are only recorded are not asked them.
     """
     n_parts = context.lake.n_parts(SAMPLES, context.ids.dataset_id)
-    return [
-        PlanShard(*choice[:2], tuple(choice[2]), judgements, requests, number * n_parts, choice[3])
-        for number, choice in enumerate(_choices(context))
-    ]
+    shards: list[PlanShard] = []
+    first_index = 0
+    for rubric_id, choices in groupby(_choices(context), key=lambda choice: choice[0]):
+        rubric = context.rubrics[rubric_id]
+        some = list(_pair_blocks(paired(context, rubric))) if rubric.is_of_pairs else [(None, n_parts)]
+        for _, judge, sources, occasion in choices:
+            for pairs, n_of_it in some:
+                shards.append(PlanShard(rubric_id, judge, tuple(sources), judgements, requests, first_index, occasion, pairs))
+                first_index += n_of_it
+    return shards
+
+
+def _pair_blocks(asked: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
+    """Pairs some ROWS_AT_ONCE together, whole parts, and how many parts these are."""
+    n_rows = asked.group_by("part").len().sort("part")["len"]
+    for (_,), block in asked.with_columns(block=n_rows.cum_sum().gather(asked["part"]) // ROWS_AT_ONCE).group_by(
+        "block", maintain_order=True
+    ):
+        yield block.drop("block"), block["part"].n_unique()
 
 
 def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
@@ -70,14 +91,16 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
     rubric, judge = context.rubrics[shard.rubric_id], context.judge(shard.judge_model)
     seen = SeenRequests()
     found: list[PlannedPart] = []
-    for samples_parts, planned in _planned(context, Planner(rubric, judge, shard.occasion), shard.sources):
-        asked = keep_first(planned.asked.with_columns(samples_part=samples_parts.gather(planned.asked["sample"])), seen)
-        by_part = asked.partition_by("samples_part", as_dict=True)
+    planner = Planner(rubric, judge, shard.occasion)
+    is_of_pairs = shard.pairs is not None
+    for places, planned in _planned_pairs(context, planner, shard) if is_of_pairs else _planned(context, planner, shard.sources):
+        asked = keep_first(planned.asked.with_columns(part=places["part"].gather(planned.asked["sample"])), seen)
+        by_part = asked.partition_by("part", as_dict=True)
         shard.judgements.write_part(shard.first_index + len(found), planned.judgements)
-        for samples_part in samples_parts.unique(maintain_order=True):
+        for number, samples_part, look in places.unique("part", keep="first", maintain_order=True).iter_rows():
             check_not_stopped()
-            mine = by_part.get((samples_part,), asked[:0])
-            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height)
+            mine = by_part.get((number,), asked[:0])
+            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height, look)
             shard.requests.write_part(part.index, planned.requests(mine))
             found.append(part)
     return found
@@ -124,13 +147,21 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     anchored = _anchor_sources(context)
     for rubric_id, judge in pairs if anchored else []:
         names = [_anchors_of(name) for name in context.sources_for(rubric_id)]
-        if anchored.intersection(names) and not judge.recorded:
+        if anchored.intersection(names) and not judge.recorded and not context.rubrics[rubric_id].is_of_pairs:
             choices.append((rubric_id, judge.id, names, context.run_date.isoformat()))
     return choices
 
 
-def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.Series, Planned]]:
-    """(the samples part of each row, the rows planned), some ROWS_AT_ONCE samples at a time."""
+def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
+    """The same of a shard's pairs."""
+    assert shard.pairs is not None
+    rows = planner.drawn(pair_rows(context.lake, context.ids.dataset_id, shard.pairs))
+    if not rows.is_empty():
+        yield rows.select(_PLACE), planner.plan(rows)
+
+
+def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.DataFrame, Planned]]:
+    """(_PLACE of each row, the rows planned), some ROWS_AT_ONCE samples at a time. Parts are those of samples."""
     lake, dataset_id = context.lake, context.ids.dataset_id
     paths = lake.parts_without_pictures(SAMPLES, dataset_id)
     n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
@@ -144,7 +175,8 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
         )
         samples = planner.drawn(samples)
         if not samples.is_empty():
-            yield samples["samples_part"], planner.plan(samples)
+            places = samples.select(part="samples_part", samples_part="samples_part", round=pl.lit(None, pl.Int64))
+            yield places, planner.plan(samples)
 
 
 def _staged(judgements: Staging) -> pl.LazyFrame:
@@ -156,8 +188,16 @@ def _note(context: StageContext) -> Path:
     """Where the plan is noted, under the digest of all that it is made from."""
     judges = {judge.id: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
     digests = {rubric.id: rubric.digest for rubric in context.rubrics.values()}
-    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context)]
+    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context), _of_pairs(context)]
     return context.lake.root / "planned" / f"{sha256(canonical_json(made_from)).hexdigest()}.json"
+
+
+def _of_pairs(context: StageContext) -> list[object]:
+    """What the pairs follow from beside the dataset; nothing where no rubric is for pairs."""
+    if not any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+        return []
+    benchmark = context.benchmark
+    return [benchmark.pairs.model_dump(mode="json"), benchmark.nightly.baseline, benchmark.limits.shard_size]
 
 
 def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:

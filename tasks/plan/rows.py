@@ -27,6 +27,9 @@ from tasks.plan.request_key import Slot, filled
 PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", *TEXT_COLUMNS]
 """The columns of `samples` a plan reads; the bytes of pictures are not among them."""
 
+PAIR_COLUMNS = ["second_sample_id", "second_model", "second_checkpoint"]
+"""What a row to plan has beside them where two samples are compared: `sample_id` is the one shown first."""
+
 JUDGED: Slot = (IMAGE, 0)
 _OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String}
 _OF_PART = {"raw": pl.Binary, "sample": pl.Int64, "repeat": pl.Int64, "part": pl.Int64}
@@ -150,7 +153,8 @@ class Planner:
     def _judgements(
         self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series, lists: list[bytes | None]
     ) -> pl.DataFrame:
-        each = samples.select("sample_id", "model", "checkpoint").hstack(of_entries)
+        each = samples.select(pl.col("sample_id", "model", "checkpoint", f"^{'|'.join(PAIR_COLUMNS)}$")).hstack(of_entries)
+        each = each.with_columns(pl.lit(None, pl.String).alias(name) for name in PAIR_COLUMNS if name not in each.columns)
         repeats = np.arange(self.judge.repeats)
         if len(repeats) > 1:
             each = each[np.repeat(np.arange(samples.height), len(repeats))]
@@ -185,6 +189,8 @@ def slots_of(roles: Sequence[str]) -> list[Slot]:
 def _groups(samples: pl.DataFrame) -> Any:
     """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question."""
     shown = with_pictures(samples.select(PLAN_COLUMNS))
+    if PAIR_COLUMNS[0] in samples.columns:  # what is not sent is told apart by what it is of
+        shown = shown.with_columns(sample_id=shown["sample_id"] + samples[PAIR_COLUMNS[0]])
     of = {name: pl.col("pictures").list.eval(pl.element().struct.field(name)).list.join(",") for name in ("role", "sha256")}
     return (
         shown.select(*TEXT_COLUMNS, "status", "sample_id", "image_sha256", roles=of["role"], digests=of["sha256"])

@@ -109,6 +109,7 @@ def _judgements(
     mine = answers[judgements[ROW]]
     has_request = pl.lit(None, dtype=pl.Boolean) if stored.is_empty(REQUESTS) else mine["has_request"]
     return judgements.with_columns(
+        pl.col("second_sample_id").fill_null(""),  # else no key would be whole, and its check left out
         has_sample=_among("sample_id", samples, SAMPLES, stored),
         has_request=pl.when(~pl.col("rubric_id").is_in(with_items)).then(has_request),
         key_fits_status=pl.when(is_known).then(is_planned == pl.col("request_key").is_not_null()),

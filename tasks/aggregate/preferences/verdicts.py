@@ -1,0 +1,66 @@
+"""From the answers to both orders of a pair to one verdict. What follows for checkpoints is in the room's other files."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.statuses import PairOutcome, ScoreStatus
+
+PAIR = ["model_a", "checkpoint_a", "model_b", "checkpoint_b"]
+_ASKED = ["rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "sample_a", "sample_b"]
+
+
+def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
+    """A row for each pair, repeat and dimension: its prompt_id and category, PAIR, `first`, `second` and `outcome`.
+
+    a is the checkpoint whose name comes first. `first` and `second` say who won where a, or b, was shown first: 1 for a, 0 for
+    b, 0.5 for neither, null where the reply could not be read or never came. Two answers that agree are the pair's outcome;
+    two that do not are `order_dependent`.
+    """
+    of_pairs = {rubric.id: [one.key for one in rubric.dimensions] for rubric in rubrics.values() if rubric.is_of_pairs}
+    mine = judgements.filter(pl.col("rubric_id").is_in(list(of_pairs)), pl.col("second_sample_id").is_not_null())
+    is_scored = pl.col("status") == ScoreStatus.SCORED.value
+    answers = scores.filter(pl.col("rubric_id").is_in(list(of_pairs)), is_scored).select("request_key", "dimension", "score")
+    keys = pl.LazyFrame(
+        [(rubric_id, key) for rubric_id, listed in of_pairs.items() for key in listed],
+        schema={"rubric_id": pl.String, "dimension": pl.String}, orient="row",
+    )  # fmt: skip
+    asked = mine.join(keys, on="rubric_id").join(answers, on=["request_key", "dimension"], how="left")
+    model, other = pl.col("model"), pl.col("second_model")
+    is_a_first = (model < other) | ((model == other) & (pl.col("checkpoint") < pl.col("second_checkpoint")))
+
+    def end(first: str, second: str) -> dict[str, pl.Expr]:
+        return {
+            "a": pl.when(is_a_first).then(first).otherwise(second),
+            "b": pl.when(is_a_first).then(second).otherwise(first),
+        }
+
+    ends = {name: end(name, f"second_{name}") for name in ("model", "checkpoint")}
+    samples = end("sample_id", "second_sample_id")
+    each = asked.select(
+        "rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "prompt_id", "category",
+        sample_a=samples["a"], sample_b=samples["b"], is_a_first=is_a_first,
+        model_a=ends["model"]["a"], checkpoint_a=ends["checkpoint"]["a"],
+        model_b=ends["model"]["b"], checkpoint_b=ends["checkpoint"]["b"],
+        won=pl.when(is_a_first).then("score").otherwise(1 - pl.col("score")),
+    )  # fmt: skip
+    first, second = (pl.col("won").filter(pl.col("is_a_first") == is_first).first() for is_first in (True, False))
+    return (
+        each.group_by(*_ASKED)
+        .agg(pl.col("prompt_id", "category", *PAIR).first(), first=first, second=second)
+        .with_columns(outcome=_outcome())
+        .sort(*_ASKED)
+        .collect(engine="streaming")
+    )
+
+
+def _outcome() -> pl.Expr:
+    first, second = pl.col("first"), pl.col("second")
+    return (
+        pl.when(first.is_null() | second.is_null()).then(pl.lit(PairOutcome.UNJUDGED.value))
+        .when(first != second).then(pl.lit(PairOutcome.ORDER_DEPENDENT.value))
+        .when(first == 1).then(pl.lit(PairOutcome.WIN_A.value))
+        .when(first == 0).then(pl.lit(PairOutcome.WIN_B.value))
+        .otherwise(pl.lit(PairOutcome.TIE.value))
+    )  # fmt: skip

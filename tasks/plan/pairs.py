@@ -1,0 +1,177 @@
+"""Which samples of a dataset meet under a rubric for pairs, in both orders, and as which rows. Asking is rows.py's.
+
+A pair is two samples of one prompt by two checkpoints: every text the rubric reads is the same, and every picture but the judged
+ones. It is asked twice, each sample being shown first once, so that a judge's liking for a place shows.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import combinations, groupby, pairwise
+
+import polars as pl
+
+from rubrics.model import FIRST, SECOND, Rubric
+from schemas.benchmark_pairs import Pairs
+from schemas.errors import NothingToJudgeError
+from schemas.metrics import natural_key
+from schemas.records import IMAGE, SAMPLE_TEXTS
+from schemas.statuses import SampleStatus
+from schemas.tables import SAMPLES
+from tasks.context import StageContext
+from tasks.lake.pictures import with_pictures
+from tasks.lake.reading import Lake, with_later_columns
+from tasks.plan.rows import PAIR_COLUMNS, PLAN_COLUMNS
+
+Checkpoint = tuple[str, str]
+"""Model and checkpoint."""
+
+_KEY = ["key", "check"]
+_SECOND = {"sample_id": "second_sample_id", "model": "second_model", "checkpoint": "second_checkpoint"}
+_HELD = ["sample_id", "model", "checkpoint", "seed", "image_sha256", "pictures", "status"]
+
+
+def meetings(checkpoints: Sequence[Checkpoint], pairs: Pairs, baseline: str | None) -> list[tuple[Checkpoint, Checkpoint]]:
+    """Which checkpoints meet, each two once, the later one first; in natural order of their names."""
+    ordered = sorted(set(checkpoints), key=lambda one: (one[0], natural_key(one[1]), one[1]))
+    found: dict[frozenset[Checkpoint], tuple[Checkpoint, Checkpoint]] = {}
+    wanted: list[tuple[Checkpoint, Checkpoint]] = []
+    if "baseline" in pairs.meet:
+        held = [one for one in ordered if "/".join(one) == baseline]
+        wanted += [(one, other) for other in held for one in ordered if one != other]
+    if "predecessor" in pairs.meet:
+        for _, mine in groupby(ordered, key=lambda one: one[0]):
+            wanted += [(after, before) for before, after in pairwise(mine)]
+    if "each_other" in pairs.meet:
+        wanted += [(after, before) for before, after in combinations(ordered, 2)]
+    for one, other in wanted:
+        found.setdefault(frozenset((one, other)), (one, other))
+    return list(found.values())
+
+
+def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
+    """The dataset's pairs in the plan's order: sample_id, second_sample_id, `part`, from 0, and `round`, null unless adaptive.
+
+    Pairs whose two pictures are the same bytes are none: there is nothing to tell apart. Raises NothingToJudgeError.
+    """
+    pairs = context.benchmark.pairs
+    samples = _samples(context, rubric)
+    met = meetings(samples.select("model", "checkpoint").unique().rows(), pairs, context.benchmark.nightly.baseline)
+    if not met:
+        raise NothingToJudgeError(_nobody_meets(context, rubric, samples))
+    columns = {"model": pl.String, "checkpoint": pl.String, "second_model": pl.String, "second_checkpoint": pl.String}
+    compared = pl.DataFrame([(*one, *other) for one, other in met], schema=columns, orient="row").with_row_index("comparison")
+    seconds = samples.rename(_SECOND).select(*PAIR_COLUMNS, *_KEY, "place", second_shown="shown")
+    both = samples.join(compared, on=["model", "checkpoint"]).join(
+        seconds, on=["second_model", "second_checkpoint", *_KEY, "place"]
+    )
+    both = both.filter((pl.col("shown") != pl.col("second_shown")) | (pl.col("shown") == ""))
+    if both.is_empty():
+        raise NothingToJudgeError(
+            f"rubric {rubric.id} compares two pictures of one prompt, and no two checkpoints that meet share "
+            f"{', '.join([*rubric.columns, *rubric.shared_roles])}; mend the sources' columns, or [pairs] meet"
+        )
+    forth = both.select("comparison", "prompt", "turn", "place", "sample_id", "second_sample_id", order=pl.lit(0))
+    back = forth.with_columns(sample_id="second_sample_id", second_sample_id="sample_id", order=pl.lit(1))
+    asked = pl.concat([forth, back])
+    return _cut(asked, pairs, context.benchmark.limits.shard_size).select("sample_id", "second_sample_id", "part", "round")
+
+
+def _cut(asked: pl.DataFrame, pairs: Pairs, shard_size: int) -> pl.DataFrame:
+    """In parts: prompts in the sources' order, or, to be left at any time, those of one comparison in an order of their own."""
+    if not pairs.adaptive:
+        asked = asked.sort("prompt", "comparison", "place", "order")
+        return asked.with_columns(part=pl.int_range(pl.len()) // shard_size, round=pl.lit(None, pl.Int64))
+    asked = asked.sort("comparison", "turn", "place", "order")
+    nth = (pl.col("turn").rank("dense").over("comparison") - 1).cast(pl.Int64)
+    asked = asked.with_columns(round=nth // pairs.prompts_a_round)
+    return asked.with_columns(part=(pl.struct("comparison", "round").rle_id()).cast(pl.Int64))
+
+
+def _samples(context: StageContext, rubric: Rubric) -> pl.DataFrame:
+    """The samples that can meet, by prompt (two hashes of what must be the same) and `place` among its checkpoint's own there."""
+    lake, dataset_id, sources = context.lake, context.ids.dataset_id, context.sources_for(rubric.id)
+    found: list[pl.DataFrame] = []
+    turns: dict[tuple[int, int], bytes] = {}
+    texts = [_text(name) for name in rubric.columns]
+    for rows in lake.scans(SAMPLES, dataset_id):
+        mine = rows.filter(pl.col("source").is_in(sources), pl.col("status") != SampleStatus.DUPLICATE.value)
+        frame = with_pictures(mine.select(*_HELD, *texts).collect())
+        shared = [_digests(role).alias(f"role {role}") for role in rubric.shared_roles]
+        frame = frame.with_columns(*shared, shown=_digests(IMAGE))
+        same = [*rubric.columns, *(f"role {role}" for role in rubric.shared_roles)]
+        # a struct's own hash takes neighbouring nulls and empty texts for one another; of JSON nothing is
+        frame = frame.with_columns(said=pl.struct(same).struct.json_encode())
+        frame = frame.with_columns(key=pl.col("said").hash(1), check=pl.col("said").hash(2))
+        for key, check, said in frame.unique(_KEY, keep="first", maintain_order=True).select(*_KEY, "said").iter_rows():
+            turns.setdefault((key, check), sha256(f"salon pairs {said}".encode()).digest())
+        found.append(frame.select("sample_id", "model", "checkpoint", "seed", "shown", *_KEY))
+    samples = pl.concat(found)
+    by_prompt = {"key": pl.UInt64, "check": pl.UInt64, "turn": pl.Binary}
+    prompts = pl.DataFrame([(*key, turn) for key, turn in turns.items()], schema=by_prompt, orient="row").with_row_index("prompt")
+    samples = samples.join(prompts, on=_KEY, maintain_order="left")
+    own = ["model", "checkpoint", *_KEY]
+    seen = pl.when(pl.col("shown") == "").then("sample_id").otherwise("shown")  # a picture twice is asked about once
+    samples = samples.unique([*own, seen], keep="first", maintain_order=True).sort("seed", "sample_id", nulls_last=True)
+    samples = samples.with_columns(place=pl.int_range(pl.len()).over(own))
+    return samples.filter(pl.col("place") < context.benchmark.pairs.per_prompt)
+
+
+def _text(name: str) -> pl.Expr:
+    """A text of a sample, in a column of its own or among those its rubrics alone know."""
+    return pl.col(name) if name in SAMPLE_TEXTS else pl.col("texts_json").str.json_path_match(f"$.{name}").alias(name)
+
+
+def _nobody_meets(context: StageContext, rubric: Rubric, samples: pl.DataFrame) -> str:
+    names = sorted("/".join(one) for one in samples.select("model", "checkpoint").unique().iter_rows())
+    baseline = context.benchmark.nightly.baseline
+    return (
+        f"rubric {rubric.id} compares checkpoints, and no two of {', '.join(names[:20])} meet by [pairs] meet = "
+        f"{context.benchmark.pairs.meet} with [nightly] baseline = {baseline!r}; name a baseline that is among them, or write "
+        'meet = ["each_other"]'
+    )
+
+
+def _digests(role: str) -> pl.Expr:
+    """The digests of a sample's pictures in a role, joined; empty where it has none."""
+    mine = pl.element().filter(pl.element().struct.field("role") == role).struct.field("sha256")
+    return pl.col("pictures").list.eval(mine).list.join(",")
+
+
+def pair_rows(lake: Lake, dataset_id: str, asked: pl.DataFrame) -> pl.DataFrame:
+    """These pairs as rows to plan: those of the samples shown first, with both samples' pictures by FIRST and SECOND.
+
+    Beside PLAN_COLUMNS stand PAIR_COLUMNS, `part`, and `samples_part`, the part of the sample shown first.
+    """
+    rows = pl.concat(list(_rows_of(lake, dataset_id, pl.concat([asked["sample_id"], asked["second_sample_id"]]).unique())))
+    rows = with_pictures(rows)
+    second = rows.select(
+        second_sample_id="sample_id", second_model="model", second_checkpoint="checkpoint",
+        second_status="status", second_pictures="pictures",
+    )  # fmt: skip
+    both = asked.join(rows, on="sample_id", how="left", maintain_order="left")
+    both = both.join(second, on="second_sample_id", how="left", maintain_order="left")
+    role = pl.element().struct.field("role")
+    rest = pl.col("pictures").list.eval(pl.element().filter(role != IMAGE))
+    is_ok = pl.col("status") == SampleStatus.OK.value
+    return both.with_columns(
+        status=pl.when(is_ok).then("second_status").otherwise("status"),
+        image_sha256=pl.lit(None, pl.String),
+        pictures=pl.concat_list(rest, _judged_as(FIRST, "pictures"), _judged_as(SECOND, "second_pictures")),
+    ).drop("second_pictures", "second_status")
+
+
+def _judged_as(role: str, column: str) -> pl.Expr:
+    """The judged pictures of a sample, by the role they have in a pair."""
+    mine = pl.element().filter(pl.element().struct.field("role") == IMAGE)
+    return pl.col(column).list.eval(mine.struct.with_fields(role=pl.lit(role)))
+
+
+def _rows_of(lake: Lake, dataset_id: str, sample_ids: pl.Series) -> Iterator[pl.DataFrame]:
+    wanted = sample_ids.rename("sample_id").to_frame().lazy()
+    first = 0
+    for paths in lake.parts_together(SAMPLES, dataset_id):
+        numbers = {str(path): number for number, path in enumerate(paths, first)}
+        first += len(paths)
+        stored = with_later_columns(pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False), SAMPLES)
+        rows = stored.select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
+        yield rows.join(wanted, on="sample_id", how="semi").collect()
