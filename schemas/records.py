@@ -170,7 +170,8 @@ ParsedScore = ReadScores | Unreadable
 class PlannedPart:
     """Part `index` of requests: one part of samples under one rubric and one judge, or some pairs of them.
 
-    `round`: of pairs that are asked in rounds, the round; parts of it are left out where earlier ones decided.
+    `round`: of pairs that are asked in rounds, the round, and `comparison` the two checkpoints, as they are named in verdicts,
+    "model/checkpoint" each and a space between: later rounds of it are left out once it is decided.
     """
 
     index: int
@@ -179,6 +180,7 @@ class PlannedPart:
     judge_model: str
     n_requests: int
     round: int | None = None
+    comparison: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

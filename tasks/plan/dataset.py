@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 50_000
 
 _NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change", "accept_models"}  # of a judge: what no question depends on
 
-_PLACE = ["part", "samples_part", "round"]
+_PLACE = ["part", "samples_part", "round", "comparison"]
 """Of a row to plan: its part of requests, the part of samples that its picture stands in, and its round, if any."""
 
 ANCHORS = "__anchors__"
@@ -97,10 +97,10 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
         asked = keep_first(planned.asked.with_columns(part=places["part"].gather(planned.asked["sample"])), seen)
         by_part = asked.partition_by("part", as_dict=True)
         shard.judgements.write_part(shard.first_index + len(found), planned.judgements)
-        for number, samples_part, look in places.unique("part", keep="first", maintain_order=True).iter_rows():
+        for number, samples_part, *in_rounds in places.unique("part", keep="first", maintain_order=True).iter_rows():
             check_not_stopped()
             mine = by_part.get((number,), asked[:0])
-            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height, look)
+            part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height, *in_rounds)
             shard.requests.write_part(part.index, planned.requests(mine))
             found.append(part)
     return found
@@ -175,7 +175,8 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
         )
         samples = planner.drawn(samples)
         if not samples.is_empty():
-            places = samples.select(part="samples_part", samples_part="samples_part", round=pl.lit(None, pl.Int64))
+            nothing = pl.lit(None, pl.Int64), pl.lit(None, pl.String)
+            places = samples.select(part="samples_part", samples_part="samples_part", round=nothing[0], comparison=nothing[1])
             yield places, planner.plan(samples)
 
 

@@ -48,8 +48,13 @@ def meetings(checkpoints: Sequence[Checkpoint], pairs: Pairs, baseline: str | No
     return list(found.values())
 
 
+def named(one: Checkpoint, other: Checkpoint) -> str:
+    """Two checkpoints in one text, whichever is said first."""
+    return " ".join("/".join(each) for each in sorted((one, other)))
+
+
 def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
-    """The dataset's pairs in the plan's order: sample_id, second_sample_id, `part`, from 0, and `round`, null unless adaptive.
+    """The dataset's pairs in the plan's order: sample_id, second_sample_id, `part`, from 0; if adaptive `round`, `comparison`.
 
     Pairs whose two pictures are the same bytes are none: there is nothing to tell apart. Raises NothingToJudgeError.
     """
@@ -59,7 +64,8 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     if not met:
         raise NothingToJudgeError(_nobody_meets(context, rubric, samples))
     columns = {"model": pl.String, "checkpoint": pl.String, "second_model": pl.String, "second_checkpoint": pl.String}
-    compared = pl.DataFrame([(*one, *other) for one, other in met], schema=columns, orient="row").with_row_index("comparison")
+    compared = pl.DataFrame([(*one, *other) for one, other in met], schema=columns, orient="row")
+    compared = compared.with_columns(comparison=pl.Series([named(one, other) for one, other in met]))
     seconds = samples.rename(_SECOND).select(*PAIR_COLUMNS, *_KEY, "place", second_shown="shown")
     both = samples.join(compared, on=["model", "checkpoint"]).join(
         seconds, on=["second_model", "second_checkpoint", *_KEY, "place"]
@@ -73,14 +79,17 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     forth = both.select("comparison", "prompt", "turn", "place", "sample_id", "second_sample_id", order=pl.lit(0))
     back = forth.with_columns(sample_id="second_sample_id", second_sample_id="sample_id", order=pl.lit(1))
     asked = pl.concat([forth, back])
-    return _cut(asked, pairs, context.benchmark.limits.shard_size).select("sample_id", "second_sample_id", "part", "round")
+    return _cut(asked, pairs, context.benchmark.limits.shard_size).select(
+        "sample_id", "second_sample_id", "part", "round", "comparison"
+    )
 
 
 def _cut(asked: pl.DataFrame, pairs: Pairs, shard_size: int) -> pl.DataFrame:
     """In parts: prompts in the sources' order, or, to be left at any time, those of one comparison in an order of their own."""
     if not pairs.adaptive:
         asked = asked.sort("prompt", "comparison", "place", "order")
-        return asked.with_columns(part=pl.int_range(pl.len()) // shard_size, round=pl.lit(None, pl.Int64))
+        whole = pl.int_range(pl.len()) // shard_size
+        return asked.with_columns(part=whole, round=pl.lit(None, pl.Int64), comparison=pl.lit(None, pl.String))
     asked = asked.sort("comparison", "turn", "place", "order")
     nth = (pl.col("turn").rank("dense").over("comparison") - 1).cast(pl.Int64)
     asked = asked.with_columns(round=nth // pairs.prompts_a_round)

@@ -267,8 +267,10 @@ def test_finding_by_id_in_several_folders(write_rubric: Write) -> None:
         "alignment",
         "caption",
         "composition",
+        "edit_preference",
         "image_aspects",
         "interleaved",
+        "preference",
     ]
 
 
