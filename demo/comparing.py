@@ -20,7 +20,7 @@ def preference(asked: Asked, first: Scene, second: Scene) -> dict[str, Compared]
     return {
         "alignment": (_better(aligned), f"{shown} {_of_ten(aligned)} of what is asked."),
         "quality": (_better(made), f"{reasons.faults(first)} Against: {reasons.faults(second)}"),
-        "overall": (_better(whole), f"Alignment counts twice. {shown}"),
+        "overall_score": (_better(whole), f"Alignment counts twice. {shown}"),
     }
 
 
@@ -33,7 +33,7 @@ def edit_preference(asked: Asked, source: Scene, first: Scene, second: Scene) ->
     return {
         "instruction": (_better(done), f"{shown} {_of_ten(done)} of what is asked."),
         "preservation": (_better(kept), f"{shown} {_of_ten(kept)} of the rest left alone."),
-        "overall": (_better(whole), f"The instruction counts twice. {shown}"),
+        "overall_score": (_better(whole), f"The instruction counts twice. {shown}"),
     }
 
 

@@ -199,7 +199,9 @@ def _caption_reply(score: int, reason: str) -> str:
 def _pair_reply(compared: Mapping[str, Compared]) -> str:
     """A JSON object on one line: the reasons, then a word for each thing compared."""
     why = " ".join(f"{key}: {reason}" for key, (_, reason) in compared.items())
-    return json.dumps({"reason": why} | {key: word for key, (word, _) in compared.items()}, ensure_ascii=False)
+    return json.dumps(
+        {"reason": why} | {key.removesuffix("_score"): word for key, (word, _) in compared.items()}, ensure_ascii=False
+    )
 
 
 def _number(score: float) -> float | int:

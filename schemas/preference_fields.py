@@ -16,7 +16,7 @@ def _flag(name: str, about: str) -> Field:
     return Field(name, pa.bool_(), about)
 
 
-_RUN = (f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION)
+_RUN = (f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.DIMENSION)
 CATEGORY = text(
     "category",
     "The category; `__macro__` (categories weigh the same) and `__micro__` (all pairs of pictures weigh the same) for totals.",
@@ -53,7 +53,7 @@ PREFERENCES = (
     _flag("is_stopped_early", "Fewer prompts than planned were asked: p and interval hold however often one looked."),
     f.CELL_STATUS, f.REASON,
 )  # fmt: skip
-PREFERENCES_KEY = ("rubric_id", "judge_model", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
+PREFERENCES_KEY = ("rubric_id", "dimension", "judge_model", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
 
 # --- ratings ----------------------------------------------------------------------------------------------------
 PREFERENCE_RATINGS = (
@@ -70,7 +70,7 @@ PREFERENCE_RATINGS = (
     count("n_win", "Pairs it wins in both orders."),
     count("n_tie", "Pairs that are a tie, or whose orders disagree."), count("n_loss", "Pairs it loses in both orders."),
 )  # fmt: skip
-PREFERENCE_RATINGS_KEY = ("rubric_id", "judge_model", "model", "checkpoint")
+PREFERENCE_RATINGS_KEY = ("rubric_id", "dimension", "judge_model", "model", "checkpoint")
 
 # --- position bias ----------------------------------------------------------------------------------------------
 POSITION_BIAS = (
@@ -86,4 +86,4 @@ POSITION_BIAS = (
     count("n_both_orders", "Pairs with a readable verdict in both orders: what the shares are taken over."),
     f.CELL_STATUS, f.REASON,
 )  # fmt: skip
-POSITION_BIAS_KEY = ("rubric_id", "judge_model", "category")
+POSITION_BIAS_KEY = ("rubric_id", "dimension", "judge_model", "category")

@@ -100,8 +100,12 @@ check_data = stage_task("check data")(checked)
 
 def _judged(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The run's judgements of one sample each, and the scores."""
-    judgements = context.lake.scan(JUDGEMENTS, context.ids.plan_id).filter(pl.col("second_sample_id").is_null())
-    return judgements, context.lake.scan(SCORES, context.ids.reading_id)
+    judgements, scores = _judged_so_or_in_pairs(context)
+    return judgements.filter(pl.col("second_sample_id").is_null()), scores
+
+
+def _judged_so_or_in_pairs(context: StageContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    return context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
 
 
 @stage_task("compute tables")
@@ -109,8 +113,14 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     """Every table a run publishes, from its judgements, scores and replies."""
     from tasks.aggregate.tables import Settings, aggregated
 
-    replies = context.lake.scan(REPLIES, context.ids.snapshot_id)
-    return aggregated(*_judged(context), replies, context.rubrics, Settings.of(context))
+    replies, settings = context.lake.scan(REPLIES, context.ids.snapshot_id), Settings.of(context)
+    tables = aggregated(*_judged(context), replies, context.rubrics, settings)
+    if any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+        from tasks.aggregate.preferences.tables import preference_tables
+        from tasks.aggregate.preferences.verdicts import verdicts
+
+        tables |= preference_tables(verdicts(*_judged_so_or_in_pairs(context), context.rubrics), settings)
+    return tables
 
 
 @stage_task("weigh judges")

@@ -124,7 +124,6 @@ def _compared(rows: Sequence[Row], fit: Fit) -> Iterator[Row]:
         p = 1.0 if se <= _TINY else float(f"{2 * float(scipy.special.stdtr(df, -abs(delta) / se)):.12g}")
         yield {
             "family": Family.RATINGS,
-            "dimension": "rating",
             "category": None,
             "delta": delta,
             "delta_bound_low": delta,

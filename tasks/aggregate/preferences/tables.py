@@ -8,9 +8,10 @@ from itertools import groupby
 import polars as pl
 
 from schemas.identities import canonical_json
+from schemas.metrics import is_primary
 from schemas.statuses import RatedState
 from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
-from tasks.aggregate.families import corrected
+from tasks.aggregate.families import Family, corrected
 from tasks.aggregate.preferences.position_bias import bias_rows
 from tasks.aggregate.preferences.prompts import meetings, turned, valued
 from tasks.aggregate.preferences.ratings import rated
@@ -33,10 +34,10 @@ def preference_tables(verdicts: pl.DataFrame, run: Settings) -> dict[Table, pl.D
     ratings: list[Row] = []
     rating_pairs: list[Row] = []
     biases: list[Row] = []
-    for (rubric_id, version), of_rubric in verdicts.sort("rubric_id").group_by(
-        "rubric_id", "rubric_version", maintain_order=True
+    for (rubric_id, version, dimension), of_rubric in verdicts.sort("rubric_id", "dimension").group_by(
+        "rubric_id", "rubric_version", "dimension", maintain_order=True
     ):
-        named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version}
+        named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version, "dimension": dimension}
         known = meetings(of_rubric, run.baseline)
         pairs = turned(valued(of_rubric), known.values())
         expected = _categories(pairs)
@@ -53,12 +54,24 @@ def preference_tables(verdicts: pl.DataFrame, run: Settings) -> dict[Table, pl.D
             rows, two = rated(pairs if judge == POOLED else pairs.filter(judge_model=judge), run.baseline)
             ratings += [named | {"judge_model": judge} | row for row in rows]
             rating_pairs += [named | {"judge_model": judge} | row for row in two]
+    compared, rating_pairs = (_in_families(rows, verdicts, run) for rows in (compared, rating_pairs))
     found_rows = {
         PREFERENCES: [_of_win_rate(row, run.benchmark) for row in corrected(compared, run.benchmark, run.statistics)],
         PREFERENCE_RATINGS: _ranked(ratings, corrected(rating_pairs, run.benchmark, run.statistics)),
         POSITION_BIAS: biases,
     }
     return {table: table.frame(rows).sort(table.key) for table, rows in found_rows.items()}
+
+
+def _in_families(rows: list[Row], verdicts: pl.DataFrame, run: Settings) -> list[Row]:
+    """Claims are made of a rubric's headline; comparisons in its other dimensions are exploratory, with the other aspects."""
+    keys = dict(verdicts.group_by("rubric_id").agg(pl.col("dimension").unique()).iter_rows())
+    for row in rows:
+        rubric_id, dimension = str(row["rubric_id"]), str(row["dimension"])
+        is_main = is_primary(rubric_id, dimension, keys[rubric_id], run.statistics.primary)
+        if row["family"] != Family.CATEGORIES and not is_main:
+            row["family"] = Family.ASPECTS
+    return rows
 
 
 def _categories(pairs: pl.DataFrame) -> list[str]:
@@ -77,10 +90,10 @@ def _ranked(ratings: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
     """The ratings with rank ranges, which follow from what every two of them that are rated say."""
     by_judge: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in compared:
-        by_judge[row["rubric_id"], row["judge_model"]].append(row)
+        by_judge[row["rubric_id"], row["dimension"], row["judge_model"]].append(row)
     done = []
-    for (rubric_id, judge), rows in groupby(ratings, key=lambda row: (row["rubric_id"], row["judge_model"])):
-        mine, pairs = list(rows), by_judge[rubric_id, judge]
+    for key, rows in groupby(ratings, key=lambda row: (row["rubric_id"], row["dimension"], row["judge_model"])):
+        mine, pairs = list(rows), by_judge[key]
         rated_ones = [(row["model"], row["checkpoint"]) for row in mine if row["state"] == RatedState.RATED]
         ranges = rank_ranges(rated_ones, pairs) if pairs else {}
         family = {name: pairs[0][name] for name in ("adjustment", "family", "n_family")} if pairs else {}

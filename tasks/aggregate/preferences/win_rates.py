@@ -120,7 +120,7 @@ def win_rate_rows(meeting: Meeting, cells: Mapping[str, Cell | None], floor: flo
             continue
         row = meeting.named | {
             "category": category, "family": Family.PREFERENCES if category == Total.MACRO else Family.CATEGORIES,
-            "dimension": "preference", "ci_level": LEVEL, "is_stopped_early": False, "n_prompts": 0, "n_pairs": 0,
+            "ci_level": LEVEL, "is_stopped_early": False, "n_prompts": 0, "n_pairs": 0,
         } | dict.fromkeys(COUNTS, 0)  # fmt: skip
         yield row | (_figures(cell, floor, statistics) if cell else _null(CellReason.CATEGORY_MISSING))
 
