@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.category_table import print_categories
+from flows.commands.pairs_table import print_pairs
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
 from schemas.errors import InputError
@@ -76,6 +77,8 @@ def table(
     console = Console(highlight=False)
     where = "current" if found.is_current else "the last good one" if good else "not the current one"
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
+    if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
+        print_pairs(console, found.folder, is_short=False)
     print_rows(console, rows, answers_of(cells))
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange import print_imported
+from flows.commands.pairs_table import print_pairs
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import CellStatus, SampleStatus
@@ -177,6 +178,7 @@ def read_cells(folder: Path) -> pl.DataFrame:
 
 def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
     """The leaderboard of a publication: the answers, and a table for each rubric and judge."""
+    print_pairs(console, folder, is_short=is_short)
     cells = read_cells(folder)
     print_rows(console, leaderboard_rows(cells, is_headline_only=is_short), answers_of(cells))
 
@@ -221,6 +223,9 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     console.print(
         f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")
     )
+    if summary.pairs:
+        n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
+        console.print(f"pairs       {n:,} win rates" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     current = "current" if published.is_current else f"not made current: {published.why_not_current}"
     console.print(f"publication {published.publication_id[:16]} ({word}; {current})")

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tasks.judge.outcome import Outcome
     from tasks.ledger.import_replies.importing import ImportResult
     from tasks.publish.folders import Published
+    from tasks.publish.preferences import PairBoard
 
 
 log = logging.getLogger("salon.progress")
@@ -178,6 +179,7 @@ class RunSummary:
     cells: pl.DataFrame  # means for prompts like these, with their standings
     gate: "Gate"
     imported: "ImportResult | None" = None
+    pairs: "Sequence[PairBoard]" = ()
 
     @property
     def n_cells(self) -> int:
@@ -193,6 +195,8 @@ class RunSummary:
     def is_blocked(self) -> bool:
         """Whether a cell is blocked that the benchmark file ends a run with 1 for."""
         blocked = self.cells.filter(pl.col("status") == CellStatus.BLOCKED)
+        if any(board.n_blocked and (board.is_headline or self.gate.exit_1 == "any") for board in self.pairs):
+            return True
         return not blocked.is_empty() if self.gate.exit_1 == "any" else bool(blocked["is_headline"].any())
 
     @property

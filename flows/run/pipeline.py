@@ -27,6 +27,7 @@ from tasks.ledger.ledger import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
 from tasks.publish.machine_tables import record_run
+from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
 from tasks.publish.standings import placed
@@ -80,7 +81,8 @@ def run_pipeline(
     except GateBlockedError:
         _record(run, asked, _row(run, started_at, dataset, asked, "blocked", None))
         raise
-    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, run.benchmark.gate, imported)
+    pairs = boards_in(published.folder)
+    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, run.benchmark.gate, imported, pairs)
     _record(run, asked, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)

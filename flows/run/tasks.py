@@ -154,10 +154,12 @@ class RunTables:
 @stage_task("publish tables")
 def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
+    from tasks.publish.preferences import pair_boards
     from tasks.publish.publication import Draft, publish
     from tasks.publish.report.compare import compare_pages
     from tasks.publish.report.gallery import gallery_of
     from tasks.publish.report.page import report_page
+    from tasks.publish.report.pairs import pair_cards
 
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
     said = provenance(context)
@@ -166,6 +168,8 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     cells = tables.by_table[BENCHMARK_LONG]
     n_pictured = context.benchmark.report.max_pictured
     gallery = gallery_of(context.lake, context.ids, cells)
-    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=n_pictured > 0)}
+    headlines = {board.rubric_id: board.dimension for board in reversed(pair_boards(tables.by_table)) if board.is_headline}
+    cards = pair_cards(context.lake, context.ids, headlines)
+    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=n_pictured > 0, cards=cards)}
     further = compare_pages(context.lake, context.ids, cells, name, n_pictured)
     return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

@@ -3,7 +3,7 @@
 leaderboard.md, a page that can be pasted into a README, stands below.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import groupby
 
@@ -14,6 +14,7 @@ from schemas.statuses import CellStatus, Total
 from schemas.tables import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
+from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines
 from tasks.publish.standings import DASH, answers, best_first, difference, number, rank, weights, why
 
 _HEADERS = (
@@ -137,14 +138,26 @@ def _score(cell: dict[str, object]) -> str:
     return f"{text} ({shown})"
 
 
-def leaderboard_page(cells: pl.DataFrame, name: PublicationName) -> str:
+def leaderboard_page(cells: pl.DataFrame, name: PublicationName, pairs: Sequence[PairBoard] = ()) -> str:
     """The page: the answer in sentences and a table for each rubric, judge and dimension, best first. `cells` are placed."""
     title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
     said = [
         f"- **{escape_markdown(rubric_id)}**, judged by {escape_markdown(judge)}: {escape_markdown(' '.join(sentences))}\n"
         for (rubric_id, judge), sentences in answers_of(cells).items()
     ]
+    said = [*_of_pairs(pairs), *said]
     return "\n".join([title, *said, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {name.publication_id}.\n"])
+
+
+def _of_pairs(boards: Sequence[PairBoard]) -> Iterator[str]:
+    """Of each headline board its answer in sentences, and who won how often."""
+    for board in boards:
+        if board.is_headline:
+            yield (
+                f"- **{escape_markdown(board.rubric_id)}**, pairs judged by {escape_markdown(board.judge_model)}: "
+                f"{escape_markdown(' '.join(pair_answers(board)))}\n"
+            )
+            yield to_markdown(PAIR_HEADERS, pair_lines(board), n_text_columns=2)
 
 
 def answers_of(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import polars as pl
 
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
-from schemas.statuses import FINAL_REPLY_STATUSES, CellStatus, ReplyStatus
-from schemas.tables import BENCHMARK_LONG, FAILURES, Table
+from schemas.statuses import FINAL_REPLY_STATUSES, CellStatus, ReplyStatus, Total
+from schemas.tables import BENCHMARK_LONG, FAILURES, PREFERENCES, Table
 from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.standings import failures_of, with_failures
 
@@ -76,18 +76,26 @@ def why_not_good(new: Standing, last_good: Standing | None) -> str | None:
 
 
 def standing_of(tables: Mapping[Table, pl.DataFrame], run_date: date) -> Standing:
-    """The standing of `benchmark_long` rows, and of the `failures` beside them."""
+    """The standing of `benchmark_long` rows, and of the `failures` beside them; and of comparisons by pairs.
+
+    A comparison with too few verdicts counts as cut short: why each pair has none is not in its row.
+    """
     cells = means_for_prompts_like_these(with_failures(tables))
     mine = cells.filter(pl.col("estimate").is_not_null() | ~_can_have_none())
     blocked = mine.filter(pl.col("status") == CellStatus.BLOCKED.value)
     n_cut_short = sum(_is_cut_short(row) for row in mine.iter_rows(named=True))
-    return Standing(run_date, mine.height, mine["estimate"].count(), blocked.height, n_cut_short)
+    pairs = tables.get(PREFERENCES, PREFERENCES.empty()).filter(category=Total.MACRO.value)
+    n_blocked_pairs = pairs.filter(status=CellStatus.BLOCKED.value).height
+    return Standing(
+        run_date, mine.height + pairs.height, mine["estimate"].count() + pairs["win_rate"].count(),
+        blocked.height + n_blocked_pairs, n_cut_short + n_blocked_pairs,
+    )  # fmt: skip
 
 
 def standing_in(folder: Path, run_date: date) -> Standing:
     """The standing of a published folder; one that is gone or cannot be read shows nothing, and gives way."""
     try:
-        paths = {table: bring(folder / f"{table.name}.parquet") for table in (BENCHMARK_LONG, FAILURES)}
+        paths = {table: bring(folder / f"{table.name}.parquet") for table in (BENCHMARK_LONG, FAILURES, PREFERENCES)}
         there = {table: path for table, path in paths.items() if table is BENCHMARK_LONG or path.is_file()}
         return standing_of({table: pl.read_parquet(path) for table, path in there.items()}, run_date)
     except (OSError, pl.exceptions.PolarsError):

@@ -29,6 +29,7 @@ from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointers
+from tasks.publish.preferences import pair_boards
 from tasks.publish.promotion import standing_of
 from tasks.publish.standings import placed
 
@@ -102,7 +103,7 @@ def _texts(made: Draft) -> dict[str, bytes]:
     cells = placed({**made.tables, BENCHMARK_LONG: ordered})
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
-        "leaderboard.md": leaderboard_page(cells, made.name).encode(),
+        "leaderboard.md": leaderboard_page(cells, made.name, pair_boards(made.tables)).encode(),
         "leaderboard.tex": leaderboard_tex(cells, made.name).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}

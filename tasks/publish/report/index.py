@@ -13,7 +13,18 @@ import polars as pl
 
 from schemas.metrics import HEADLINE
 from schemas.statuses import Against, AgreementMetric, Assessor, Total
-from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, FAILURES, RUNS, STANDINGS, Table
+from schemas.tables import (
+    AGREEMENT,
+    BENCHMARK_LONG,
+    DRIFT,
+    FAILURES,
+    POSITION_BIAS,
+    PREFERENCE_RATINGS,
+    PREFERENCES,
+    RUNS,
+    STANDINGS,
+    Table,
+)
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.reading import with_later_columns
@@ -22,6 +33,7 @@ from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
 from tasks.publish.pointer import read_pointer
+from tasks.publish.preferences import PairBoard, pair_boards
 from tasks.publish.reading import Publication, publications
 from tasks.publish.report.boards import Board, boards, glance
 from tasks.publish.report.drawing import draw
@@ -35,6 +47,7 @@ N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 Row = dict[str, Any]
 _SERIES = ("rubric_id", "judge_model", "model", "dimension", "category")
 N_ALARMS_SHOWN = 12
+_SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ class Benchmark:
     name: str
     entries: list[Entry]
     headlines: list[Board]
+    pairs: list[PairBoard]
     glance: list[tuple[tuple[str, str], list[Row | None]]]
     nights: Nights | None
     agreement: list[Row]
@@ -109,11 +123,13 @@ def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -
         for one in sorted(mine, key=lambda one: (one.run_date, one.is_current, one.publication_id), reverse=True)
     ]
     current = next((one for one in mine if one.is_current), None)
-    headlines = [board for board in boards(_small_tables(current.folder)) if board.is_headline] if current else []
+    tables = _small_tables(current.folder) if current else {}
+    headlines = [board for board in boards(tables) if board.is_headline] if current else []
     return Benchmark(
         name,
         entries,
         headlines,
+        [board for board in pair_boards(tables) if board.is_headline],
         glance(headlines),
         nights(home / name, n_charted),
         _agreement(home / name),
@@ -122,7 +138,7 @@ def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -
 
 
 def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
-    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES)}
+    paths = {table: folder / f"{table.name}.parquet" for table in _SMALL}
     return {table: pl.read_parquet(path) for table, path in paths.items() if bring(path).is_file()}
 
 

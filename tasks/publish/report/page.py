@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -14,12 +15,14 @@ from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
+from tasks.publish.preferences import pair_answers, pair_boards
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import N_DRAWN, Figure, figures
 from tasks.publish.report.formats import words
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings import placed
 
 Row = dict[str, Any]
@@ -132,14 +135,17 @@ def report_page(
     gallery: Gallery,
     *,
     is_pictured: bool = False,
+    cards: Mapping[tuple[str, str], list[PairCard]] = MappingProxyType({}),
 ) -> bytes:
     """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there.
 
-    `is_pictured`: the pages of compare.py stand beside it.
+    `is_pictured`: the pages of compare.py stand beside it; `cards`: by rubric and judge some pairs to lay side by side.
     """
     found = boards(tables)
     headlines = [board for board in found if board.is_headline]
     judges_health = health(tables)
+    pairs = pair_boards(tables)
+    said = {(board.rubric_id, board.judge_model): pair_answers(board) for board in pairs if board.is_headline}
     return render(
         "report.html.j2",
         benchmark=name.benchmark,
@@ -148,7 +154,9 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=glance(headlines),
-        answers=answers_of(placed(tables)),
+        answers=said | answers_of(placed(tables)),
+        pairs=pairs,
+        pair_cards=cards,
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
         health=judges_health,

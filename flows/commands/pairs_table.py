@@ -1,0 +1,55 @@
+"""How pairs look in a terminal: the answer, who beat whom, the ratings. Means of scores are tables.py's."""
+
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from flows.observability.terminal import Console, one_line
+from tasks.publish.preferences import POOLED, PairBoard, boards_in, counts, pair_answers, rating, verdict, win_rate
+from tasks.publish.standings import rank
+
+_MARKS = {"higher": "green", "lower": "red"}
+
+
+def print_pairs(console: Console, folder: Path, *, is_short: bool = True) -> None:
+    """The boards of a publication's pairs, where it has any: those of headlines alone, or all."""
+    for board in boards_in(folder):
+        if is_short and not board.is_headline:
+            continue
+        whose = "all judges together" if board.judge_model == POOLED else f"judged by {board.judge_model}"
+        console.print(Text.assemble((one_line(board.rubric_id), "bold"), one_line(f", pairs in both orders, {whose}")))
+        for sentence in pair_answers(board) if board.is_headline else ():
+            console.print(Text(one_line(f" {sentence}")))
+        console.print(Text(one_line(f" {board.dimension}: the win rate of the first against the second, a tie being half")))
+        console.print(_comparisons(board))
+        console.print(_ratings(board))
+        console.print()
+
+
+def _comparisons(board: PairBoard) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    for name in ("checkpoint", "against"):
+        table.add_column(name, overflow="fold", min_width=9)
+    table.add_column("wins [95 %]", no_wrap=True)
+    table.add_column("better?")
+    table.add_column("win–tie–loss")
+    table.add_column("pair", no_wrap=True)
+    for row in board.comparisons:
+        table.add_row(
+            Text(one_line(board.name(row, "_a"))), Text(one_line(board.name(row, "_b"))), win_rate(row),
+            Text(verdict(row), style=_MARKS.get(row["verdict"] or "", "dim")), counts(row), Text(row["pair_id"][:6], style="dim"),
+        )  # fmt: skip
+    return table
+
+
+def _ratings(board: PairBoard) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("checkpoint", overflow="fold", min_width=10)
+    anchor = next((row["anchor"] for row in board.ratings if row["anchor"]), None)
+    table.add_column(f"rating [95 %], {'the mean' if anchor == '__mean__' else one_line(str(anchor))} being 0")
+    for row in board.ratings:
+        style = "bold" if row["rank_high"] == 1 else ""
+        table.add_row(rank(row), Text(one_line(board.name(row)), style=style), Text(rating(row), style=style))
+    return table

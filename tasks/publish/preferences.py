@@ -1,0 +1,179 @@
+"""How pairs read: a win rate, a rating, the judge's liking for a place, the answer in a sentence. Nothing is computed here.
+
+The rows are made in tasks/aggregate/preferences; terminal, page and Markdown say what these functions say.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schemas.metrics import is_headline
+from schemas.statuses import CellStatus, ComparisonVerdict, Correction, Total
+from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
+from tasks.publish.standings import DASH, best_first, made_by
+
+Row = Mapping[str, Any]
+POOLED = "__pooled__"
+_VERDICTS = {
+    ComparisonVerdict.HIGHER: "better",
+    ComparisonVerdict.LOWER: "worse",
+    ComparisonVerdict.OPEN: "can't tell",
+    ComparisonVerdict.FAILURES_COULD_TURN_IT: "missing verdicts could turn it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairBoard:
+    """What a judge says of pairs in a dimension: comparisons over all categories, ratings best first, its liking for a place."""
+
+    rubric_id: str
+    judge_model: str
+    dimension: str
+    is_headline: bool
+    comparisons: Sequence[Row]
+    ratings: Sequence[Row]
+    bias: Row | None
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands on the page."""
+        return f"pairs-{self.rubric_id}-{self.dimension}-{self.judge_model}"
+
+    @property
+    def is_one_model(self) -> bool:
+        """Whether a checkpoint's name alone says which it is."""
+        return len({row[name] for row in self.comparisons for name in ("model_a", "model_b")}) == 1
+
+    @property
+    def n_blocked(self) -> int:
+        """Comparisons without a figure because too many pairs have no verdict."""
+        return sum(row["status"] == CellStatus.BLOCKED for row in self.comparisons)
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether something was held against the baseline."""
+        return any(row["is_to_baseline"] for row in self.comparisons)
+
+    def to(self, rated: Row, kind: str) -> Row | None:
+        """The comparison of a rated checkpoint with its "predecessor" or the "baseline"; None where it was not made."""
+        mine = (rated["model"], rated["checkpoint"])
+        found = (row for row in self.comparisons if row[f"is_to_{kind}"] and (row["model_a"], row["checkpoint_a"]) == mine)
+        return next(found, None)
+
+    def name(self, row: Row, end: str = "") -> str:
+        """What a row's checkpoint is called; `end` is "_a" or "_b" of a comparison."""
+        return made_by(row[f"model{end}"], row[f"checkpoint{end}"], is_one_model=self.is_one_model)
+
+
+def pair_boards(tables: Mapping[Table, pl.DataFrame]) -> list[PairBoard]:
+    """Every board of the publication, a rubric's headline first; none where no rubric compared pairs."""
+    if PREFERENCES not in tables or tables[PREFERENCES].is_empty():
+        return []
+    compared = tables[PREFERENCES].filter(category=Total.MACRO.value)
+    ratings, biases = tables[PREFERENCE_RATINGS], tables[POSITION_BIAS].filter(category=Total.MACRO.value)
+    listed = dict(compared.group_by("rubric_id").agg(pl.col("dimension").unique()).iter_rows())
+    found = []
+    for rubric_id, judge_model, dimension in compared.select("rubric_id", "judge_model", "dimension").unique().iter_rows():
+        mine = {"rubric_id": rubric_id, "judge_model": judge_model, "dimension": dimension}
+        rows = compared.filter(**mine).to_dicts()
+        main = [row["is_primary"] for row in rows if row["is_primary"] is not None]
+        is_main = main[0] if main else is_headline(dimension, listed[rubric_id])
+        rated = [row | {"estimate": row["rating"]} for row in ratings.filter(**mine).to_dicts()]
+        bias = next(iter(biases.filter(**mine).to_dicts()), None)
+        board = PairBoard(rubric_id, judge_model, dimension, is_main, rows, sorted(rated, key=best_first), bias)
+        place = {(row["model"], row["checkpoint"]): number for number, row in enumerate(board.ratings)}
+        rows.sort(key=lambda row: (place[row["model_a"], row["checkpoint_a"]], place[row["model_b"], row["checkpoint_b"]]))
+        found.append(board)
+    return sorted(found, key=lambda one: (one.rubric_id, one.judge_model, not one.is_headline, one.dimension))
+
+
+def win_rate(row: Row) -> str:
+    """Such as "73.3 % [58.4, 84.1]", the interval being the corrected one where there is one; a dash where there is no figure."""
+    if row["win_rate"] is None:
+        return DASH
+    low, high = (row[f"{end}_adjusted"] if row[f"{end}_adjusted"] is not None else row[end] for end in ("ci_low", "ci_high"))
+    return f"{100 * row['win_rate']:.1f} %" + ("" if low is None else f" [{100 * low:.1f}, {100 * high:.1f}]")
+
+
+def verdict(row: Row) -> str:
+    """What the win rate says of a, such as "better"; where it was not tested, why."""
+    if row["verdict"] is None:
+        return str(row["reason"] or "").replace("_", " ")
+    is_claim = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    return _VERDICTS[row["verdict"]] + (", exploratory" if is_claim and row["is_primary"] is False else "")
+
+
+def counts(row: Row) -> str:
+    """Wins, ties and losses, and beside them the pairs whose orders disagree and those without a verdict, where there are any."""
+    told = f"{row['n_win']}–{row['n_tie']}–{row['n_loss']}"
+    for name, word in (("n_order_dependent", "by order alone"), ("n_unjudged", "without a verdict")):
+        told += f", {row[name]} {word}" if row[name] else ""
+    return told
+
+
+def rating(row: Row) -> str:
+    """Points with their interval; why there are none."""
+    if row["rating"] is None:
+        return str(row["reason"]).replace("_", " ")
+    interval = "" if row["ci_low"] is None or row["se"] == 0 else f" [{row['ci_low']:+.0f}, {row['ci_high']:+.0f}]"
+    return f"{row['rating']:+.0f}{interval}" if row["rating"] else "0"
+
+
+def pair_answers(board: PairBoard) -> list[str]:
+    """What the pairs say: of each model's newest checkpoint against the one before it and the baseline, and of the judge."""
+    said = []
+    before = {(row["model_b"], row["checkpoint_b"]) for row in board.comparisons if row["is_to_predecessor"]}
+    for row in board.comparisons:
+        is_newest = (row["model_a"], row["checkpoint_a"]) not in before
+        if is_newest and (row["is_to_predecessor"] or row["is_to_baseline"]):
+            said.append(_sentence(board, row))
+    return (said or [_sentence(board, row) for row in board.comparisons[:1]]) + _of_judge(board)
+
+
+def _sentence(board: PairBoard, row: Row) -> str:
+    a, b = board.name(row, "_a"), board.name(row, "_b")
+    if row["win_rate"] is None:
+        return f"{a} against {b}: {verdict(row) or 'no figure'}."
+    sure = f"at 95 % for all {row['n_family']} comparisons together"
+    if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
+        sure = f"of {row['n_family']} comparisons, 5 % of those found may be false"
+    is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    told = f"{a} is {_VERDICTS[row['verdict']]} than {b}" if is_decided else f"These pairs cannot tell {a} from {b}"
+    behind = f"({sure})" if row["verdict"] is not None else f"({verdict(row)})"
+    return f"{told}: it wins {win_rate(row)} on {row['n_prompts']} prompts {behind}."
+
+
+def _of_judge(board: PairBoard) -> list[str]:
+    bias = board.bias
+    if bias is None or bias["first_wins"] is None:
+        return []
+    likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
+    return [f"{likes}; in {100 * bias['order_dependent']:.0f} % of {bias['n_both_orders']:,} pairs the two orders disagree."]
+
+
+PAIR_HEADERS = ("checkpoint", "against", "wins and 95 % interval", "better?", "won, tied, lost", "prompts", "pair")
+
+
+def pair_lines(board: PairBoard) -> list[tuple[str, ...]]:
+    """A line of PAIR_HEADERS for each comparison."""
+    return [
+        (
+            board.name(row, "_a"),
+            board.name(row, "_b"),
+            win_rate(row),
+            verdict(row),
+            counts(row),
+            str(row["n_prompts"]),
+            row["pair_id"],
+        )
+        for row in board.comparisons
+    ]
+
+
+def boards_in(folder: Path) -> list[PairBoard]:
+    """pair_boards() of a publication's folder."""
+    paths = {table: folder / f"{table.name}.parquet" for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
+    return pair_boards({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()})

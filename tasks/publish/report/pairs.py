@@ -1,0 +1,127 @@
+"""The pairs that a page shows side by side, with the judge's words in both orders. Figures are preferences.py's."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from schemas.identities import RunIds
+from schemas.statuses import PairOutcome
+from schemas.tables import JUDGEMENTS
+from tasks.lake.reading import Lake
+from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
+from tasks.publish.report.pictures import thumbnails_of
+from tasks.publish.standings import made_by
+
+PER_OUTCOME = 3
+"""Pairs shown of each outcome, of a rubric and judge."""
+_TURN = pl.col("sample_id").hash(7)  # the same pairs in each making of the page, from all over the dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of a pair's samples."""
+
+    sample_id: str
+    model: str
+    checkpoint: str
+    picture: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairAsk:
+    """One order of a pair: who was shown first, what was said, and of each dimension who won, in words."""
+
+    first: str
+    said: Ask
+    winners: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairCard:
+    """A pair, its outcome in the rubric's headline, and both orders' answers."""
+
+    text: str
+    outcome: str
+    sides: tuple[Side, Side]
+    asks: tuple[PairAsk, ...]
+
+
+def pair_cards(lake: Lake, ids: RunIds, headlines: Mapping[str, str]) -> dict[tuple[str, str], list[PairCard]]:
+    """Some pairs of each rubric and judge and of each outcome; `headlines`: by rubric for pairs its headline dimension.
+
+    Only the rows of the pairs that are shown leave the scan.
+    """
+    if not headlines:
+        return {}
+    judged = lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("second_sample_id").is_not_null(), pl.col("repeat") == 0)
+    found: dict[tuple[str, str], list[PairCard]] = {}
+    judges = judged.select("rubric_id", "judge_model").unique().collect(engine="streaming").sort("rubric_id", "judge_model")
+    for rubric_id, judge_model in judges.iter_rows():
+        mine = judged.filter(rubric_id=rubric_id, judge_model=judge_model)
+        found[rubric_id, judge_model] = list(_cards(lake, ids, mine, headlines[rubric_id]))
+    return found
+
+
+def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iterator[PairCard]:
+    some = judged.sort(_TURN, "second_sample_id").head(_N_LOOKED_AT).select("sample_id", "second_sample_id").collect()
+    ends = [frozenset(row) for row in some.iter_rows()]
+    wanted = pl.col("sample_id").is_in([one for pair in ends for one in pair])
+    rows = judged.filter(wanted & pl.col("second_sample_id").is_in([one for pair in ends for one in pair])).collect()
+    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
+    pairs: dict[frozenset[str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.sort("sample_id", "second_sample_id").iter_rows(named=True):
+        pairs[frozenset((row["sample_id"], row["second_sample_id"]))].append(row)
+    shown: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
+    for pair in dict.fromkeys(ends):
+        outcome = _outcome(pairs[pair], scores, headline)
+        if len(shown[outcome]) < PER_OUTCOME:
+            shown[outcome].append(pairs[pair])
+    chosen = [(outcome, orders) for outcome in _ORDER for orders in shown[outcome]]
+    sample_ids = {row["sample_id"] for _, orders in chosen for row in orders}
+    pictures, texts = thumbnails_of(lake, ids, sample_ids), texts_of(lake, ids, pl.Series(sorted(sample_ids), dtype=pl.String))
+    for outcome, orders in chosen:
+        yield _card(outcome, orders, pictures, texts, scores, replies)
+
+
+def _outcome(orders: list[dict[str, Any]], scores: Mapping[str | None, list[dict[str, Any]]], headline: str) -> str:
+    """Of a pair as a card says it: who wins is said beside the pictures."""
+    won = [one["score"] for row in orders for one in scores[row["request_key"]] if one["dimension"] == headline]
+    if len(orders) != 2 or len(won) != 2 or None in won:
+        return PairOutcome.UNJUDGED.value
+    if won[0] + won[1] != 1:
+        return PairOutcome.ORDER_DEPENDENT.value
+    return PairOutcome.TIE.value if won[0] == won[1] else "decided"
+
+
+_ORDER = ("decided", PairOutcome.ORDER_DEPENDENT.value, PairOutcome.TIE.value, PairOutcome.UNJUDGED.value)
+_N_LOOKED_AT = 400
+"""Judgements looked at for these cards: a rare outcome may have none among them."""
+
+
+def _card(
+    outcome: str,
+    orders: list[dict[str, Any]],
+    pictures: Mapping[str, str],
+    texts: Mapping[str, Mapping[str, str | None]],
+    scores: Mapping[str | None, list[dict[str, Any]]],
+    replies: Mapping[str | None, dict[int, str | None]],
+) -> PairCard:
+    row = orders[0]
+    own = texts.get(row["sample_id"], {})
+    ends = [[row[f"{end}{name}"] for name in ("sample_id", "model", "checkpoint")] for end in ("", "second_")]
+    one, other = (Side(sample_id, model, checkpoint, pictures.get(sample_id)) for sample_id, model, checkpoint in ends)
+    asks = tuple(_ask(row, scores[row["request_key"]], replies[row["request_key"]], len(orders)) for row in orders)
+    return PairCard(cut(own.get("prompt") or "", MAX_PROMPT), outcome, (one, other), asks)
+
+
+def _ask(row: dict[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_orders: int) -> PairAsk:
+    names = {1.0: _named(row, ""), 0.5: "tie", 0.0: _named(row, "second_")}
+    winners = tuple((one["dimension"], names.get(one["score"], one["reason"] or one["status"])) for one in scores)
+    return PairAsk(_named(row, ""), ask_of(row, scores, replies, n_orders), winners)
+
+
+def _named(row: Mapping[str, Any], end: str) -> str:
+    return made_by(row[f"{end}model"], row[f"{end}checkpoint"], is_one_model=row["model"] == row["second_model"])
