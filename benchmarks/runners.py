@@ -31,7 +31,7 @@ from rich.table import Table
 from sqlalchemy import create_engine, text
 
 from demo.running import running_judge
-from flows.serving.local_server import LocalServer, answers, free_port
+from flows.run.programs import LocalServer, answers, free_port
 from tests.support.postgres import running_postgres
 
 ROOT = Path(__file__).resolve().parents[1]

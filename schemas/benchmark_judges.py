@@ -41,6 +41,28 @@ class Price(Section):
         return self
 
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Server(Section):
+    """The program that serves a judge on this machine, such as vLLM: `salon judge-server`, or a run, starts and ends it."""
+
+    command: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+        min_length=1, description="The program and its arguments; {port} is base_url's, {model} the judge's, {weights} the path."
+    )
+    health: str = Field(default="/health", pattern="^/", description="Answered with 200 once it can be asked.")
+    start_limit_s: float = Field(default=1800.0, gt=0, description="Longest wait for that: weights take minutes to load.")
+    weights: str | None = Field(
+        default=None,
+        min_length=1,
+        description="File or folder that is served; the digest of its files is part of the request key.",
+    )
+    version: list[Annotated[str, StringConstraints(min_length=1)]] | None = Field(
+        default=None, min_length=1, description="A command whose first line names the engine's version; part of the request key."
+    )
+    with_run: bool = Field(default=False, description="A run that has something to ask starts it, and ends it afterwards.")
+
+
 class Judge(Section):
     """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
 
@@ -86,6 +108,7 @@ class Judge(Section):
     share: float | None = Field(
         default=None, gt=0, lt=1, description="Asked about this share of the prompts, the same of every checkpoint; default: all."
     )
+    server: Server | None = Field(default=None, description="The program of this machine that serves it.")
     price: Price | None = Field(default=None, description="Default: Salon's price data for the model.")
 
     @property
@@ -104,6 +127,10 @@ class Judge(Section):
         said = [name for name in ("detail", "max_side_px", "share") if getattr(self, name) is not None]
         if self.recorded and said:
             raise ValueError(f"recorded = true, and {said[0]} is about what is sent; nothing is: remove one of them")
+        if self.server is not None and (self.recorded or urlsplit(self.base_url or "").hostname not in LOOPBACK):
+            raise ValueError(
+                'a server section is for a judge asked on this machine: base_url = "http://127.0.0.1:8000/v1", not recorded'
+            )
         if self.detail == "low" and self.max_side_px is not None and self.max_side_px > DETAIL_LOW_PX:
             raise ValueError(
                 f'max_side_px = {self.max_side_px} beside detail = "low", which shows {DETAIL_LOW_PX} px at most; '
@@ -124,7 +151,7 @@ class Judge(Section):
         return address
 
 
-_ASKED = {"model", "provider", "parameters", "structured_output", "recorded", "deployment"}
+_ASKED = {"model", "provider", "parameters", "structured_output", "recorded", "deployment", "server"}
 
 
 def refuse_same_questions(judges: Sequence[Judge]) -> None:

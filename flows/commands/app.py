@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "deploy": "serving.deploy",
         "worker": "serving.worker",
         "serve": "serving.serve",
+        "judge-server": "judge_server.judge_server",
         "serve-judge": "serving.serve_judge",
     },
     "Instruments": {

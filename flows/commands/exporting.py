@@ -14,6 +14,13 @@ from flows.observability.terminal import one_line, result_console
 from schemas.errors import InputError
 
 
+class Pictures(StrEnum):
+    """Where the pictures of exported requests stand."""
+
+    INLINE = "inline"
+    FILE = "file"
+
+
 class To(StrEnum):
     """Who takes a publication."""
 
@@ -36,6 +43,12 @@ def export(
         typer.Option(help="With FILE: the folder to write batch lines to, not there yet or empty."),
     ] = None,
     max_mb: Annotated[int, typer.Option(min=1, help="The largest file of batch lines, in millions of bytes.")] = 200,
+    pictures: Annotated[
+        Pictures, typer.Option(help="inline: in the lines; file: once each in DIR/pictures, named by file:// addresses.")
+    ] = Pictures.INLINE,
+    pictures_at: Annotated[
+        str | None, typer.Option(help="With --pictures file: the address of that folder where the engine runs; default: here.")
+    ] = None,
     to: Annotated[
         To | None, typer.Option(help="Write a publication's figures as this one takes them; eee: Every Eval Ever.")
     ] = None,
@@ -60,7 +73,13 @@ def export(
             "--out DIR (a publication's figures, for a tracker or a hub)"
         )
     if batch_files is not None:
-        return _export_requests(what, batch_files, max_mb, out=out, name=name, is_push=push)
+        if pictures_at is not None and pictures is not Pictures.FILE:
+            raise InputError("--pictures-at is for --pictures file: in lines with their pictures inside nothing is named")
+        given = [option for option, value in (("--out", out), ("--name", name), ("--push", push)) if value]
+        if given:
+            raise InputError(f"{given[0]} is for --to, a publication's figures; --batch-files sends nothing and names its folder")
+        at = pictures_at or (batch_files.absolute() / "pictures").as_uri() if pictures is Pictures.FILE else None
+        return _export_requests(what, batch_files, max_mb, at)
     if out is None or to is None:
         raise InputError(f"--to {to} needs --out DIR: a folder is written first, and sent only with --push")
     if what is not None and Path(what).is_file():
@@ -68,16 +87,13 @@ def export(
     return _export_publication(what, to, out, name, is_push=push, place=(lake, benchmark))
 
 
-def _export_requests(file: str | None, folder: Path, max_mb: int, *, out: Path | None, name: str | None, is_push: bool) -> int:
+def _export_requests(file: str | None, folder: Path, max_mb: int, pictures_at: str | None) -> int:
     from flows.run.preview import export as write_files
 
     if file is None:
         raise InputError("--batch-files needs the benchmark file: salon export FILE --batch-files DIR")
-    given = [option for option, value in (("--out", out), ("--name", name), ("--push", is_push)) if value]
-    if given:
-        raise InputError(f"{given[0]} is for --to, a publication's figures; --batch-files sends nothing and names its folder")
     with shown_progress() as reporter:
-        exported = write_files(Path(file), folder, max_mb * 10**6, reporter)
+        exported = write_files(Path(file), folder, max_mb * 10**6, reporter, pictures_at and pictures_at.rstrip("/"))
     print_exported(result_console(), exported, folder)
     return 0
 

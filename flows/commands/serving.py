@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from flows.observability.terminal import Console, result_console
+from flows.run.programs import LocalServer, Program, answers, free_port
 from flows.serving import local_postgres
-from flows.serving.local_server import LocalServer, Program, answers, free_port
 from schemas.errors import InputError, StoppedError, StoreError
 
 DEFAULT_POOL = "salon-process"

@@ -20,6 +20,7 @@ from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext
 from tasks.judge.budget.budget import check_max_usd
+from tasks.judge.local_identity import with_identities
 from tasks.judge.provider.base import check_provider, provider_of
 from tasks.lake.reading import Lake, open_lake
 from tasks.publish.identity import code_version
@@ -84,6 +85,7 @@ def open_run(
             )
     _check_dimensions(file, benchmark, rubrics)
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
+    benchmark = with_identities(benchmark, lake.root)
     ids = RunIds(code_version=code_version())
     return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date(), ids)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
 from flows.run.context import RunContext
+from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
@@ -35,7 +36,15 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
     n_cached = sum(part.n_requests for part in every) - n_requests
     run.reporter.start("judge", n_requests)
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
-    online: list[PlannedPart] = []
+    served = [one for one in run.benchmark.judges if one.server and one.server.with_run and one.id in _by_judge(asked)]
+    with serving(run, served, lambda one, s: run.reporter.describe("judge", f"waiting for the server of {one.id}, {s:.0f} s")):
+        total += _asked(run, asked)
+    run.reporter.finish("judge")
+    return total
+
+
+def _asked(run: RunContext, asked: Sequence[PlannedPart]) -> Outcome:
+    total, online = Outcome(), list[PlannedPart]()
     for model, mine in _by_judge(asked).items():
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
         if is_batch or is_under_way(model, run.ledger_url):
@@ -51,7 +60,6 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
             run.reporter.count_attempts(outcome.attempts_by_status)
         total += outcome
         run.reporter.tell("judge")
-    run.reporter.finish("judge")
     return total
 
 

@@ -111,7 +111,7 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
         return _previewed(file, run, checkpoints)
 
 
-def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Exported:
+def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:
     """Read the sources, plan, and write what is left to ask into `folder`, as files of batch lines. Raises InputError first."""
     run = RunContext.of(open_run(file), reporter=reporter)
     check_exportable(run.benchmark.judges)
@@ -119,7 +119,7 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Expo
     with lake_in_use(run):
         run = run.having(dataset_id=stages.ingest(run).dataset_id)
         planned = stages.plan(run)
-        return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes)
+        return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes, pictures_at)
 
 
 def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -> Preview:

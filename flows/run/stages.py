@@ -86,11 +86,11 @@ def import_batch_results(run: RunContext, planned: Plan, results: BatchResults) 
         return import_results(run, ledger, asked_parts(run, planned.parts), results)
 
 
-def export(run: RunContext, planned: Plan, folder: Path, max_bytes: int) -> Exported:
+def export(run: RunContext, planned: Plan, folder: Path, max_bytes: int, pictures_at: str | None) -> Exported:
     """What is left to ask into files of batch lines. Nothing is claimed, and nothing sent."""
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)
-        return export_requests(run, ledger, asked_parts(run, planned.parts), folder, max_bytes)
+        return export_requests(run, ledger, asked_parts(run, planned.parts), folder, max_bytes, pictures_at)
 
 
 def take_snapshot(run: RunContext, planned: Plan) -> str:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of this machine's own for `salon serve`: found, made, its command. Starting it is local_server.py."""
+"""A PostgreSQL server of this machine's own for `salon serve`: found, made, its command. Starting it is flows/run/programs.py."""
 
 import os
 import pwd

@@ -24,7 +24,7 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "limits": True,
     "rubric_folders": True,
     "sources": {"__all__": {"path", "remote_hosts", "decode"}},
-    "judges": {"__all__": {"base_url", "api_key_env", "mode", "price", "on_model_change"}},
+    "judges": {"__all__": {"base_url", "api_key_env", "mode", "price", "on_model_change", "server"}},
     "nightly": {"schedule", "timezone", "finish_by", "on_no_fresh_checkpoint", "checkpoints", "n_earlier"},
     "ratings": True,
     "runner": True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.serving.local_server import LocalServer, Program, free_port
+from flows.run.programs import LocalServer, Program, free_port
 from schemas.errors import StoreError
 
 # A worker with one run under it, each in a session of its own as Prefect's are. Both write down when they end.
@@ -34,7 +34,7 @@ time.sleep(60)
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from flows.serving.local_server import LocalServer
+from flows.run.programs import LocalServer
 up = Path(sys.argv[1]) / "up"
 local = LocalServer(up.parent).__enter__()
 local.start("p", [sys.executable, "-c", "import sys, time; open(sys.argv[1], 'w').close(); time.sleep(60)", str(up)], up.exists)

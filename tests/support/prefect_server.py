@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.serving.local_server import answers, free_port
+from flows.run.programs import answers, free_port
 
 START_LIMIT_S = 240.0
 """A machine that does much else at the same time takes its time."""

@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +20,14 @@ from tasks.judge.batch.folders import MANIFEST, batch_files_of, check_folder
 from tasks.judge.batch.state import MAX_LINES, custom_id, keys_of, open_batches
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.pictures import digests_of
+from tasks.judge.provider.base import RequestPicture
 from tasks.judge.work_queue import PlannedRequests
 from tasks.lake.atomic_files import place, place_folder, sha256_of_file, staged_beside, store_error, write_bytes
 from tasks.ledger.ledger import Ledger
 from tasks.stopping import check_not_stopped
 
 _NAME_LENGTH = 60
+PICTURES = "pictures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,16 @@ class Exported:
 
 
 def export_requests(
-    context: StageContext, ledger: Ledger, parts: Sequence[PlannedPart], folder: Path, max_bytes: int
+    context: StageContext,
+    ledger: Ledger,
+    parts: Sequence[PlannedPart],
+    folder: Path,
+    max_bytes: int,
+    pictures_at: str | None = None,
 ) -> Exported:
     """Write what these parts are still to ask, in files of at most `max_bytes`, with a manifest; the folder appears whole.
 
+    `pictures_at`: each picture stands once in `pictures/` of the folder, which the engine finds at this address.
     Raises InputError, StoreError, StoppedError.
     """
     check_folder(folder)
@@ -72,7 +80,7 @@ def export_requests(
             mine = [part for part in parts if part.judge_model == judge.id]
             if mine:
                 requests = PlannedRequests(context, mine)
-                _JudgeFiles(judge, number, staged, max_bytes, exported).write(
+                _JudgeFiles(judge, number, staged, max_bytes, exported, pictures_at).write(
                     requests, *_to_ask(ledger, requests, judge, exported)
                 )
         if exported.files:
@@ -102,6 +110,7 @@ class _JudgeFiles:
     folder: Path
     max_bytes: int
     exported: Exported
+    pictures_at: str | None
     _n_files: int = 0
     _file: RequestFile | None = None
 
@@ -113,13 +122,24 @@ class _JudgeFiles:
                 for rows, pictures in blocks:
                     check_not_stopped()
                     for key, _, parameters, _, messages, _ in rows.iter_rows():
-                        shown = [pictures(digest) for digest in digests_of(messages)]
+                        shown = [self._shown(digest, pictures(digest)) for digest in digests_of(messages)]
                         body = files.payload(model, orjson.loads(parameters), orjson.loads(messages), shown)
                         self._add(key, int(key in due), files.line(custom_id(key, int(key in due)), body))
             self._end_file()
         finally:
             if self._file is not None:
                 self._file.discard()
+
+    def _shown(self, digest: str, picture: RequestPicture) -> RequestPicture:
+        if self.pictures_at is None:
+            return picture
+        sizes = f"-{self.number}" if picture.is_shrunk else ""  # each judge has its own size
+        name = f"{digest}{sizes}.{picture.image_format.lower()}"
+        path = self.folder / PICTURES / name
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(picture.read())
+        return replace(picture, url=f"{self.pictures_at}/{name}")
 
     def _add(self, request_key: str, ask_index: int, line: bytes) -> None:
         if len(line) > self.max_bytes:

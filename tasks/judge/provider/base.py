@@ -25,7 +25,8 @@ class RequestPicture:
     """A picture as the judge is shown it: `read` gives its bytes, in `image_format` (PNG, JPEG, WEBP); its size where known.
 
     It is read when its request is sent, not when it waits: hundreds wait, and each is some 100 KB. `is_shrunk`: reading makes it
-    smaller first, some 30 ms in which a thread of its own is busy and the loop is not to be.
+    smaller first, some 30 ms in which a thread of its own is busy and the loop is not to be. `url`: where the engine that reads
+    a file of requests finds it; it is then named in place of its bytes.
     """
 
     read: Callable[[], bytes | memoryview]
@@ -33,6 +34,7 @@ class RequestPicture:
     width_px: int | None = None
     height_px: int | None = None
     is_shrunk: bool = False
+    url: str | None = None
 
 
 class Payload(Protocol):

@@ -4,6 +4,7 @@ The judge's address in these files is nobody's and there is no key: a command th
 """
 
 import asyncio
+import base64
 import hashlib
 import json
 import random
@@ -273,3 +274,32 @@ def test_lines_too_large_for_a_file_are_told(tmp_path: Path, file: Path, monkeyp
 def _exported(file: Path, folder: Path) -> list[dict[str, Any]]:
     export(file, folder, 10**9, Reporter())
     return lines_of(folder)
+
+
+def test_pictures_named_by_file_are_the_pictures_inline(tmp_path: Path, salon: Callable[..., Said], file: Path) -> None:
+    """Each stands once however many requests show it; the rest of a line is the same, its custom_id too."""
+    assert salon("export", file, "--batch-files", "inline").code == 0
+    assert salon("export", file, "--batch-files", "by file", "--pictures", "file").code == 0
+    assert salon("export", file, "--batch-files", "there", "--pictures", "file", "--pictures-at", "file:///data/p/").code == 0
+    inline, named, there = (lines_of(tmp_path / folder) for folder in ("inline", "by file", "there"))
+    n_pictures = len(list((tmp_path / "by file" / "pictures").iterdir()))
+    assert 0 < n_pictures < len(named)
+    for one, other, third in zip(inline, named, there, strict=True):
+        assert one["custom_id"] == other["custom_id"] == third["custom_id"]
+        url = picture_of(other)
+        found = Path(urllib.request.url2pathname(url.removeprefix("file://")))
+        assert picture_of(one) == f"data:image/{found.suffix[1:]};base64," + base64.b64encode(found.read_bytes()).decode()
+        assert picture_of(third) == f"file:///data/p/{found.name}"
+        assert json.dumps(one).replace(picture_of(one), "") == json.dumps(other).replace(url, "")
+    said = salon("export", file, "--batch-files", "x", "--pictures-at", "file:///d")
+    assert said.code == 2
+    assert "--pictures-at is for --pictures file" in said.err
+
+
+def picture_of(line: dict[str, Any]) -> str:
+    (url,) = (
+        part["image_url"]["url"]
+        for message in line["body"]["messages"] if isinstance(message["content"], list)
+        for part in message["content"] if part["type"] == "image_url"
+    )  # fmt: skip
+    return str(url)

@@ -1,7 +1,9 @@
 """The body of a chat completion from a planned request. How pictures are spliced in is ../payload.py."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from tasks.judge.provider.base import RequestPicture
 from tasks.judge.provider.payload import SplicedPayload, media_type, n_images, refuse, spliced
@@ -25,16 +27,20 @@ def make_payload(
 ) -> SplicedPayload:
     """The body of a chat completion. Raises what the pictures' `read` raises."""
 
-    def content(marker: str) -> dict[str, object]:
-        return {**parameters, "model": judge_model, "messages": [_sendable(message, marker) for message in messages]}
+    def content(marker: str, urls: Sequence[str] = ()) -> dict[str, object]:
+        named = iter(urls)
+        return {**parameters, "model": judge_model, "messages": [_sendable(message, marker, named) for message in messages]}
 
+    urls = [picture.url for picture in pictures if picture.url is not None]
+    if urls and len(urls) == len(pictures) == n_images(messages):
+        return SplicedPayload([orjson.dumps(content("", urls))], [])
     return spliced(content, n_images(messages), pictures, lambda picture: f"data:{media_type(picture)};base64,".encode())
 
 
-def _sendable(message: Mapping[str, Any], marker: str) -> dict[str, Any]:
+def _sendable(message: Mapping[str, Any], marker: str, urls: Iterator[str]) -> dict[str, Any]:
     content = message["content"]
     if isinstance(content, list):
-        content = [_image(part, marker) if part["type"] == "image" else part for part in content]
+        content = [_image(part, next(urls, marker)) if part["type"] == "image" else part for part in content]
     return {"role": message["role"], "content": content}
 
 

@@ -1,4 +1,4 @@
-"""Starting and ending a local Salon's programs, with all that they started. Which programs is commands/serving.py."""
+"""Starting and ending programs beside Salon, with all that they started. Which: judge_servers.py, flows/commands/serving.py."""
 
 import os
 import shutil
@@ -88,9 +88,14 @@ class LocalServer:
         environment: Mapping[str, str] | None = None,
         stop_signal: signal.Signals = signal.SIGTERM,
         grace_s: float = 20.0,
+        limit_s: float = START_LIMIT_S,
+        on_wait: Callable[[float], None] = lambda _: None,
         **options: Any,
     ) -> Program:
-        """Start one program, its output in logs/, and wait until it is ready. Raises StoreError with the log's end."""
+        """Start one program, its output in logs/, and wait until it is ready. Raises StoreError with the log's end.
+
+        `on_wait` is told now and then for how many seconds it was waited; what it raises ends the wait.
+        """
         log = self.log(name)
         # Should this process be killed, the program hears of it: Linux sends it the same signal.
         tied = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG")] if shutil.which("setpriv") else []
@@ -101,13 +106,23 @@ class LocalServer:
             )  # fmt: skip
         program = Program(name, process, stop_signal, grace_s)
         self.programs.append(program)
-        deadline = time.monotonic() + START_LIMIT_S
+        began_s = time.monotonic()
         while not is_ready():
-            if not program.is_alive() or time.monotonic() > deadline:
-                said = log.read_text(encoding="utf-8", errors="replace").strip()[-800:]
-                raise StoreError(f"{name} did not start; {log} ends:\n{said}")
+            waited_s = time.monotonic() - began_s
+            if not program.is_alive():
+                raise StoreError(f"{name} did not start: it ended with code {process.returncode}; {self.ending(name)}")
+            if waited_s > limit_s:
+                raise StoreError(f"{name} did not start: it was not ready after {waited_s:.0f} s; {self.ending(name)}")
+            on_wait(waited_s)
             time.sleep(POLL_S)
         return program
+
+    def ending(self, name: str) -> str:
+        """The last of what a program wrote, for people."""
+        with self.log(name).open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - 800))
+            said = log.read().decode(errors="replace").strip()
+        return f"{self.log(name)} ends:\n{said or '(nothing)'}"
 
     def wait(self) -> Program:
         """Wait until one of the programs ends by itself; which."""

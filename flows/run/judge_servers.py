@@ -1,0 +1,132 @@
+"""Judges served on this machine: started, waited for, watched and ended beside a run or for `salon judge-server`."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+from flows.run.programs import LocalServer, Program, answers
+from schemas.benchmark import Benchmark
+from schemas.benchmark_judges import Judge
+from schemas.errors import InputError, ProviderDownError
+from tasks.context import StageContext
+from tasks.judge import local_identity
+from tasks.lake.atomic_files import write_bytes
+from tasks.stopping import STOP, check_not_stopped
+
+GRACE_S = 30.0
+_WATCH_S = 0.5
+OnWait = Callable[[Judge, float], None]
+
+
+@contextmanager
+def serving(run: StageContext, judges: Iterable[Judge], on_wait: OnWait) -> Iterator[LocalServer]:
+    """Start each judge's server, wait until it answers, and end exactly these when the block ends, whatever ends it.
+
+    Where one ends by itself meanwhile, the process is told to stop: what is under way is stored, and ProviderDownError says
+    which, with its last words. Raises InputError for an address that is taken, StoreError where one does not come up.
+    """
+    with LocalServer(run.lake.root / local_identity.FOLDER) as local:
+        for judge in judges:
+            _start(run, judge, local, on_wait)
+        with _watched(local) as ended:
+            try:
+                yield local
+            finally:
+                if ended:
+                    STOP.clear()  # it was set for this alone
+                    raise ProviderDownError(
+                        f"the server of judge {ended[0].name} ended by itself (code {ended[0].process.returncode}); replies are "
+                        f"stored, and the same command goes on from there. {local.ending(ended[0].name)}"
+                    )
+
+
+def _start(run: StageContext, judge: Judge, local: LocalServer, on_wait: OnWait) -> None:
+    assert judge.server is not None
+    address = urlsplit(str(judge.base_url))
+    host, port = str(address.hostname), address.port or (443 if address.scheme == "https" else 80)
+    _check_port(judge, host, port)
+    _check_declared(run, judge)
+    health = f"{address.scheme}://{address.netloc}{judge.server.health}"
+
+    def waited(seconds: float) -> None:
+        check_not_stopped()
+        on_wait(judge, seconds)
+
+    began_s, command = time.monotonic(), command_of(run.benchmark, judge, port)
+    program = local.start(
+        judge.id, command, lambda: answers(health), limit_s=judge.server.start_limit_s, on_wait=waited, grace_s=GRACE_S,
+        cwd=run.benchmark.folder,
+    )  # fmt: skip
+    said = {
+        "judge": judge.id, "model": judge.model, "deployment": judge.deployment, "base_url": judge.base_url,
+        "command": judge.server.command, "process": program.process.pid, "log": str(local.log(judge.id)),
+        "ready_at": datetime.now(UTC), "started_in_s": round(time.monotonic() - began_s, 1),
+    }  # fmt: skip
+    place = local.folder / f"{judge.id}.json"
+    write_bytes(orjson.dumps(said, option=orjson.OPT_INDENT_2) + b"\n", place, run.lake.root / "staging")
+
+
+def command_of(benchmark: Benchmark, judge: Judge, port: int) -> list[str]:
+    """The program and its arguments, with port, model and weights in their places."""
+    assert judge.server is not None
+    weights = benchmark.path(judge.server.weights).resolve() if judge.server.weights else Path()
+    said = {"{port}": str(port), "{model}": judge.model, "{weights}": str(weights)}
+    words = []
+    for word in judge.server.command:
+        for name, value in said.items():
+            word = word.replace(name, value)  # noqa: PLW2901 - one after the other
+        words.append(word)
+    return words
+
+
+def _check_port(judge: Judge, host: str, port: int) -> None:
+    """Raise InputError where something listens there: it would be asked in the server's place."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that a server left a moment ago is free
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(
+                f"judge {judge.id}: {judge.base_url} is taken ({error.strerror}): another server would be asked in place of it. "
+                "End that, or name another port in base_url"
+            ) from error
+
+
+def _check_declared(run: StageContext, judge: Judge) -> None:
+    """Raise InputError where the file states other weights than those here: replies would be kept under the others' name."""
+    said = judge.deployment or ""
+    if not said.startswith(local_identity.BEGINNING):
+        return  # words of the user's own
+    measured = local_identity.of(run.benchmark, judge, run.lake.root)
+    if said != measured:
+        raise InputError(f'judge {judge.id}: deployment = "{said}", and here is served "{measured}"; correct one of them')
+
+
+@contextmanager
+def _watched(local: LocalServer) -> Iterator[list[Program]]:
+    """The first server that ended by itself, as soon as it did; the process is then told to stop."""
+    ended: list[Program] = []
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_WATCH_S):
+            ended.extend(program for program in local.programs if not program.is_alive())
+            if ended:
+                STOP.set()
+                return
+
+    watcher = threading.Thread(target=watch, name="judge-servers", daemon=True)
+    watcher.start()
+    try:
+        yield ended
+    finally:
+        is_over.set()
+        watcher.join()
