@@ -48,6 +48,11 @@ class PairBoard:
         return len({row[name] for row in self.comparisons for name in ("model_a", "model_b")}) == 1
 
     @property
+    def n_pairs(self) -> int:
+        """Pairs of pictures, each asked in both orders."""
+        return sum(row["n_pairs"] for row in self.comparisons)
+
+    @property
     def n_blocked(self) -> int:
         """Comparisons without a figure because too many pairs have no verdict."""
         return sum(row["status"] == CellStatus.BLOCKED for row in self.comparisons)

@@ -48,7 +48,9 @@ def batches(
     del answers
     for number in range(stored.n):
         samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
-        has_judgement = _among("sample_id", judgements, JUDGEMENTS, stored)
+        is_one_of_few = bool(rubrics) and all(rubric.is_of_pairs for rubric in rubrics.values())  # of a prompt some make a pair
+        nothing = pl.lit(None, dtype=pl.Boolean)
+        has_judgement = nothing if is_one_of_few else _among("sample_id", judgements, JUDGEMENTS, stored)
         yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=has_judgement), number)
         yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored, of_items(rubrics)), number)
 

@@ -1,0 +1,111 @@
+"""Pairs from a benchmark file to the page: bought once in both orders, the painter's known truth found, verified, explained."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from demo.truth import MACRO, expected_wins
+from schemas.tables import JUDGEMENTS, PREFERENCE_RATINGS, PREFERENCES
+from tasks.publish.reading import current
+from tests.flows.flow_support import Said, runs_of
+from tests.support.painting import paint
+
+FILE = """\
+name = "pairs"
+[[sources]]
+name = "scenes"
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+{rubrics}
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+parameters = {{ temperature = 0, max_tokens = 600 }}
+[nightly]
+baseline = "demo-painter/step-1000"
+[pairs]
+{pairs}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, judge_url: str) -> Callable[..., Path]:
+    """A benchmark file beside the painter's scenes."""
+    paint(tmp_path)
+
+    def write(pairs: str = "", *rubrics: str) -> Path:
+        chosen = "".join(f'[[rubrics]]\nid = "{name}"\n' for name in rubrics or ("preference",))
+        (tmp_path / "b.toml").write_text(FILE.format(url=judge_url, pairs=pairs, rubrics=chosen))
+        return tmp_path
+
+    return write
+
+
+def tables_of(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(preferences, ratings) of the current publication."""
+    published = current(folder / "lake").folder
+    return tuple(pl.read_parquet(published / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS))  # type: ignore[return-value]
+
+
+def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world()
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert "step-3000 is better than step-2000: it wins " in said.out
+    assert "pairs       9 win rates" in said.out
+    preferences, ratings = tables_of(folder)
+    truth = expected_wins()
+    totals = preferences.filter(category=MACRO)
+    assert totals.height == 9, "three dimensions, each two of three checkpoints, since one of them is the baseline of both"
+    for row in totals.iter_rows(named=True):
+        value = truth[row["checkpoint_a"], row["checkpoint_b"], row["dimension"], MACRO]
+        low, high = row["ci_low_adjusted"], row["ci_high_adjusted"]
+        assert low <= value <= high, (row["checkpoint_a"], row["checkpoint_b"], row["dimension"], value, low, high)
+        assert row["n_order_dependent"] == row["n_unjudged"] == 0, "this judge looks at pictures, not at places"
+    overall = ratings.filter(dimension="overall_score").sort("rating", descending=True)
+    assert overall["checkpoint"].to_list() == ["step-3000", "step-2000", "step-1000"]
+    assert overall["rank_low"].to_list() == [1, 2, 3]
+    assert set(totals.filter("is_primary")["dimension"]) == {"overall_score"}, "claims are made of the headline alone"
+
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    assert runs_of(folder / "lake").sort("started_at")["n_asked"].to_list() == [360, 0], "60 prompts, 3 meetings, 2 orders; once"
+    published = current(folder / "lake").folder
+    verified = salon("verify", published, "--file", "b.toml")
+    assert verified.code == 0, verified.out
+    page = (published / "report.html").read_text()
+    assert "Better than the baseline?" in page
+    assert page.count("shown first") >= 12, "pairs stand side by side, with both orders' words"
+    assert "better" in (published / "leaderboard.md").read_text()
+
+
+def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world('meet = ["predecessor"]')
+    assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
+    world('meet = ["each_other"]', "preference", "alignment")
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    runs = runs_of(folder / "lake").sort("started_at")
+    assert runs["n_asked"].to_list() == [240, 360 + 120], "alignment of 360 pictures, and the third meeting"
+    cells = pl.read_parquet(current(folder / "lake").folder / "benchmark_long.parquet")
+    assert cells["rubric_id"].unique().to_list() == ["alignment"], "a win is no score"
+
+
+def test_where_nobody_meets_the_run_says_what_to_write(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world('meet = ["baseline"]')
+    text = (folder / "b.toml").read_text()
+    (folder / "b.toml").write_text(text.replace("demo-painter/step-1000", "step-1000"))
+    said = salon("run", "b.toml")
+    assert said.code == 2
+    assert "demo-painter/step-1000, demo-painter/step-2000" in said.err
+    assert 'meet = ["each_other"]' in said.err
+
+
+def test_judgements_of_pairs_name_both_samples(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world('meet = ["predecessor"]')
+    salon("run", "b.toml")
+    (path,) = (folder / "lake" / JUDGEMENTS.name).iterdir()
+    rows = pl.read_parquet(path / "*.parquet")
+    orders = rows.group_by(pl.concat_list("sample_id", "second_sample_id").list.sort()).len()
+    assert orders["len"].unique().to_list() == [2]
+    assert set(rows["second_checkpoint"]) == {"step-1000", "step-2000", "step-3000"}
