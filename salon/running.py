@@ -41,7 +41,7 @@ class PlannedRubric:
 class Lever:
     """What all that is to be asked would cost under one change alone, and the share of the expected cost that this saves.
 
-    `lever`: batch, max_side_px_1024, max_side_px_512, detail_low or prompt_cache.
+    `lever`: batch, max_side_px_1024, max_side_px_512, detail_low, repeats_1, share_0.5 or prompt_cache.
     """
 
     lever: str

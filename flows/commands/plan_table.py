@@ -24,9 +24,12 @@ _LEVER_SAID = {
     Lever.MAX_SIDE_1024: "with max_side_px = 1024",
     Lever.MAX_SIDE_512: "with max_side_px = 512",
     Lever.DETAIL_LOW: 'with detail = "low"',
+    Lever.REPEATS_1: "with repeats = 1",
+    Lever.SHARE_HALF: "with share = 0.5, half of the prompts",
     Lever.PROMPT_CACHE: "if each request meets the prompt cache",
 }
 _CHANGES_QUESTION = (Lever.MAX_SIDE_1024, Lever.MAX_SIDE_512, Lever.DETAIL_LOW)
+_ASKS_LESS = (Lever.REPEATS_1, Lever.SHARE_HALF)
 _TEXT_WIDTH = 120
 
 
@@ -164,6 +167,8 @@ def _print_levers(console: Console, preview: "Preview") -> None:
         console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_told(one)}"))
     if any(one.lever in _CHANGES_QUESTION for one in found):
         console.print("            smaller pictures are other questions: see first whether the judge agrees (docs/cost.md)")
+    if any(one.lever in _ASKS_LESS for one in found):
+        console.print("            fewer answers are wider intervals: half of the prompts makes them 1.4 times as wide")
 
 
 def _told(one: PricedLever) -> str:

@@ -16,7 +16,7 @@ from tasks.judge.budget.tokens import n_text_tokens
 from tasks.judge.pictures import digests_of
 from tasks.lake.pictures import SIZE_COLUMNS
 
-FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "variant"]
+FORECAST_COLUMNS = ["request_key", "messages_json", "parameters_json", "variant", "repeat"]
 """The columns of `requests` a forecast reads."""
 _PICTURE = '{"sha256":"'
 """How a picture begins among canonical messages: what follows is another in each request."""
@@ -37,6 +37,7 @@ class Tally:
     n_input_cached: int = 0  # of what is stored already
     replied: Observed = field(default_factory=Observed)
     openings: dict[str | None, str] = field(default_factory=dict)  # by variant, what all its requests begin with
+    n_first: int = 0  # of what is to be asked, the first of their repeats
     n_by_variant: Counter[str | None] = field(default_factory=Counter)  # of what is to be asked
     pictures: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)  # of what is to be asked, by size
 
@@ -46,7 +47,7 @@ class Tally:
         sizes = {digest: (width, height) for digest, width, height in pictures.select(SIZE_COLUMNS).iter_rows()}
         cached: dict[str, Estimate] = {}
         self._add_openings(requests)
-        for key, messages_json, parameters_json, variant in requests.select(FORECAST_COLUMNS).iter_rows():
+        for key, messages_json, parameters_json, variant, repeat in requests.select(FORECAST_COLUMNS).iter_rows():
             self.n_requests += 1
             self.n_cached += key in known
             if messages_json is None:
@@ -60,6 +61,7 @@ class Tally:
                 self.n_input += estimate.n_input_estimated
                 self.n_input_bound += estimate.n_input_bound
                 self.n_by_variant[variant] += 1
+                self.n_first += repeat == 0
                 self.pictures.update(sizes_px)
         if replies is not None:
             self._add_replies(replies, cached)
@@ -125,7 +127,8 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
 
     equal = {variant: _n_equal(opening) for variant, opening in tally.openings.items()}
     beginnings = [(n, equal.get(variant, 0)) for variant, n in tally.n_by_variant.items()]
-    due = Payable(n_input, n_output, observed.input_ratio, observed.cached_share, tally.pictures, beginnings)
+    first_share = tally.n_first / max(1, tally.n_by_variant.total())
+    due = Payable(n_input, n_output, observed.input_ratio, observed.cached_share, tally.pictures, first_share, beginnings)
     n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
     return Forecast(
         price=price,

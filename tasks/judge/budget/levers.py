@@ -22,6 +22,8 @@ class Lever(StrEnum):
     MAX_SIDE_1024 = "max_side_px_1024"
     MAX_SIDE_512 = "max_side_px_512"
     DETAIL_LOW = "detail_low"
+    REPEATS_1 = "repeats_1"
+    SHARE_HALF = "share_0.5"
     PROMPT_CACHE = "prompt_cache"
 
 
@@ -42,6 +44,7 @@ class Payable:
     input_ratio: float  # what replies made of the estimate of input
     cached_share: float  # of the input, as replies said
     pictures: Counter[tuple[int | None, int | None]]  # (width_px, height_px) -> how many
+    first_share: float  # of the requests, asked the first of their repeats
     beginnings: Iterable[tuple[int, int]]  # (requests, equal tokens they begin with) of each variant
 
 
@@ -61,6 +64,10 @@ def priced(judge: Judge, price: ModelPrice | None, due: Payable) -> dict[Lever, 
         if not is_had:
             fewer = _n_tokens(judge, due) - _n_tokens(judge.model_copy(update=shown), due)
             found[lever] = _usd(price, due, due.n_input - fewer * due.input_ratio, due.cached_share, is_batch=is_batch)
+    fewer_asked = {Lever.REPEATS_1: due.first_share, Lever.SHARE_HALF: 1.0 if judge.share else 0.5}
+    for lever, asked in fewer_asked.items():
+        if asked < 1:  # each prompt is drawn by itself: half of the prompts is half of the cost, give or take a prompt
+            found[lever] = asked * _usd(price, due, due.n_input, due.cached_share, is_batch=is_batch)
     least = provider_of(judge).prompt_cache_tokens(judge)
     if least is not None and not is_batch and price.cached_usd < price.input_usd and due.n_input:
         n_equal = sum((n - 1) * (equal // CACHED_AT_ONCE * CACHED_AT_ONCE) for n, equal in due.beginnings if n and equal >= least)

@@ -94,6 +94,10 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     assert judgements["status"].to_list() == ["planned"] * 3 + ["missing_column"] * 2
     assert judgements["reason"].drop_nulls().to_list() == ["missing:items"] * 2
     assert requests.height == len(provider.seen) == n_requests
+    pictures_asked = requests["image_sha256"].to_list()
+    assert pictures_asked == sorted(pictures_asked, key=pictures_asked.index), (
+        "a picture's questions meet: rubric, picture, question"
+    )
     figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
     # cup yes, red N/A: 1; dog no, so its fur counts 0; cup yes, dog no
     assert figures["score"].to_list() == [1.0, 0.0, 0.5, None, None]

@@ -17,6 +17,10 @@ from tasks.judge.provider.openai.client import OpenAIProvider
 JUDGE = Judge(model="gpt-4.1", parameters={"max_tokens": 600})
 
 
+N_REPEATS = 5
+FEWER = ["repeats_1", "share_0.5"]
+
+
 def _digest(index: int) -> str:
     return f"{index:064x}"
 
@@ -35,6 +39,7 @@ def _part(first: int, n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
             "parameters_json": ["{}" for _ in listed],
             "image_sha256": [_digest(index) for index in listed],
             "variant": ["colour" for _ in listed],
+            "repeat": [index % N_REPEATS for index in listed],
         }
     )
     sizes = [1024 if index % 2 else 512 for index in listed]
@@ -67,6 +72,7 @@ def test_what_all_requests_of_a_variant_begin_with_is_counted_up_to_the_first_pi
             "parameters_json": ["{}"] * 4,
             "image_sha256": [None, None, "0", None],
             "variant": ["long", "long", "long", "one alone"],
+            "repeat": [0] * 4,
         }
     )
     tally = Tally(JUDGE, 45)
@@ -104,6 +110,8 @@ def test_each_lever_is_priced_as_the_judge_that_has_it() -> None:
     for lever, judge in pulled.items():
         assert made.lever_usd[lever] == pytest.approx(_made(judge).online_usd), lever
     assert made.lever_usd[Lever.BATCH] == made.batch_usd
+    assert made.lever_usd[Lever.REPEATS_1] == pytest.approx((made.online_usd or 0) / N_REPEATS)
+    assert made.lever_usd[Lever.SHARE_HALF] == pytest.approx((made.online_usd or 0) / 2)
     assert made.lever_usd[Lever.PROMPT_CACHE] == made.online_usd  # "Judge this." is no 1,024 tokens
     assert made.lever_usd[Lever.DETAIL_LOW] < made.lever_usd[Lever.MAX_SIDE_512] < made.lever_usd[Lever.MAX_SIDE_1024]
     assert made.lever_usd[Lever.MAX_SIDE_1024] == pytest.approx(made.online_usd)
@@ -112,16 +120,27 @@ def test_each_lever_is_priced_as_the_judge_that_has_it() -> None:
 @pytest.mark.parametrize(
     ("judge", "levers"),
     [
-        pytest.param(JUDGE.model_copy(update={"detail": "low"}), ["batch", "prompt_cache"], id="it is at low detail already"),
-        pytest.param(JUDGE.model_copy(update={"max_side_px": 512}), ["batch", "detail_low", "prompt_cache"], id="it is small"),
         pytest.param(
-            JUDGE.model_copy(update={"mode": "batch"}), ["max_side_px_1024", "max_side_px_512", "detail_low"], id="by batch"
+            JUDGE.model_copy(update={"detail": "low"}), ["batch", *FEWER, "prompt_cache"], id="it is at low detail already"
+        ),
+        pytest.param(
+            JUDGE.model_copy(update={"max_side_px": 512}), ["batch", "detail_low", *FEWER, "prompt_cache"], id="it is small"
+        ),
+        pytest.param(
+            JUDGE.model_copy(update={"mode": "batch"}),
+            ["max_side_px_1024", "max_side_px_512", "detail_low", *FEWER],
+            id="by batch",
         ),
         pytest.param(Judge(model="unheard-of"), [], id="no price"),
         pytest.param(
-            Judge(model="mine", price=Price(input_usd_per_million=1, output_usd_per_million=1)), ["batch"], id="no picture rule"
+            Judge(model="mine", price=Price(input_usd_per_million=1, output_usd_per_million=1)),
+            ["batch", *FEWER],
+            id="no picture rule",
         ),
         pytest.param(JUDGE.model_copy(update={"recorded": True}), [], id="recorded"),
+        pytest.param(
+            JUDGE.model_copy(update={"share": 0.3, "detail": "low"}), ["batch", "repeats_1", "prompt_cache"], id="it has a share"
+        ),
     ],
 )
 def test_a_lever_that_has_no_price_or_is_pulled_is_not_there(judge: Judge, levers: list[str]) -> None:
@@ -138,6 +157,7 @@ def test_the_prompt_cache_saves_whole_steps_of_what_all_begin_with() -> None:
             "parameters_json": "{}",
             "image_sha256": pl.Series([None] * 3, dtype=pl.String),
             "variant": "long",
+            "repeat": 0,
         }
     )
     tally = Tally(JUDGE, 45)
