@@ -107,7 +107,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
 
 def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> AgreementSummary:
     if replies:
-        check_importable(run.benchmark, replies)
+        check_importable(run.benchmark, run.rubrics, replies)
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
     rated = run.executor.once(take_ratings, run.stage, ratings)

@@ -60,6 +60,7 @@ class DimensionSection(Section):
     answers: Answers | None = None
     not_applicable: NotApplicable | None = None
     at: Line | Annotated[list[Line], Field(min_length=1, max_length=10)] | None = None
+    better: Literal["higher", "lower"] = "higher"
 
 
 class VariantSection(Section):
@@ -87,7 +88,7 @@ class FigureSection(Section):
     """A figure derived from dimensions, or (without `of`) from the items of a sample."""
 
     key: Id
-    form: Literal["mean", "weighted_mean", "geometric_mean", "minimum", "product", "sqrt_product", "all", "share"]
+    form: Literal["mean", "weighted_mean", "geometric_mean", "minimum", "product", "sqrt_product", "all", "share", "turned"]
     of: list[Id] = Field(default_factory=list, max_length=100)
     weights: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=list, max_length=100)
     at_least: Number | None = None
@@ -195,6 +196,13 @@ class RuleSection(Section):
     then: ThenSection
 
 
+class ProgramSection(Section):
+    """The program whose numbers are imported; its judge is called "name-version"."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+    version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+
+
 class Declaration(Section):
     """A whole rubric.toml."""
 
@@ -202,7 +210,8 @@ class Declaration(Section):
     version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
     title: Line
     source: Line
-    reply: Literal["json", "bracket", "label", "answer", "lines", "list"]
+    reply: Literal["json", "bracket", "label", "answer", "lines", "list"] | None = None
+    program: ProgramSection | None = None
     prompt: Line | None = None
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
@@ -210,7 +219,7 @@ class Declaration(Section):
     pairs: bool = False
     slots: dict[Line, SampleText] = Field(default_factory=dict)
     may_be_null: list[Column] = Field(default_factory=list)
-    unit: list[Column] = Field(min_length=1)
+    unit: list[Id] = Field(min_length=1)
     report_by: SampleText = "category"
     dispatch: SampleText | None = None
     scale: Scale | None = None
@@ -226,11 +235,29 @@ class Declaration(Section):
     messages: list[MessageSection] = Field(default_factory=list, max_length=100)
     rules: list[RuleSection] = Field(default_factory=list, max_length=100)
 
+    @model_validator(mode="after")
+    def _is_asked_or_measured(self) -> Self:
+        for name in self.unit:
+            if name not in self.pictures:
+                _is_column(name)
+        if self.program is None:
+            if self.reply is None:
+                raise ValueError("reply is missing; add it, or program = { name, version } where a program gives the numbers")
+            return self
+        for key in sorted(self.model_fields_set & _ASKED):
+            raise ValueError(f"{key} is of a judge that is asked, and a program is not; remove {key}, or program")
+        return self
+
+
+_ASKED = {
+    "reply", "prompt", "output_tokens", "messages", "slots", "dispatch", "variants", "items", "probability", "answers",
+    "not_applicable", "rules", "pairs",
+}  # fmt: skip
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "scale": Scale, "dimensions": DimensionSection, "variants": VariantSection, "messages": MessageSection,
-    "items": ItemsSection, "probability": ProbabilitySection, "texts": ItemTextSection, "figures": FigureSection,
-    "parts": PartSection, "rules": RuleSection,
+    "items": ItemsSection, "probability": ProbabilitySection, "program": ProgramSection, "texts": ItemTextSection,
+    "figures": FigureSection, "parts": PartSection, "rules": RuleSection,
     "when": WhenSection, "words_outside": WordsOutsideSection, "then": ThenSection,
 }  # fmt: skip
 

@@ -34,7 +34,7 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
     return Dimension(
         section.key, labels, *ends, scale.step if scale and not answers else None, at, tuple(places[1:]),
         tuple((answers or {}).items()), tuple(section.not_applicable or declared.not_applicable or ()),
-        probability=_probability(folder, declared, answers),
+        probability=_probability(folder, declared, answers), is_lower_better=section.better == "lower",
     )  # fmt: skip
 
 
@@ -72,7 +72,18 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
         raise _refusal(folder, 'with items a table needs figures or kinds; add [[figures]] with key = "score", form = "mean"')
     kinds = [] if items is None else [_like(key, dimensions[0]) for key in dict.fromkeys(items.kinds.values())]
     known = {dimension.key: dimension for dimension in dimensions}
-    figures = [_figure(folder, section, known, is_of_items=items is not None) for section in declared.figures]
+    figures: list[Dimension] = []
+    for section in declared.figures:
+        figures.append(_figure(folder, section, known, is_of_items=items is not None))
+        known |= {} if items else {figures[-1].key: figures[-1]}  # a figure may be made of those before it
+    turned = {one.figure.of[0] for one in figures if one.figure and one.figure.form == "turned"}
+    for one in dimensions:
+        if one.is_lower_better and one.key not in turned:
+            raise _refusal(
+                folder,
+                f"dimension {one.key!r} is better the lower it is, and tables rank what is higher first; add [[figures]] with a "
+                f"key of its own, form = 'turned', of = ['{one.key}'], which is {one.minimum + one.maximum:g} less the number",
+            )
     keys = [one.key for one in (*dimensions, *kinds, *figures)]
     for key in keys:
         if keys.count(key) > 1:
@@ -92,16 +103,25 @@ def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *
         )
     for key in section.of:
         if key not in known:
-            raise _refusal(folder, f"{where} is made of {key!r}, which is no dimension; there are {', '.join(known)}")
+            raise _refusal(
+                folder, f"{where} is made of {key!r}, which is no dimension and no figure before it; there are {', '.join(known)}"
+            )
     if section.when_parent_fails and not is_of_items:
         raise _refusal(folder, f"{where}: when_parent_fails is for items; remove it")
+    if (
+        any(known[key].is_lower_better for key in section.of) != (section.form == "turned")
+        or len(section.of) * (section.form == "turned") > 1
+    ):
+        raise _refusal(folder, f"{where}: form = 'turned' is of one dimension with better = 'lower', and such a one of it alone")
     if section.weights and (section.form != "weighted_mean" or len(section.weights) != len(section.of)):
         raise _refusal(folder, f"{where}: weights are for form = 'weighted_mean', one for each of `of`")
     if section.form == "weighted_mean" and section.of and not section.weights:
         raise _refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
     operands = [known[key] for key in section.of] or list(known.values())
     low, high = _scale(folder, where, section, operands)
-    figure = Figure(section.form, tuple(section.of), tuple(section.weights), section.at_least, section.when_parent_fails)
+    figure = Figure(
+        section.form, tuple(section.of), tuple(section.weights), section.at_least, low + high, section.when_parent_fails
+    )
     return Dimension(section.key, (section.key,), low, high, 1 if section.form == "all" else None, figure=figure)
 
 

@@ -5,7 +5,7 @@ does not apply leaves it. Sums are math.fsum, so that the order of operands chan
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rubrics.model import Dimension, Figure
@@ -51,7 +51,7 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
         note += f"; a parent failed: {', '.join(voided)}"
     if not counted:
         return Derived(None, dimension.minimum, dimension.maximum, None, note)
-    low, high = (_value(figure, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
+    low, high = sorted(_value(figure, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
     in_doubt = {one.name for one in chosen if one.does_apply and one.score is None}
     if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
         low, high = dimension.minimum, dimension.maximum  # which items count is not known either
@@ -60,6 +60,20 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
         return Derived(None, low, high, min(reasons, key=lambda reason: (-reasons.count(reason), reason)), note)
     score = _value(figure, counted, [one.score for one in counted if one.score is not None])
     return Derived(score, score, score, None, note)
+
+
+def derive_each(dimensions: Sequence[Dimension], operands: Sequence[Operand]) -> Iterator[tuple[Dimension, Derived]]:
+    """Each figure, in order; one that names those it is made of may name figures before it."""
+    known = list(operands)
+    for dimension in dimensions:
+        made = derive(dimension, known if dimension.figure and dimension.figure.of else operands)
+        known.append(
+            Operand(
+                dimension.key, made.score, made.low, made.high, made.reason,
+                made.score is not None or made.reason is not None, lowest=dimension.minimum,
+            )
+        )  # fmt: skip
+        yield dimension, made
 
 
 def _shown(one: Operand) -> str:
@@ -82,9 +96,8 @@ def _gated(figure: Figure, operands: list[Operand]) -> tuple[list[Operand], list
     """
     if figure.when_parent_fails is None:
         return operands, []
-    failed = {one.name for one in operands if one.score is not None and one.score <= one.lowest}
     in_doubt = {one.name for one in operands if one.score is None}
-    voided = [one.name for one in operands if not failed.isdisjoint(one.parents)]
+    voided = list(failed_parents(operands))
     if figure.when_parent_fails == "left_out":
         return [one for one in operands if one.name not in voided], voided
     gated = [
@@ -93,6 +106,13 @@ def _gated(figure: Figure, operands: list[Operand]) -> tuple[list[Operand], list
         for one in operands
     ]  # fmt: skip
     return gated, voided
+
+
+def failed_parents(operands: Sequence[Operand]) -> dict[str, str]:
+    """The operands one of whose direct parents has the lowest score, each with the first such parent."""
+    failed = {one.name for one in operands if one.score is not None and one.score <= one.lowest}
+    found = {one.name: next((name for name in one.parents if name in failed), None) for one in operands}
+    return {name: parent for name, parent in found.items() if parent is not None}
 
 
 def _value(figure: Figure, operands: Sequence[Operand], values: Sequence[float]) -> float:
@@ -109,5 +129,6 @@ def _value(figure: Figure, operands: Sequence[Operand], values: Sequence[float])
         "sqrt_product": lambda: math.sqrt(math.prod(values)),
         "all": lambda: float(all(passed)),
         "share": lambda: sum(passed) / n,
+        "turned": lambda: figure.sum_of_ends - values[0],
     }
     return forms[figure.form]()

@@ -104,7 +104,7 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
     if rubric.report_by != "category":  # the default: a sample may lack it
         named_by.append(("report_by", rubric.report_by))
     for key, name in named_by:
-        if name and name not in rubric.needs:
+        if name and name not in rubric.needs and not (key == "unit" and name in rubric.roles):
             yield f"{key} names {name!r}, which is not in needs; add it there"
     if rubric.dispatch in rubric.may_be_null:
         yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; take it out of may_be_null"

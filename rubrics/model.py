@@ -20,16 +20,18 @@ class ReplyFormat(StrEnum):
     ANSWER = "answer"  # one of the declared answers, and nothing or a reason behind it
     LINES = "lines"  # a line for each item, in their order, which its answer leads
     LIST = "list"  # a list of answers, one for each item in their order, in a tag or under a key; or by the items' ids
+    NUMBERS = "numbers"  # of a program: one JSON object of numbers by the dimensions' keys
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What a derived figure is made of, and how; computed in figures.py. `of`: dimension keys, none: the items."""
 
-    form: str  # mean, weighted_mean, geometric_mean, minimum, product, sqrt_product, all, share
+    form: str  # mean, weighted_mean, geometric_mean, minimum, product, sqrt_product, all, share, turned
     of: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     at_least: float | None = None  # share, all: from where a score counts
+    sum_of_ends: float = 0.0  # turned: the two ends of the scale together, of which the number is taken away
     when_parent_fails: str | None = None  # "zero", "left_out": what becomes of an item whose parent has the lowest score
 
 
@@ -59,6 +61,7 @@ class Dimension:
     not_applicable: tuple[str, ...] = ()  # the words that say the question does not apply here
     figure: Figure | None = None  # derived from others, and said by no reply
     probability: Probability | None = None  # read from the tokens' probabilities, not from the text
+    is_lower_better: bool = False  # then no table has it, but a figure that turns it: tables rank what is higher first
 
     def __hash__(self) -> int:
         """Patterns are looked up by a variant's dimensions several times a reply; equality compares every attribute."""
@@ -167,7 +170,8 @@ class Variant:
     @property
     def published(self) -> tuple[Dimension, ...]:
         """What tables have: the dimensions a judgement says and those derived; of a rubric with items the derived alone."""
-        return self.derived if self.is_of_items else (*self.dimensions, *self.derived)
+        said = () if self.is_of_items else (one for one in self.dimensions if not one.is_lower_better)
+        return (*said, *self.derived)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -202,6 +206,7 @@ class Rubric:
     examples: Mapping[str, Example] = field(default_factory=dict)  # by file name
     items: Items | None = None
     is_of_pairs: bool = False  # two samples at a time, their pictures in the roles FIRST and SECOND
+    program: str | None = None  # whose numbers it takes, "name-version", and so the name of its judge: no model is asked
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
@@ -225,7 +230,7 @@ class Rubric:
             *self.words,
             *of_rules,
         )
-        return tuple(sorted({*named} - {"image"}))
+        return tuple(sorted({*named} - {IMAGE, *self.pictures}))
 
     @property
     def roles(self) -> tuple[str, ...]:

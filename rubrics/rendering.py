@@ -104,11 +104,14 @@ def render(
     )
 
 
-def prompt_id(rubric: Rubric, values: Mapping[str, str | None], image_sha256: str | None) -> str:
-    """The independent unit a sample belongs to: sha256 over the rubric's unit columns; over everything where all are null."""
-    named = _named(rubric.unit, values, image_sha256)
+def prompt_id(rubric: Rubric, values: Mapping[str, str | None], shown: Mapping[str, str | None]) -> str:
+    """The independent unit a sample belongs to: sha256 over the rubric's unit columns; over everything where all are null.
+
+    `shown`: the sha256 of the picture of each role, of several those of all.
+    """
+    named = _named(rubric.unit, values, {name: shown.get(name) for name in (IMAGE, *rubric.pictures)})
     if all(value is None for _, value in named):
-        named = _named((*SAMPLE_TEXTS, "image"), values, image_sha256)
+        named = _named((*SAMPLE_TEXTS, IMAGE), values, {IMAGE: shown.get(IMAGE)})
     return sha256(json.dumps(named, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -119,8 +122,8 @@ def report_category(rubric: Rubric, values: Mapping[str, str | None]) -> str | N
     return word if word in rubric.words.get(rubric.report_by, (word,)) else None
 
 
-def _named(columns: tuple[str, ...], values: Mapping[str, str | None], image_sha256: str | None) -> list[list[str | None]]:
-    found = [(name, image_sha256 if name == "image" else values.get(name)) for name in columns]
+def _named(columns: tuple[str, ...], values: Mapping[str, str | None], shown: Mapping[str, str | None]) -> list[list[str | None]]:
+    found = [(name, shown[name] if name in shown else values.get(name)) for name in columns]
     return [[name, None if is_null(value) else value] for name, value in found]
 
 

@@ -226,7 +226,8 @@ N_JUDGEMENTS = count("n_judgements", "Judgements the cell should hold.")
 N_SCORED = count("n_scored", "Judgements with a score that counts.")
 N_FAILED = count("n_failed", "Judgements without a score that counts.")
 N_NOT_APPLICABLE = count("n_not_applicable", "").or_null(
-    "Judgements whose reply says in a declared word that the question does not apply; in no other count."
+    "Judgements whose reply says in a declared word that the question does not apply, and items whose parent failed; in no other "
+    "count."
 )
 N_RULE_VIOLATIONS = count("n_rule_violations", "Readable scores a declared rule forbids; part of n_failed.")
 WHY_NO_SCORE = text("reason", "Why these judgements have no score that counts.")

@@ -83,6 +83,7 @@ class ScoreStatus(StrEnum):
     UNREADABLE = "unreadable"  # there is a reply and no score; the reason says why
     NO_REPLY = "no_reply"  # there is no reply; the reason is the reply's status
     NOT_APPLICABLE = "not_applicable"  # the reply says so in a declared word: out of mean and coverage, counted beside them
+    NOT_ASKED_FOR = "not_asked_for"  # an item whose parent failed, by the rubric's own rule: as what is not applicable
     MISSING_OPERAND = "missing_operand"  # a derived figure, and something it is made of has no score; the reason is that one's
 
 
@@ -94,6 +95,10 @@ class PairOutcome(StrEnum):
     WIN_B = "win_b"
     ORDER_DEPENDENT = "order_dependent"  # both were read, and they differ: the place decided, not the picture
     UNJUDGED = "unjudged"  # one of the two, or both, could not be read or never came
+
+
+NO_FAILURES = frozenset({ScoreStatus.NOT_APPLICABLE, ScoreStatus.NOT_ASKED_FOR})
+"""Statuses without a score that are no failures: in neither mean nor coverage, counted beside them."""
 
 
 class ParseReason(StrEnum):
@@ -114,6 +119,7 @@ class ParseReason(StrEnum):
     AMBIGUOUS = "ambiguous"
     RULE_VIOLATION = "rule_violation"
     NOT_APPLICABLE = "not_applicable"
+    NOT_ASKED_FOR = "not_asked_for"
 
 
 class CellStatus(StrEnum):

@@ -33,6 +33,13 @@ class StageContext:
         """The benchmark's judge that tables call so."""
         return next(judge for judge in self.benchmark.judges if judge.id == judge_model)
 
+    def judges_for(self, rubric_id: str) -> list[Judge]:
+        """The judges of a rubric, by name: of a program's numbers that program, of any other all who are none."""
+        programs = {rubric.program for rubric in self.rubrics.values() if rubric.program}
+        mine = self.rubrics[rubric_id].program
+        judges = sorted(self.benchmark.judges, key=lambda judge: judge.id)
+        return [judge for judge in judges if (judge.id == mine if mine else judge.id not in programs)]
+
     @property
     def own_texts(self) -> tuple[str, ...]:
         """The text columns that only the benchmark's rubrics know."""

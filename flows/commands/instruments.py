@@ -80,7 +80,8 @@ def list_(rubrics: Folders = None) -> int:
         console.print(
             f"  needs       {escape(one_line(', '.join(_need(rubric, name) for name in rubric.needs) or 'recorded replies'))}"
         )
-        console.print(f"  reply       {rubric.reply_format}, {len(rubric.dimensions)} dimensions, {scales}")
+        by = f" of {one_line(rubric.program)}" if rubric.program else ""
+        console.print(f"  reply       {rubric.reply_format}{escape(by)}, {len(rubric.dimensions)} dimensions, {scales}")
         if categories:
             console.print(f"  categories  {escape(one_line(', '.join(categories)))}")
     return 0
@@ -95,6 +96,8 @@ def show(rubric: str, rubrics: Folders = None) -> int:
         f"source: {escape(one_line(found.source))}\nfolder: {escape(one_line(str(found.folder)))}\ndigest: {found.digest}"
     )
     console.print(f"needs: {escape(one_line(', '.join(_need(found, name) for name in found.needs) or 'nothing'))}")
+    if found.program:
+        console.print(f"program: {escape(one_line(found.program))}, whose numbers salon import brings in")
     for rule in found.rules:
         when = " and ".join(_when(condition) for condition in rule.when)
         console.print(

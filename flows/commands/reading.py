@@ -165,11 +165,7 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
     why = f" ({judgement.status}{': ' + judgement.reason if judgement.reason else ''})"
     if judgement.score is not None or judgement.reason:
         console.rule(name_of(f"{score}{why}"), align="left")
-    if judgement.sentence is not None:
-        before, number, after = map(one_line, judgement.sentence)
-        console.print(
-            Text.assemble("read in  ", before, (number, "bold reverse"), after, f"   characters {judgement.score_span}")
-        )
+    _print_where_it_is_from(console, judgement)
     console.print(f"sample   {judgement.sample_id}")
     for name, value in judgement.sample.items():
         if value is not None:
@@ -191,6 +187,17 @@ def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
             if text:
                 console.print(indented(text))
     console.print()
+
+
+def _print_where_it_is_from(console: Console, judgement: ExplainedJudgement) -> None:
+    """The place in the reply that says the number; of a figure what it is made of."""
+    if judgement.sentence is not None:
+        before, number, after = map(one_line, judgement.sentence)
+        console.print(
+            Text.assemble("read in  ", before, (number, "bold reverse"), after, f"   characters {judgement.score_span}")
+        )
+    elif judgement.note:
+        console.print(name_of(f"note     {judgement.note}"))
 
 
 def _pictured(part: Mapping[str, Any]) -> str:

@@ -36,8 +36,8 @@ def new(
     ),
     like: Annotated[str | None, typer.Option(help="Begin with a copy of this rubric: an id, or a folder.")] = None,
     kind: Annotated[
-        Literal["scale", "aspects", "items"],
-        typer.Option(help="Begin with one number, several in JSON, or items."),
+        Literal["scale", "aspects", "items", "edit", "program"],
+        typer.Option(help="Begin with one number, several in JSON, items, an edit beside its source, or a program's numbers."),
     ] = "scale",
     rubrics: Folders = None,
 ) -> int:
@@ -57,10 +57,15 @@ def new(
     problems = lint(load_rubric(target))
     for problem in problems:
         print(f"  - {one_line(problem)}")
+    named, program = one_line(str(target)), load_rubric(target).program
+    then = (
+        f"salon import FILE --replies NUMBERS (judge: {program}, recorded)"
+        if program
+        else f"salon rubrics try {named} --sample sample.json"
+    )
     print(
-        f"{one_line(str(target))}: {'good' if not problems else f'{len(problems)} problems'}, as {one_line(like or kind)}; write "
-        f"it over, then\n  salon rubrics lint {one_line(str(target))}\n  salon rubrics try {one_line(str(target))} --sample "
-        "sample.json"
+        f"{named}: {'good' if not problems else f'{len(problems)} problems'}, as {one_line(like or kind)}; write it over, then\n"
+        f"  salon rubrics lint {named}\n  {one_line(then)}"
     )
     return 0
 

@@ -28,8 +28,7 @@ def write_grid(run: StageContext, file: Path) -> Path:
     """Write `publish/v1/<benchmark>/partitions.html`; its path. `file`: as the commands on the page name it."""
     rows = read_partitions(run)
     target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
-    judges = [judge.id for judge in run.benchmark.judges if not judge.recorded]
-    asked = [(rubric_id, judge) for rubric_id in run.rubrics for judge in judges]
+    asked = [(rubric_id, judge.id) for rubric_id in run.rubrics for judge in run.judges_for(rubric_id) if not judge.recorded]
     names, is_known = _checkpoints(run)
     command = f"salon backfill {quote(file.name)} --checkpoints {{}}"
     page = partitions_page(run.benchmark.name, rows, asked, names, datetime.now(UTC), command, is_known=is_known)

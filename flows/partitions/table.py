@@ -150,11 +150,11 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
 def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
     done = read_partitions(run).filter(state=PartitionState.DONE.value)
-    asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
+    asked = [(rubric_id, judge.id) for rubric_id in run.rubrics for judge in run.judges_for(rubric_id) if not judge.recorded]
     found: list[tuple[str, str]] = []
     for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
         sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}
-        due = {(rubric_id, judge) for rubric_id in run.rubrics if sources & set(run.sources_for(rubric_id)) for judge in asked}
+        due = {(rubric_id, judge) for rubric_id, judge in asked if sources & set(run.sources_for(rubric_id))}
         if due <= set(rows.select("rubric_id", "judge_model").iter_rows()):
             found.append((str(model), str(checkpoint)))
     return found

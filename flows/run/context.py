@@ -83,11 +83,26 @@ def open_run(
             raise RubricError(
                 f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
             )
+    _check_programs(benchmark, rubrics)
     _check_dimensions(file, benchmark, rubrics)
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
     benchmark = with_identities(benchmark, lake.root)
     ids = RunIds(code_version=code_version())
     return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date(), ids)
+
+
+def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None:
+    """Raise InputError where a program's numbers have no judge to be of, or a rubric's judges are all programs."""
+    programs = {rubric.program for rubric in rubrics.values() if rubric.program}
+    recorded = {judge.id for judge in benchmark.judges if judge.recorded}
+    for rubric in rubrics.values():
+        if rubric.program and rubric.program not in recorded:
+            raise InputError(
+                f"rubric {rubric.id} takes the numbers of {rubric.program}, which is no recorded judge of this file; add "
+                f'[[judges]] with model = "{rubric.program}" and recorded = true'
+            )
+        if not rubric.program and programs >= {judge.id for judge in benchmark.judges}:
+            raise InputError(f"rubric {rubric.id} has no judge: those of the file are programs that measure; add [[judges]]")
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def run_pipeline(
     if isinstance(replies, BatchResults):
         replies.check(run.benchmark)
     elif replies is not None:
-        check_importable(run.benchmark, replies)
+        check_importable(run.benchmark, run.rubrics, replies)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))

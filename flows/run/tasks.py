@@ -139,8 +139,9 @@ def pool_judges(context: StageContext) -> pl.DataFrame:
 
     whole = [judge.id for judge in context.benchmark.judges if judge.share is None]  # of a share there are not all scores
     judgements, scores = _judged(context)
-    mine = judgements.filter(pl.col("judge_model").is_in(whole))
-    return pooled(mine, scores, context.rubrics, Settings.of(context))
+    judged = {name: rubric for name, rubric in context.rubrics.items() if not rubric.program}  # a program is alone in its rubric
+    mine = judgements.filter(pl.col("judge_model").is_in(whole), pl.col("rubric_id").is_in(list(judged)))
+    return pooled(mine, scores, judged, Settings.of(context))
 
 
 @dataclass(frozen=True, slots=True)

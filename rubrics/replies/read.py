@@ -19,6 +19,7 @@ from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label,
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.probabilities import read_probabilities
+from rubrics.replies.program_numbers import read_numbers
 from rubrics.replies.refusals import declined
 from rubrics.replies.spans import Spans, spans_of
 from rubrics.rules import violations
@@ -59,7 +60,10 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
         return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
     if variant.dimensions[0].probability:
         return read_probabilities(variant.dimensions[0], context.get("logprobs_json"))
-    read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
+    if rubric.program:
+        read = read_numbers(text, variant.dimensions)
+    else:
+        read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
     if isinstance(read, ReadScores) and rubric.rules:
         return replace(read, violated=violations(rubric, read.scores, context))
     return read

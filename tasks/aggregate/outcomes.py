@@ -16,7 +16,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError, SourceError
 from schemas.metrics import CELL
-from schemas.statuses import JudgementStatus, ScoreStatus, Total
+from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus, Total
 from tasks.aggregate.scales import has_prompt, is_asked, scale
 from tasks.lake.request_rows import HASHES, Keys, joined
 
@@ -70,7 +70,7 @@ class Outcomes:
     """One dimension: `row` of each judgement with a score that counts, and its `score`; the other columns are of the failures.
 
     A failure has its row, the lowest and the highest the score can have been, the reason, and whether a rule forbids a
-    readable score. `aside_row`: judgements whose reply says that the dimension does not apply; they are in none of these.
+    readable score. `aside_row`: judgements to which the dimension does not apply; they are in none of these.
     """
 
     row: Array
@@ -156,14 +156,16 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
     dimensions = pl.Enum([dimension.key for dimension in rubric.dimensions])
     is_scored = pl.col("status") == ScoreStatus.SCORED.value
     is_mine = pl.col("rubric_id") == rubric.id
-    if rubric.items:  # the answers to items stand under their requests' keys, what is made of them under the judgements'
-        is_mine &= pl.col("dimension").is_in(dimensions.categories)
+    if rubric.items or any(one.is_lower_better for variant in rubric.variants.values() for one in variant.dimensions):
+        is_mine &= pl.col("dimension").is_in(
+            dimensions.categories.to_list()
+        )  # no table has the others, nor what each item was answered
     wanted = scores.filter(is_mine).select(
         "request_key",
         "score",
         pl.col("dimension").cast(dimensions),
         is_scored=is_scored,
-        is_aside=pl.col("status") == ScoreStatus.NOT_APPLICABLE.value,
+        is_aside=pl.col("status").is_in([word.value for word in NO_FAILURES]),
         is_violation=pl.col("status") == ScoreStatus.RULE_VIOLATION.value,
         reason=pl.when(~is_scored).then(pl.coalesce("reason", "status")),
         low=pl.when(~is_scored).then("bound_low"),

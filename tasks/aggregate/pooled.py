@@ -11,7 +11,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE, MEAN
-from schemas.statuses import JudgementStatus, ScoreStatus
+from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables import POOLED
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Settings, long_table
@@ -89,7 +89,7 @@ def _answers(asked: pl.LazyFrame, scores: pl.LazyFrame) -> pl.LazyFrame:
 
     Its bounds are the means over all repeats of the score, or of what it can have been.
     """
-    read = scores.filter(pl.col("status") != ScoreStatus.NOT_APPLICABLE.value, IS_OF_WHOLE).select(
+    read = scores.filter(~pl.col("status").is_in([word.value for word in NO_FAILURES]), IS_OF_WHOLE).select(
         "request_key", "dimension", "status", "bound_low", "bound_high", reason=pl.coalesce("reason", "status"),
         score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"),
     )  # fmt: skip

@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 import polars as pl
 
-from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
@@ -141,8 +140,7 @@ def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
 
 def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     """What is asked of whom: rubric, judge, sources, occasion."""
-    judges: list[Judge] = sorted(context.benchmark.judges, key=lambda judge: judge.id)
-    pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in judges]
+    pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in context.judges_for(rubric_id)]
     choices = [(rubric_id, judge.id, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
     anchored = _anchor_sources(context)
     for rubric_id, judge in pairs if anchored else []:

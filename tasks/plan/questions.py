@@ -104,18 +104,23 @@ class Questions:
     def shared_unit(self, texts: Texts) -> Unit | None:
         """The unit of all samples with these texts; None where it depends on the picture too."""
         found = self._units.get(texts)
-        if found is None and "image" not in self.rubric.unit:
+        if found is None and not self.unit_roles:
             values = _values(texts)
             if all(is_null(values.get(name)) for name in self.rubric.unit):
                 return None
             _make_room(self._units)
-            found = self._units[texts] = self.unit(texts, None)
+            found = self._units[texts] = self.unit(texts, {})
         return found
 
-    def unit(self, texts: Texts, image_sha256: str | None) -> Unit:
-        """The unit of one sample."""
+    @property
+    def unit_roles(self) -> set[str]:
+        """The roles of pictures that tell units apart."""
+        return {IMAGE, *self.rubric.pictures}.intersection(self.rubric.unit)
+
+    def unit(self, texts: Texts, shown: Mapping[str, str | None]) -> Unit:
+        """The unit of one sample; `shown` as in prompt_id()."""
         values = _values(texts)
-        return Unit(prompt_id(self.rubric, values, image_sha256), report_category(self.rubric, values))
+        return Unit(prompt_id(self.rubric, values, shown), report_category(self.rubric, values))
 
     def _question(self, texts: Texts, shown: Roles) -> Question:
         found = self._asked.get((texts, shown))

@@ -102,9 +102,13 @@ class Planner:
         share, known = self.judge.share, self._questions
         if share is None or self.occasion:
             return samples
-        each = zip(samples.select(TEXT_COLUMNS).iter_rows(), samples["image_sha256"], strict=True)
-        units = (known.shared_unit(texts) or known.unit(texts, digest) for texts, digest in each)
-        return samples.filter(pl.Series([is_drawn(unit.prompt_id, share) for unit in units], dtype=pl.Boolean))
+        is_in = [False] * samples.height
+        for *listed, _, roles, rows, _, images, digests in _groups(samples):
+            texts = tuple(listed)
+            for row, image, joined in zip(rows, images, digests, strict=True):
+                unit = known.shared_unit(texts) or known.unit(texts, _by_role(image, roles, joined))
+                is_in[row] = is_drawn(unit.prompt_id, share)
+        return samples.filter(pl.Series(is_in, dtype=pl.Boolean))
 
     def plan(self, samples: pl.DataFrame) -> Planned:
         """What these samples (PLAN_COLUMNS) are asked."""
@@ -129,7 +133,7 @@ class Planner:
                 own = joined.split(",") if len(slots) != 1 else [joined]
                 shown[row], places[row] = own, at
                 if not shared:
-                    unit = known.unit(texts, digest)
+                    unit = known.unit(texts, _by_role(digest, roles, joined))
                     entries.append((unit.category, unit.prompt_id, question.status.value, question.reason))
                 number[row], questions[row] = len(entries) - 1, question
                 named = [sample_id] if question.messages is None else [own[place] for place in at]
@@ -173,6 +177,15 @@ def _listed(items: Sequence[Mapping[str, object]], keys: Sequence[bytes]) -> byt
         {name: value for name, value in item.items() if name != "part"} | {"request_key": keys[cast("int", item["part"])].hex()}
         for item in items
     ])  # fmt: skip
+
+
+def _by_role(image: str | None, roles: str | None, digests: str | None) -> dict[str, str | None]:
+    """The digest of the judged picture, and those of each other role."""
+    found: dict[str, str | None] = {IMAGE: image}
+    for role, digest in zip(roles.split(","), (digests or "").split(","), strict=True) if roles else ():
+        if role != IMAGE:
+            found[role] = f"{found[role]},{digest}" if role in found else digest
+    return found
 
 
 def is_drawn(prompt_id: str, share: float) -> bool:

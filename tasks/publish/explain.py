@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import MEAN, RUBRIC_CELL, TOTALS, Metric
-from schemas.statuses import JudgementStatus, ScoreStatus, Total
+from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus, Total
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.reading import Publication, load_cells
@@ -136,7 +136,9 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
     wanted = pl.col("request_key").is_in(rows["request_key"].drop_nulls().to_list())
     scores: dict[str | None, list[tuple[str, float | None, str, str | None]]] = defaultdict(list)
     for row in lake.scan(SCORES, ids["reading_id"]).filter(wanted).sort("dimension").collect(engine="streaming").to_dicts():
-        scores[row["request_key"]].append((row["dimension"], row["score"], row["status"], row["reason"]))
+        scores[row["request_key"]].append(
+            (_named(row), row["score"], row["status"], row["note"] if row["item"] else row["reason"])
+        )
     unscored = {
         "score": pl.Float64,
         "note": pl.String,
@@ -155,6 +157,11 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
         tuple(rows.select("rubric_id", "judge_model").iter_rows()),
         tuple(tuple(scores[key]) for key in rows["request_key"]),
     )
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """A row's dimension, and its item where it is of one."""
+    return f"{row['dimension']}, item {row['item']}" if row["item"] else str(row["dimension"])
 
 
 def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
@@ -215,7 +222,7 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
         item=pl.col("item").fill_null(""),
     )
     joined = judgements.join(scores, on="request_key", how="left").collect()
-    applies = pl.col("score_status").ne_missing(ScoreStatus.NOT_APPLICABLE.value)
+    applies = ~pl.col("score_status").is_in([word.value for word in NO_FAILURES]).fill_null(value=False)
     asked = joined.filter(applies, pl.col("score_status").is_not_null() | pl.col("request_key").is_null())
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
     return asked.with_columns(

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 import polars as pl
 
-from rubrics.figures import Derived, Operand, derive
+from rubrics.figures import Derived, Operand, derive_each, failed_parents
 from rubrics.model import Dimension, Rubric, Variant
 from schemas.errors import CorruptLakeError
-from schemas.statuses import JudgementStatus, ParseReason, ScoreStatus
+from schemas.statuses import NO_FAILURES, JudgementStatus, ParseReason, ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
@@ -33,7 +33,7 @@ def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> 
         read = rows.to_dicts()
         variant = _variant(rubrics, read[0])
         operands = [_operand(row, str(row["dimension"]), _named(variant, row)) for row in read]
-        found += [_figure_row(read[0], one, derive(one, operands)) for one in variant.derived]
+        found += [_figure_row(read[0], one, figure) for one, figure in derive_each(variant.derived, operands)]
     return pl.DataFrame(found, schema=SCORES.empty().schema)
 
 
@@ -78,23 +78,40 @@ def _of_list(
                 "scores are not of this plan, run the benchmark again to read the replies anew"
             )
         rows.append(row)
-        yield from ({**row, **_UNSAID, "request_key": key, "dimension": kind, "item": item["id"]} for kind in item["kinds"])
     variant = _variant(rubrics, rows[0])
     (dimension,) = variant.dimensions
     operands = [
         _operand(row, item["id"], dimension, item["weight"], tuple(item["depends_on"]))
         for row, item in zip(rows, items, strict=True)
     ]
+    figures = [one for one in variant.derived if one.figure]
+    is_gated = any(one.figure and one.figure.when_parent_fails for one in figures)
+    voided = failed_parents(operands) if is_gated else {}
+    for row, item in zip(rows, items, strict=True):
+        shown = {**row, **_UNSAID, "request_key": key, "item": item["id"]}
+        parent = voided.get(item["id"])
+        if parent is not None:  # whatever was answered: under the dimension too, so that items of no kind are told
+            shown |= _not_asked_for(dimension, parent)
+            yield {**shown, "dimension": dimension.key}
+        yield from ({**shown, "dimension": kind} for kind in item["kinds"])
     about = {**rows[0], "request_key": key}
-    yield from (_figure_row(about, one, derive(one, operands)) for one in variant.derived if one.figure)
+    yield from (_figure_row(about, one, figure) for one, figure in derive_each(figures, operands))
 
 
 def _operand(row: Row, name: str, dimension: Dimension, weight: float = 1.0, parents: tuple[str, ...] = ()) -> Operand:
     is_scored = row["status"] == ScoreStatus.SCORED.value
     return Operand(
         name, row["score"] if is_scored else None, row["bound_low"], row["bound_high"], row["reason"] or row["status"],
-        row["status"] != ScoreStatus.NOT_APPLICABLE.value, weight, parents, dimension.minimum,
+        row["status"] not in NO_FAILURES, weight, parents, dimension.minimum,
     )  # fmt: skip
+
+
+def _not_asked_for(dimension: Dimension, parent: str) -> dict[str, Any]:
+    word = ScoreStatus.NOT_ASKED_FOR.value
+    return {
+        "score": None, "status": word, "reason": word, "note": f"the item it depends on, {parent}, failed", "is_in_range": None,
+        "is_on_step": None, "is_rule_kept": None, "bound_low": dimension.minimum, "bound_high": dimension.maximum,
+    }  # fmt: skip
 
 
 def _figure_row(about: Row, dimension: Dimension, figure: Derived) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import HEADLINE
-from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
+from schemas.statuses import NO_FAILURES, ParseReason, ReplyStatus, ScoreStatus
 from schemas.tables import REPLIES, REQUESTS
 from tasks.validate.buckets import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 
-_OWN_STATUS = {ParseReason.RULE_VIOLATION, ParseReason.NOT_APPLICABLE}
+_OWN_STATUS = {ParseReason.RULE_VIOLATION, ParseReason.NOT_APPLICABLE, ParseReason.NOT_ASKED_FOR}
 UNREADABLE_REASONS = [reason.value for reason in ParseReason if reason not in _OWN_STATUS]
 NO_REPLY_REASONS = [status.value for status in ReplyStatus if status not in {ReplyStatus.ANSWERED, ReplyStatus.FILTERED}]
 
@@ -69,7 +69,8 @@ def _beside_request(
 def _is_of_list(rubrics: Mapping[str, Rubric]) -> pl.Expr:
     """Whether a row follows from the items of a sample: it stands under its judgement's key, which no request has."""
     made = [f"{r.id} {one.key}" for r in rubrics.values() if r.items for v in r.variants.values() for one in v.derived]
-    return pl.concat_str("rubric_id", "dimension", separator=" ").is_in(made).fill_null(value=False)
+    is_made = pl.concat_str("rubric_id", "dimension", separator=" ").is_in(made) | (_STATUS == ScoreStatus.NOT_ASKED_FOR)
+    return is_made.fill_null(value=False)
 
 
 def _request_columns(requests: pl.DataFrame, stored: Buckets) -> dict[str, pl.Expr]:
@@ -94,8 +95,8 @@ def _status_columns() -> dict[str, pl.Expr]:
         .then(_REASON.is_null())
         .when(_STATUS == ScoreStatus.RULE_VIOLATION)
         .then(_REASON.eq_missing(pl.lit(ParseReason.RULE_VIOLATION.value)))
-        .when(_STATUS == ScoreStatus.NOT_APPLICABLE)
-        .then(_REASON.eq_missing(pl.lit(ParseReason.NOT_APPLICABLE.value)))
+        .when(_STATUS.is_in([word.value for word in NO_FAILURES]))  # the reason is the same word
+        .then(_REASON.eq_missing(_STATUS))
         .when(_STATUS == ScoreStatus.MISSING_OPERAND)
         .then(_REASON.is_not_null())
         .when(_STATUS == ScoreStatus.UNREADABLE)

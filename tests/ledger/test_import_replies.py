@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubrics.loading import load_rubric
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
 from schemas.errors import InputError, SourceError
 from schemas.identities import RunIds
 from schemas.records import JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import JUDGEMENTS, REPLIES, conform
+from schemas.tables import JUDGEMENTS, REPLIES, SAMPLES, conform
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -41,6 +42,8 @@ class Import:
     ledger: Ledger
     path: Path
     benchmark: dict[str, Any]
+    rubrics: dict[str, Rubric] = field(default_factory=dict)
+    plan_id: str = "2" * 64
 
     def __call__(self, rows: list[dict[str, Any]] | str, name: str = "replies.jsonl", **recorded: Any) -> ImportResult:
         file = self.path / name
@@ -49,10 +52,12 @@ class Import:
         return self.of(file, **recorded)
 
     def of(self, file: Path, **recorded: Any) -> ImportResult:
-        ids = RunIds(dataset_id=self.dataset_id, plan_id="2" * 64)
+        ids = RunIds(dataset_id=self.dataset_id, plan_id=self.plan_id)
         benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
-        check_importable(benchmark, file)
-        return import_replies(StageContext(benchmark, {}, self.lake, "sqlite://", date(2026, 11, 3), ids), self.ledger, file)
+        check_importable(benchmark, self.rubrics, file)
+        return import_replies(
+            StageContext(benchmark, self.rubrics, self.lake, "sqlite://", date(2026, 11, 3), ids), self.ledger, file
+        )
 
     def texts(self) -> dict[int, str | None]:
         """Stored reply texts by the sample's place."""
@@ -339,3 +344,89 @@ def test_a_lost_ledger_is_refilled_from_the_lake(recorded: Import, tmp_path: Pat
     assert part_digest(after) == part_digest(before)
     assert recorded.of(recorded.lake.partition(REPLIES, "3" * 64)).n_already_there == 2
     recorded.ledger.close()
+
+
+PROGRAM = """\
+id = "{name}"
+version = "1"
+title = "t"
+source = "s"
+program = {{ name = "{name}", version = "1" }}
+unit = ["prompt"]
+scale = {{ min = 0, max = 1 }}
+[[dimensions]]
+key = "{key}"
+"""
+
+
+@pytest.fixture
+def measured(recorded: Import, tmp_path: Path) -> Import:
+    """The same samples measured by two programs, whose rubrics take `distance` and `reward`; the judge `scripted` is left out."""
+    samples = recorded.lake.scan(SAMPLES, recorded.dataset_id).collect()
+    staging, parts = stage(recorded.lake, JUDGEMENTS), []
+    for index, (name, key) in enumerate((("ocr", "distance"), ("model", "reward"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rubric.toml").write_text(PROGRAM.format(name=name, key=key))
+        recorded.rubrics[name] = load_rubric(tmp_path / name)
+        judge = Benchmark.model_validate(recorded.benchmark | {"judges": [{"model": f"{name}-1", "recorded": True}]}).judges[0]
+        parts.append(plan_part(samples, recorded.rubrics[name], judge))
+        staging.write_part(index, parts[-1][0])
+    recorded.plan_id = "3" * 64
+    staging.commit(recorded.plan_id)
+    recorded.judgements, recorded.requests = (pl.concat(both) for both in zip(*parts, strict=True))
+    recorded.benchmark["rubrics"] = [{"id": "ocr"}, {"id": "model"}]
+    recorded.benchmark["judges"] = [{"model": "ocr-1", "recorded": True}, {"model": "model-1", "recorded": True}]
+    return recorded
+
+
+B, C = {"item_id": "b"}, {"item_id": "c"}
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "texts"),
+    [
+        (B | {"distance": 0.5}, {}, {2: '{"distance":0.5}'}),
+        (B | {"distance": 0.5, "reward": None}, {}, {2: '{"distance":0.5}', 6: '{"reward":null}'}),
+        (B | {"scores": {"reward": 1}}, {}, {6: '{"reward":1}'}),
+        (B | {"rubric": "ocr", "distance": "0.5", "reward": 1}, {}, {2: '{"distance":0.5}'}),
+        (B | {"judge_model": "ocr-1", "distance": 0.5}, {}, {2: '{"distance":0.5}'}),
+        (B | {"d": 0.5}, {"columns": {"distance": "d"}}, {2: '{"distance":0.5}'}),
+        (B | {"both": 0.5}, {"columns": {"distance": "both", "reward": "both"}}, "holds both, which is of ocr or of model"),
+        (B | {"judge_model": "ocr-2", "distance": 0.5}, {}, "is of 'ocr-2', and rubric ocr takes the numbers of ocr-1"),
+        (B | {"rubric": "ocr", "reward": 1}, {}, "holds none of the numbers of ocr (distance)"),
+        (B | {"other": 1}, {}, "holds no reply text"),
+    ],
+    ids=[
+        "a column", "of two programs", "in scores", "the rubric is named", "the judge is named", "mapped", "one column for two",
+        "another version", "none of the one named", "none at all",
+    ],
+)  # fmt: skip
+def test_a_row_of_numbers_is_a_reply_of_each_program_it_has_some_of(
+    measured: Import, row: dict[str, Any], settings: dict[str, Any], texts: dict[int, str] | str
+) -> None:
+    good = C | ({"distance": 1} if "columns" not in settings else {"rubric": "ocr", settings["columns"]["distance"]: 1})
+    result = measured([row, good], **settings)
+    expected = {3: '{"distance":1}'} | (texts if isinstance(texts, dict) else {})
+    assert measured.texts() == expected
+    assert result.n_stored == len(expected)
+    assert result.n_unmatched == isinstance(texts, str)
+    assert isinstance(texts, dict) or texts in result.unmatched_examples[0]
+
+
+@pytest.mark.parametrize("name", ["n.csv", "n.parquet", "n.jsonl"])
+def test_numbers_of_every_kind_of_file_are_the_same_and_a_bad_one_is_kept_as_it_is(measured: Import, name: str) -> None:
+    rows: dict[str, list[Any]] = {"item_id": ["b", "c"], "distance": [0.5, float("nan")], "reward": [None, 1.0]}
+    frame = pl.DataFrame(rows)
+    if name == "n.csv":
+        frame.write_csv(measured.path / name)
+    elif name == "n.parquet":
+        frame.write_parquet(measured.path / name)
+    else:
+        (measured.path / name).write_text("".join(json.dumps(row) + "\n" for row in frame.to_dicts()))  # with a bare NaN
+    assert measured.of(measured.path / name).n_stored == 4
+    assert measured.texts() == {2: '{"distance":0.5}', 3: '{"distance":"NaN"}', 6: '{"reward":null}', 7: '{"reward":1.0}'}
+
+
+def test_two_rows_with_different_numbers_are_none(measured: Import) -> None:
+    result = measured([B | {"distance": 0.5}, B | {"distance": 0.25}, C | {"distance": 0.5}, C | {"distance": 0.5}])
+    assert (result.n_contradicting, measured.texts()) == (2, {3: '{"distance":0.5}'})

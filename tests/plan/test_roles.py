@@ -17,6 +17,7 @@ from schemas.benchmark_judges import Judge
 from schemas.errors import RubricError
 from schemas.tables import SAMPLES
 from tasks.judge.pictures import digests_of
+from tasks.plan.rows import Planner
 from tests.support.planning import plan_part
 
 JUDGE = Judge(model="judge")
@@ -187,3 +188,23 @@ def test_an_examples_bytes_are_the_rubrics(rubric: Rubric) -> None:
     before: Any = rubric.digest
     (rubric.folder / "one.png").write_bytes(PNG + b"!")
     assert load_rubric(rubric.folder).digest != before
+
+
+def test_the_unit_may_be_the_source_picture(rubric: Rubric) -> None:
+    """Edits of one source are one unit, whatever was asked for; the judged picture then tells nothing apart."""
+    by_source = replace(rubric, unit=("source",))
+    given = samples(shown(image="a", source="old"), shown(image="b", source="old"), shown(image="a", source="other"))
+    prompts = pl.Series("prompt", ["red", "blue", "red"])
+    ids = plan_part(given.with_columns(prompts), by_source, JUDGE)[0]["prompt_id"].to_list()
+    assert ids[0] == ids[1] != ids[2]
+    both = plan_part(given.with_columns(prompts), replace(rubric, unit=("prompt", "source")), JUDGE)[0]["prompt_id"]
+    assert both.n_unique() == 3
+    drawn = Planner(by_source, Judge(model="judge", share=0.5)).drawn(given.with_columns(prompts))["sample_id"].to_list()
+    assert (given["sample_id"][0] in drawn) == (given["sample_id"][1] in drawn), "a unit is in the share or not"
+
+
+def test_a_unit_that_is_no_role_of_the_rubric_is_no_name_of_a_picture(rubric: Rubric) -> None:
+    declared = DECLARED.replace('unit = ["prompt"]', 'unit = ["source"]').replace('"source", "image", "mask"', '"image", "mask"')
+    (rubric.folder / "rubric.toml").write_text(declared)
+    with pytest.raises(RubricError, match="'source' says who made a sample"):
+        load_rubric(rubric.folder)

@@ -235,24 +235,28 @@ def test_every_geneval_prompt_renders_under_composition(needs_salon_data: Path) 
 
 def test_prompt_id_is_the_unit_and_falls_back_to_everything() -> None:
     rubric = ALL["image_aspects"]
-    one = prompt_id(rubric, {"prompt": "a cup", "category": "colors"}, "aa")
-    assert one == prompt_id(rubric, {"prompt": "a cup"}, "bb")
-    assert one != prompt_id(rubric, {"prompt": "a cup "}, "aa")
+    one = prompt_id(rubric, {"prompt": "a cup", "category": "colors"}, {"image": "aa"})
+    assert one == prompt_id(rubric, {"prompt": "a cup"}, {"image": "bb"})
+    assert one != prompt_id(rubric, {"prompt": "a cup "}, {"image": "aa"})
     # Recorded replies may come without a prompt: samples that differ must not fall into one unit.
-    assert prompt_id(rubric, {"text": "x"}, "aa") != prompt_id(rubric, {"text": "y"}, "aa")
-    assert prompt_id(rubric, {"prompt": " "}, "aa") == prompt_id(rubric, {}, "aa") != prompt_id(rubric, {}, "bb")
+    assert prompt_id(rubric, {"text": "x"}, {"image": "aa"}) != prompt_id(rubric, {"text": "y"}, {"image": "aa"})
+    assert (
+        prompt_id(rubric, {"prompt": " "}, {"image": "aa"})
+        == prompt_id(rubric, {}, {"image": "aa"})
+        != prompt_id(rubric, {}, {"image": "bb"})
+    )
 
 
 def test_prompt_id_of_an_image_unit_ignores_the_texts() -> None:
     rubric = ALL["caption"]
-    assert prompt_id(rubric, {"output": "x"}, "aa") == prompt_id(rubric, {"output": "y"}, "aa")
-    assert prompt_id(rubric, {"output": "x"}, "aa") != prompt_id(rubric, {"output": "x"}, "bb")
+    assert prompt_id(rubric, {"output": "x"}, {"image": "aa"}) == prompt_id(rubric, {"output": "y"}, {"image": "aa"})
+    assert prompt_id(rubric, {"output": "x"}, {"image": "aa"}) != prompt_id(rubric, {"output": "x"}, {"image": "bb"})
 
 
 def test_prompt_id_is_pinned_since_it_is_stored() -> None:
     # sha256 of the UTF-8 bytes [["prompt","a café"]]
     pinned = "ef99faa5ae4f20814a28bbdaeab18b5f3e1d2565ffd3ac2f2afd0b580525c590"
-    assert prompt_id(ALL["alignment"], {"prompt": "a café"}, None) == pinned
+    assert prompt_id(ALL["alignment"], {"prompt": "a café"}, {}) == pinned
 
 
 def test_report_category_speaks_the_prompts_words() -> None:

@@ -115,14 +115,29 @@ def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             if not text:
                 continue
             try:
-                row = orjson.loads(text)
-            except orjson.JSONDecodeError as error:
+                row = _loads(text)
+            except ValueError as error:
                 raise SourceError(f"{file}, line {number}: not a JSON object on one line: {error}") from error
             if is_too_deep(row):
                 raise SourceError(f"{file}, line {number}: nested in more than {JSON_LEVELS} levels")
             if not isinstance(row, dict):
                 raise SourceError(f"{file}, line {number}: a JSON object is expected, this is a {type(row).__name__}")
             yield number, row
+
+
+def _loads(text: bytes) -> Any:
+    """JSON, and NaN or Infinity where Python's own writer has put one. Raises ValueError."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if b"NaN" not in text and b"Infinity" not in text:
+            raise
+    try:
+        found = json.loads(text)
+        orjson.dumps(found)  # what JSON cannot say but for these: half a surrogate pair, a number of many digits
+    except (RecursionError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    return found
 
 
 def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -135,8 +150,8 @@ def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if file.stat().st_size > JSON_FILE_BYTES:
         raise SourceError(f"{file}: a JSON list of over {JSON_FILE_BYTES:,} bytes; write it as JSON Lines, an object a line")
     try:
-        rows = orjson.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
+        rows = _loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or is_too_deep(row):

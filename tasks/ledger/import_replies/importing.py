@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rubrics.model import Rubric
 from schemas.benchmark import Benchmark
 from schemas.errors import SourceError
 from schemas.fields import DIGEST_LENGTH
@@ -16,7 +17,7 @@ from schemas.statuses import FINAL_REPLY_STATUSES
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, parquet_columns, read_rows
 from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, name_of, plan_index
-from tasks.ledger.import_replies.recorded_rows import check_settings, defaults_of, named, reply_of, reply_text
+from tasks.ledger.import_replies.recorded_rows import Said, check_settings, defaults_of, named, replies_in, reply_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
@@ -26,7 +27,7 @@ _ROWS_PER_COMMIT = 2_000
 
 @dataclass(slots=True)
 class ImportResult:
-    """What became of the rows; n_rows counts those `where` lets through, and is the sum of the next five.
+    """What became of the rows; n_rows counts the replies of those `where` lets through, and is the sum of the next five.
 
     Contradicting are rows whose request has another reply, in another row or in the ledger: none is chosen among rows, and
     what the ledger has stays.
@@ -59,22 +60,17 @@ _Rows = Iterator[tuple[str, dict[str, Any]]]
 """(where it stands, the row of the ledger's `replies`)."""
 
 
-def check_importable(benchmark: Benchmark, path: Path) -> None:
+def check_importable(benchmark: Benchmark, rubrics: Mapping[str, Rubric], path: Path) -> None:
     """Raise what can be said of recorded replies before anything is ingested or planned: the file is read once, whole.
 
     Raises InputError for settings under [recorded], SourceError for a file that cannot be read or in which nothing can be used.
     """
     if _is_of_a_lake(path):
         return
-    check_settings(benchmark.recorded)
+    check_settings(benchmark.recorded, rubrics)
     result, n_usable = ImportResult(), 0
-    for place, row, raw in _wanted(benchmark, path, result):
-        try:
-            name_of(row)
-            reply_text(row, raw, benchmark.recorded)
-            n_usable += 1
-        except (NoMatchError, CannotRebuildError) as error:
-            result.leave_out(place, error)
+    for _ in _wanted(benchmark, rubrics, path, result):
+        n_usable += 1
     _refuse_nothing(path, result, n_usable)
 
 
@@ -87,7 +83,7 @@ def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportR
     result = ImportResult()
     rows: Callable[[ImportResult], _Rows] = partial(_taken_over, path)
     if not _is_of_a_lake(path):
-        rows = partial(_recorded, context.benchmark, plan_index(context), path)
+        rows = partial(_recorded, context, plan_index(context), path)
     _store(ledger, result, rows(result), _contradicted(rows(ImportResult())))
     _refuse_nothing(path, result, result.n_rows - result.n_unmatched)
     return result
@@ -151,23 +147,32 @@ def _store(ledger: Ledger, result: ImportResult, rows: _Rows, contradicted: Mapp
         )
 
 
-def _wanted(benchmark: Benchmark, path: Path, result: ImportResult) -> Iterator[tuple[str, dict[str, Any], Mapping[str, Any]]]:
-    """(where it stands, what it says by Salon's names, the row itself) of the rows that `where` lets through."""
-    recorded, defaults = benchmark.recorded, defaults_of(benchmark)
+def _wanted(
+    benchmark: Benchmark, rubrics: Mapping[str, Rubric], path: Path, result: ImportResult
+) -> Iterator[tuple[str, dict[str, Any], Said]]:
+    """(where it stands, what it says by Salon's names, its reply) of each reply of the rows that `where` lets through."""
+    recorded, defaults = benchmark.recorded, defaults_of(benchmark, rubrics)
     for place, raw in read_rows(path):
         if any(look_up(raw, name) != value for name, value in recorded.where.items()):
             continue
-        result.n_rows += 1
-        yield place, named(raw, recorded, defaults), raw
-
-
-def _recorded(benchmark: Benchmark, planned: PlanIndex, path: Path, result: ImportResult) -> _Rows:
-    planned.start_over()
-    for place, row, raw in _wanted(benchmark, path, result):
         try:
-            said = reply_text(row, raw, benchmark.recorded)
-            reply = reply_of(planned.match(row), row, said)
+            row = named(raw, recorded)
+            name_of(row)
+            found = list(replies_in(row, raw, benchmark, rubrics, defaults))
         except (NoMatchError, CannotRebuildError) as error:
+            result.n_rows += 1
+            result.leave_out(place, error)
+        else:
+            result.n_rows += len(found)
+            yield from ((place, *one) for one in found)
+
+
+def _recorded(context: StageContext, planned: PlanIndex, path: Path, result: ImportResult) -> _Rows:
+    planned.start_over()
+    for place, row, said in _wanted(context.benchmark, context.rubrics, path, result):
+        try:
+            reply = reply_of(planned.match(row), row, said)
+        except NoMatchError as error:
             result.leave_out(place, error)
         else:
             yield place, row_of(reply)  # nobody said when it was received; null keeps the snapshot the same on every machine

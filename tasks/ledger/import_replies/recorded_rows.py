@@ -1,8 +1,13 @@
-"""A row of replies recorded elsewhere as a reply: its names, what it need not say, its text. Matching: matching.py."""
+"""A row of replies, or of a program's numbers, recorded elsewhere as replies: names, what need not be said, texts.
 
-from collections.abc import Callable, Mapping
+Matching: matching.py.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from rubrics.model import Rubric
+from rubrics.replies.program_numbers import said_by_program
 from schemas.benchmark import Benchmark
 from schemas.benchmark_ratings import Recorded
 from schemas.errors import InputError
@@ -18,37 +23,94 @@ NAMES = (
 """What `recorded.columns` may map; by default each is the column of the same name. `model` is the image model, not the judge."""
 
 
-def check_settings(recorded: Recorded) -> None:
+Said = tuple[str | None, ReplyOrigin]
+"""The text of a reply, and whether it stood there or was written anew."""
+
+
+def check_settings(recorded: Recorded, rubrics: Mapping[str, Rubric]) -> None:
     """Raise InputError where [recorded] maps a name there is not, or its template holds no column."""
+    measured = [one.key for rubric in rubrics.values() if rubric.program for one in rubric.variants[None].dimensions]
     for name in recorded.columns:
-        if name not in NAMES and recorded.template is None:
-            raise InputError(f"recorded.columns: {name} is not a name Salon knows; allowed: {', '.join(NAMES)}")
+        if name not in (*NAMES, *measured) and recorded.template is None:
+            raise InputError(f"recorded.columns: {name} is not a name Salon knows; allowed: {', '.join((*NAMES, *measured))}")
     if recorded.template is not None:
         check_template(recorded.template)
 
 
-def defaults_of(benchmark: Benchmark) -> dict[str, str]:
-    """What a row need not say: the judge where one is recorded, the rubric where there is one. Raises InputError."""
-    recorded = [judge.id for judge in benchmark.judges if judge.recorded]
+def defaults_of(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> dict[str, str]:
+    """What a row of a reply need not say: the judge where one is recorded, the rubric where there is one. Raises InputError."""
+    programs = {rubric.program for rubric in rubrics.values() if rubric.program}
+    recorded = [judge.id for judge in benchmark.judges if judge.recorded and judge.id not in programs]
     defaults = {"judge_model": recorded[0]} if len(recorded) == 1 else {}
-    if not defaults and "judge_model" not in benchmark.recorded.columns:
+    if not defaults and "judge_model" not in benchmark.recorded.columns and (recorded or not programs):
         raise InputError(
             f"the benchmark has {len(recorded)} judges with recorded = true; a row must say whose reply it is: "
             'mark the one judge recorded = true, or map judge_model = "…" under [recorded] columns'
         )
-    if len(benchmark.rubrics) == 1:
-        defaults["rubric"] = benchmark.rubrics[0].id
+    asked = [one.id for one in benchmark.rubrics if not (one.id in rubrics and rubrics[one.id].program)]
+    if len(asked) == 1:
+        defaults["rubric"] = asked[0]
     return defaults
 
 
-def named(raw: Mapping[str, Any], recorded: Recorded, defaults: Mapping[str, str]) -> dict[str, Any]:
+def named(raw: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
     """What a row says, by NAMES."""
     found = ((name, look_up(raw, recorded.columns.get(name, name))) for name in NAMES)
     said = {name: value for name, value in found if value is not MISSING and value is not None}
-    return {**defaults, **{name: value for name, value in said.items() if value != "" or name == "reply"}}
+    return {name: value for name, value in said.items() if value != "" or name == "reply"}
 
 
-def reply_of(request_key: str, row: Mapping[str, Any], said: tuple[str | None, ReplyOrigin]) -> JudgeReply:
+def replies_in(
+    row: Mapping[str, Any],
+    raw: Mapping[str, Any],
+    benchmark: Benchmark,
+    rubrics: Mapping[str, Rubric],
+    defaults: Mapping[str, str],
+) -> Iterator[tuple[dict[str, Any], Said]]:
+    """(row by NAMES, what it says) of each reply that a row holds: one, or one for each program it has numbers of.
+
+    Raises CannotRebuildError.
+    """
+    measured = {} if "reply" in row else _measured(row, raw, benchmark.recorded, rubrics)
+    for rubric_id, values in measured.items():
+        program = rubrics[rubric_id].program
+        if row.get("judge_model", program) != program:
+            raise CannotRebuildError(f"is of {row['judge_model']!r}, and rubric {rubric_id} takes the numbers of {program}")
+        yield {**row, "rubric": rubric_id, "judge_model": program}, (said_by_program(values), ReplyOrigin.REBUILT)
+    if not measured:
+        whole = {**defaults, **row}
+        yield whole, reply_text(whole, raw, benchmark.recorded)
+
+
+def _measured(
+    row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded, rubrics: Mapping[str, Rubric]
+) -> dict[str, dict[str, Any]]:
+    """The numbers of a row by the rubric of the program they are of. Raises CannotRebuildError where that is not clear."""
+    found: dict[str, dict[str, Any]] = {}
+    taken: dict[str, str] = {}
+    for rubric in rubrics.values():
+        is_named = row.get("rubric") == rubric.id
+        if not rubric.program or not (is_named or ("rubric" not in row and recorded.template is None)):
+            continue
+        for one in rubric.variants[None].dimensions:
+            places = [recorded.columns[one.key]] if one.key in recorded.columns else [
+                *([one.at] if one.at else []), *one.or_at, f"scores.{one.key}", one.key,
+            ]  # fmt: skip
+            place = next((place for place in places if look_up(raw, place) is not MISSING), None)
+            if place is not None:
+                other = taken.setdefault(place, rubric.id)
+                if other != rubric.id:
+                    raise CannotRebuildError(f"holds {place}, which is of {other} or of {rubric.id}; name the rubric in the row")
+                found.setdefault(rubric.id, {})[one.key] = look_up(raw, place)
+        if is_named and rubric.id not in found:
+            keys = ", ".join(one.key for one in rubric.variants[None].dimensions)
+            raise CannotRebuildError(
+                f"holds none of the numbers of {rubric.id} ({keys}); map its columns under [recorded] columns"
+            )
+    return found
+
+
+def reply_of(request_key: str, row: Mapping[str, Any], said: Said) -> JudgeReply:
     """The reply that a row (by NAMES) records; `said` is reply_text()."""
     text, origin = said
     finish_reason = _word(row.get("finish_reason"))
@@ -70,7 +132,7 @@ def reply_of(request_key: str, row: Mapping[str, Any], said: tuple[str | None, R
     )
 
 
-def reply_text(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded) -> tuple[str | None, ReplyOrigin]:
+def reply_text(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded) -> Said:
     """The reply's text, and whether it stood there or was written anew. Raises CannotRebuildError."""
     if recorded.template is not None:
         return rebuild(recorded.template, raw, recorded.columns), ReplyOrigin.REBUILT

@@ -14,7 +14,7 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import HEADLINE
-from schemas.statuses import JudgementStatus, ScoreStatus
+from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import HASHES, Keys, number_of
@@ -136,7 +136,9 @@ def _requests(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> Iterator[pl.DataF
     is_forbidden = pl.col("status").eq_missing(ScoreStatus.RULE_VIOLATION.value)
     for scores in lake.scans(SCORES, ids.reading_id):
         scored = scores.join(scales.lazy(), on=["rubric_id", "dimension"], how="left")
-        rows = scored.select(**HASHES, units=units, is_scored=is_scored, is_forbidden=is_forbidden)
+        rows = scored.filter(~pl.col("status").is_in([word.value for word in NO_FAILURES])).select(
+            **HASHES, units=units, is_scored=is_scored, is_forbidden=is_forbidden
+        )
         found = rows.group_by(*HASHES).agg(
             level=_mean(pl.col("units")), has_no_score=(~pl.col("is_scored")).any(), is_forbidden=pl.col("is_forbidden").any()
         )

@@ -17,7 +17,11 @@ SHIPPED_IDS = [rubric.id for rubric in list_rubrics([SHIPPED])]
 
 @pytest.mark.parametrize(
     "begun",
-    [*(("--like", name) for name in SHIPPED_IDS), ("--kind", "scale"), ("--kind", "aspects"), ("--kind", "items")],
+    [
+        *(("--like", name) for name in SHIPPED_IDS),
+        ("--kind", "scale"),
+        *(("--kind", k) for k in ("aspects", "items", "edit", "program")),
+    ],
     ids="-".join,
 )
 def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_path: Path, begun: tuple[str, str]) -> None:

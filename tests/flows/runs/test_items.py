@@ -61,8 +61,11 @@ CUP = {"id": "cup", "question": "Is there a cup?", "kind": "thing"}
 RED = {"id": "red", "question": "Is the cup red?", "kind": "colour", "depends_on": ["cup"]}
 DOG = {"id": "dog", "question": "Is there a dog?", "kind": "thing"}
 FUR = {"id": "fur", "question": "Is its fur brown?", "kind": ["thing", "colour"], "depends_on": ["dog"]}
-LISTS = [[CUP, RED], [DOG, FUR], [CUP, DOG]]
-REPLIES = {"Is there a cup?": "yes", "Is the cup red?": "N/A", "Is there a dog?": "No.", "Is its fur brown?": "yes"}
+SKY = {"id": "sky", "question": "Is the sky blue?", "kind": "colour"}
+LISTS = [[CUP, RED], [DOG, FUR], [CUP, DOG, SKY]]
+REPLIES = {"Is there a cup?": "yes", "Is the cup red?": "N/A", "Is there a dog?": "No.", "Is its fur brown?": "yes"} | {
+    "Is the sky blue?": "yes"
+}
 
 
 def rows_of(lake: Lake, table: Any) -> pl.DataFrame:
@@ -70,7 +73,7 @@ def rows_of(lake: Lake, table: Any) -> pl.DataFrame:
     return lake.scan(table, marker.stem).collect()
 
 
-@pytest.mark.parametrize(("asked", "reply", "n_requests"), [("each", "answer", 6), ("together", "lines", 3)])
+@pytest.mark.parametrize(("asked", "reply", "n_requests"), [("each", "answer", 7), ("together", "lines", 3)])
 def test_items_become_figures_that_are_dimensions_like_any_other(
     asked: str, reply: str, n_requests: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
@@ -99,13 +102,14 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
         "a picture's questions meet: rubric, picture, question"
     )
     figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
-    # cup yes, red N/A: 1; dog no, so its fur counts 0; cup yes, dog no
-    assert figures["score"].to_list() == [1.0, 0.0, 0.5, None, None]
+    # cup yes, red N/A: 1; dog no, so its fur counts 0; cup yes, dog no, sky yes
+    assert figures["score"].to_list() == [1.0, 0.0, 2 / 3, None, None]
     kinds = judgements.join(scores.filter(pl.col("item") != ""), on="request_key").sort("sample_id", "dimension", "item")
     assert sorted(kinds.select("dimension", "item", "score").rows(), key=str) == sorted(
         [
-            ("things", "cup", 1.0), ("colours", "red", None), ("things", "dog", 0.0), ("things", "fur", 1.0),
-            ("colours", "fur", 1.0), ("things", "cup", 1.0), ("things", "dog", 0.0),
+            ("things", "cup", 1.0), ("colours", "red", None), ("things", "dog", 0.0), ("things", "fur", None),
+            ("colours", "fur", None), ("answer", "fur", None), ("things", "cup", 1.0), ("things", "dog", 0.0),
+            ("colours", "sky", 1.0),
         ],
         key=str,
     )  # fmt: skip
@@ -113,10 +117,18 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
     cells = pl.read_parquet(publication / "benchmark_long.parquet").filter(category="__micro__", estimand="prompts_like_these")
     found = {row["dimension"]: row for row in cells.to_dicts()}
-    assert found["score"]["estimate"] == 0.5
+    assert found["score"]["estimate"] == pytest.approx(5 / 9, abs=1e-12)
     assert (found["score"]["n_judgements"], found["score"]["n_failed"]) == (5, 2)
-    assert abs(found["things"]["estimate"] - 3 / 5) < 1e-12, "over items, not over samples"
-    assert found["colours"]["n_not_applicable"] == 1
+    assert (found["things"]["estimate"], found["things"]["n_judgements"]) == (0.5, 4 + 2), "over items, not over samples"
+    assert (found["things"]["n_failed"], found["things"]["n_not_applicable"]) == (2, 1), "no dog, so nobody asks for its fur"
+    assert found["colours"]["n_not_applicable"] == 2
+    void = scores.filter(pl.col("status") == "not_asked_for")
+    assert set(void["item"]) == {"fur"}
+    assert set(void["note"]) == {"the item it depends on, dog, failed"}
+    assert set(void["reason"]) == {"not_asked_for"}
+    told = salon("explain", judgements["sample_id"][1]).out
+    assert "answer, item fur: no score (the item it depends on, dog, failed)" in told
+    assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
     assert salon("verify", publication, "--file", "b.toml").code == 0
     for row in found.values():
         explained = salon("explain", row["cell_id"])
