@@ -93,8 +93,9 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
     planner = Planner(rubric, judge, shard.occasion)
     is_of_pairs = shard.pairs is not None
     for places, planned in _planned_pairs(context, planner, shard) if is_of_pairs else _planned(context, planner, shard.sources):
-        asked = keep_first(planned.asked.with_columns(part=places["part"].gather(planned.asked["sample"])), seen)
-        by_part = asked.partition_by("part", as_dict=True)
+        # not "part", which is of `asked` the question about a sample's items
+        asked = keep_first(planned.asked.with_columns(plan_part=places["part"].gather(planned.asked["sample"])), seen)
+        by_part = asked.partition_by("plan_part", as_dict=True)
         shard.judgements.write_part(shard.first_index + len(found), planned.judgements)
         for number, samples_part, *in_rounds in places.unique("part", keep="first", maintain_order=True).iter_rows():
             check_not_stopped()

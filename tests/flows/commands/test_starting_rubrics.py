@@ -36,7 +36,15 @@ def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_pat
 
 
 def test_the_starters_are_no_rubrics_of_the_shipped_ones() -> None:
-    assert set(SHIPPED_IDS) == {"alignment", "caption", "composition", "image_aspects", "interleaved"}
+    assert set(SHIPPED_IDS) == {
+        "alignment",
+        "caption",
+        "composition",
+        "edit_preference",
+        "image_aspects",
+        "interleaved",
+        "preference",
+    }
 
 
 @pytest.mark.parametrize("name", ["My", "1st", "a/b", "../up", "", "a" * 65])
