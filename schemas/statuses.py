@@ -245,6 +245,7 @@ class RatingReason(StrEnum):
     LOST_ALL = "lost_all"  # it, or the group it is in, won and tied nothing against the rated ones
     SEPARATED = "separated"  # joined to them only through checkpoints that won or lost everything
     TOO_FEW_PROMPTS = "too_few_prompts"  # of a rated one without an interval: judged on one prompt
+    NO_VARIATION = "no_variation"  # of a rated one without an interval: every prompt says the same
 
 
 class PairReason(StrEnum):

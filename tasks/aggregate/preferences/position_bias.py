@@ -17,8 +17,8 @@ _WITH_INTERVAL = ("first_wins", "order_dependent")
 _SHARES = (*_WITH_INTERVAL, "always_first", "always_second", "ties")
 
 
-def bias_rows(pairs: pl.DataFrame, expected: Sequence[str]) -> Iterator[Row]:
-    """A row for each category and both totals, from the valued pairs of one rubric and judge.
+def bias_rows(pairs: pl.DataFrame, categories: Sequence[str], expected: Sequence[str]) -> Iterator[Row]:
+    """A row for each category and both totals, from the pairs of one judge.
 
     Pairs with both verdicts alone: each shows either checkpoint first once, so that quality falls out and 0.5 is no bias.
     """
@@ -29,8 +29,8 @@ def bias_rows(pairs: pl.DataFrame, expected: Sequence[str]) -> Iterator[Row]:
         always_second=((first == 0) & (second == 1)).cast(pl.Float64),
         ties=((first == MIDDLE).cast(pl.Float64) + (second == MIDDLE).cast(pl.Float64)) / 2,
     )  # fmt: skip
-    parts = dict(_counted(each))
-    total, means = dict(_counted(each.with_columns(category=pl.lit(Total.MICRO.value))))[Total.MICRO]
+    parts = {categories[number]: part for number, part in _counted(each)}
+    ((_, (total, means)),) = _counted(each.with_columns(category=pl.lit(0)))
     found = [parts[name] for name in expected if name in parts]
     yield _row(Total.MACRO.value, total, _mean(found, len(expected)))
     yield _row(Total.MICRO.value, total, means)
@@ -45,18 +45,18 @@ def _mean(parts: Sequence[Part], n_expected: int) -> Means:
     return {name: mean_of_means(means) for name, means in each.items() if len(means) == n_expected}
 
 
-def _counted(each: pl.DataFrame) -> Iterator[tuple[str, Part]]:
+def _counted(each: pl.DataFrame) -> Iterator[tuple[int, Part]]:
     """By category: numbers of pairs, and the share of each kind."""
     read = pl.col("is_read")
     sums = (
-        each.group_by("category", "prompt_id")
+        each.group_by("category", "prompt")
         .agg(pl.len().alias("n_pairs"), read.sum().alias("n"), *(pl.col(name).filter(read).sum() for name in _SHARES))
-        .sort("category", "prompt_id")
+        .sort("category", "prompt")
     )
     columns = {name: sums[name].to_numpy() for name in ("n_pairs", "n", *_SHARES)}
-    for (name,), start, end in slices(sums, "category"):
+    for (number,), start, end in slices(sums, "category"):
         mine = {column: values[start:end] for column, values in columns.items()}
-        yield name, ({"n_pairs": int(mine["n_pairs"].sum()), "n_both_orders": int(mine["n"].sum())}, _means(mine))
+        yield number, ({"n_pairs": int(mine["n_pairs"].sum()), "n_both_orders": int(mine["n"].sum())}, _means(mine))
 
 
 def _means(columns: Mapping[str, Floats]) -> Means:

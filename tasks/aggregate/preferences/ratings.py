@@ -12,7 +12,7 @@ from tasks.aggregate.families import Family
 from tasks.aggregate.intervals import LEVEL, Floats, t_quantile
 from tasks.aggregate.preferences.connected import rateable, ties_are_estimable
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
-from tasks.aggregate.preferences.prompts import PAIR, Checkpoint, by_prompt
+from tasks.aggregate.preferences.prompts import Checkpoint, Meeting
 
 Row = dict[str, object]
 POINTS = 400 / float(np.log(10))
@@ -20,18 +20,19 @@ POINTS = 400 / float(np.log(10))
 
 MEAN_ANCHOR = "__mean__"
 CI_METHOD = "sandwich_t_prompts"
-_TINY = 1e-9
+_STILL = 1e-6  # of log-odds: the root of what rounding leaves of a variance that is 0
 
 
-def rated(pairs: pl.DataFrame, baseline: str | None) -> tuple[list[Row], list[Row]]:
-    """Ratings from the valued pairs of one rubric and judge (or all its judges), and every two of them, not corrected yet.
+def rated(parts: pl.DataFrame, meetings: Sequence[Meeting], baseline: str | None) -> tuple[list[Row], list[Row]]:
+    """Ratings from sums by meeting, category and prompt, of one judge or all; and every two of them, not corrected yet.
 
     A pair whose orders disagree counts as a tie; each category weighs the same. Points are those above the baseline where it is
     rated, else above the mean of the rated.
     """
-    names, rows, tallied = _tallied(pairs)
+    names, rows, tallied = _tallied(parts, meetings)
     anchor = next((place for place, one in enumerate(names) if "/".join(one) == baseline), None)
-    wins, ties = _crossed(tallied, tallied.win, tallied.loss), _crossed(tallied, tallied.tie, tallied.tie)
+    n = len(names)
+    wins, ties = _crossed(tallied, n, tallied.win, tallied.loss), _crossed(tallied, n, tallied.tie, tallied.tie)
     reasons = rateable(wins + ties / 2, wins + wins.T + ties > 0, anchor)
     core = np.array([reason is None for reason in reasons])
     for row, reason in zip(rows, reasons, strict=True):
@@ -48,32 +49,33 @@ def rated(pairs: pl.DataFrame, baseline: str | None) -> tuple[list[Row], list[Ro
     return rows, list(_compared(placed, fit))
 
 
-def _tallied(pairs: pl.DataFrame) -> tuple[list[Checkpoint], list[Row], Tallied]:
-    """Every checkpoint of the pairs in the order of its name, its row's counts, and the judged ones' sums on each prompt."""
-    sums = by_prompt(pairs, *PAIR, "category")
-    ends = [pl.struct(model=f"model_{end}", checkpoint=f"checkpoint_{end}") for end in "ab"]
-    known = pl.concat([sums.select(name=end) for end in ends]).unique().sort("name")["name"]
-    names: list[Checkpoint] = [(one["model"], one["checkpoint"]) for one in known]
-    rows: list[Row] = [{"model": one[0], "checkpoint": one[1], "ci_level": LEVEL} for one in names]
-    numbers = pl.DataFrame({"name": known, "place": range(len(names))}, schema_overrides={"place": pl.Int64})
-    judged = sums.filter(pl.col("n") > 0)
-    places = [
-        judged.select(name=end).join(numbers, on="name", how="left", maintain_order="left")["place"].to_numpy() for end in ends
+def _tallied(parts: pl.DataFrame, meetings: Sequence[Meeting]) -> tuple[list[Checkpoint], list[Row], Tallied]:
+    """Every checkpoint of the parts in the order of its name, its row's counts, and the judged ones' sums on each prompt."""
+    met = [meetings[number] for number in parts["meeting"].unique().sort()]
+    names = sorted({end for one in met for end in (one.a, one.b)})
+    judged = parts.filter(pl.col("n") > 0)
+    place = {one: number for number, one in enumerate(names)}
+    ends = np.array([(place.get(one.a, -1), place.get(one.b, -1)) for one in meetings], dtype=np.int64).reshape(-1, 2)
+    one, other = ends[judged["meeting"].to_numpy()].T
+    counts = {name: judged[name].to_numpy() for name in ("n", "n_win", "n_loss", "n_tie", "n_order_dependent", "prompt")}
+    ties, weights = counts["n_tie"] + counts["n_order_dependent"], _category_weights(judged)
+    tallied = Tallied(one, other, counts["prompt"], weights * counts["n_win"], weights * ties, weights * counts["n_loss"])
+
+    n, both = len(names), np.concatenate([one, other])
+    columns = {
+        name: np.bincount(one, forth, n) + np.bincount(other, back, n)
+        for name, forth, back in (
+            ("n_pairs", counts["n"], counts["n"]), ("n_win", counts["n_win"], counts["n_loss"]), ("n_tie", ties, ties),
+            ("n_loss", counts["n_loss"], counts["n_win"]),
+        )
+    } | {
+        name: np.bincount(np.unique(both * (values.max(initial=0) + 1) + values) // (values.max(initial=0) + 1), minlength=n)
+        for name, values in (("n_opponents", np.concatenate([other, one])), ("n_prompts", np.tile(counts["prompt"], 2)))
+    }  # fmt: skip
+    rows: list[Row] = [
+        {"model": model, "checkpoint": checkpoint, "ci_level": LEVEL} | {name: int(found[k]) for name, found in columns.items()}
+        for k, (model, checkpoint) in enumerate(names)
     ]
-    counts = {name: judged[name].to_numpy() for name in ("n", "n_win", "n_loss", "n_tie", "n_order_dependent")}
-    ties = counts["n_tie"] + counts["n_order_dependent"]
-    prompts = judged["prompt_id"].rank("dense").to_numpy().astype(np.int64) - 1
-    weights = _category_weights(judged)
-    tallied = Tallied(places[0], places[1], prompts, weights * counts["n_win"], weights * ties, weights * counts["n_loss"])
-    for turn, mine in enumerate(places):
-        won, lost = ("n_win", "n_loss") if not turn else ("n_loss", "n_win")
-        for column, values in (("n_pairs", counts["n"]), ("n_win", counts[won]), ("n_tie", ties), ("n_loss", counts[lost])):
-            for row, total in zip(rows, np.bincount(mine, values, len(names)), strict=True):
-                row[column] = int(str(row.get(column, 0))) + int(total)
-    for column, values in (("n_opponents", places[::-1]), ("n_prompts", (prompts, prompts))):
-        found = np.unique(np.stack([np.concatenate(places), np.concatenate(values)]), axis=1)
-        for row, total in zip(rows, np.bincount(found[0], minlength=len(names)), strict=True):
-            row[column] = int(total)
     return names, rows, tallied
 
 
@@ -84,13 +86,11 @@ def _category_weights(judged: pl.DataFrame) -> Floats:
     return np.asarray(weights.to_series().to_numpy(), dtype=np.float64)
 
 
-def _crossed(tallied: Tallied, forth: Floats, back: Floats) -> Floats:
+def _crossed(tallied: Tallied, n: int, forth: Floats, back: Floats) -> Floats:
     """The sums of each checkpoint (row) against each other (column)."""
-    n = int(max(tallied.one.max(initial=-1), tallied.other.max(initial=-1))) + 1
-    found = np.zeros((n, n))
-    np.add.at(found, (tallied.one, tallied.other), forth)
-    np.add.at(found, (tallied.other, tallied.one), back)
-    return found
+    cells = np.concatenate([tallied.one * n + tallied.other, tallied.other * n + tallied.one])
+    sums: Floats = np.bincount(cells, np.concatenate([forth, back]), n * n).astype(np.float64)
+    return sums.reshape(n, n)
 
 
 def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
@@ -107,7 +107,10 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
         if errors is None:
             row["reason"] = RatingReason.TOO_FEW_PROMPTS.value
             continue
-        df, se = float(fit.n_prompts - 1), _rounded(errors[place])
+        if errors[place] <= _STILL * POINTS and place != anchor:
+            row["reason"] = RatingReason.NO_VARIATION.value
+            continue
+        df, se = float(fit.n_prompts - 1), _rounded(errors[place] if place != anchor else 0.0)
         half = t_quantile(LEVEL, df) * se
         row |= {"se": se, "df": df, "ci_low": _rounded(ratings[place] - half), "ci_high": _rounded(ratings[place] + half),
                 "ci_method": CI_METHOD}  # fmt: skip
@@ -121,7 +124,7 @@ def _compared(rows: Sequence[Row], fit: Fit) -> Iterator[Row]:
     errors = np.sqrt(np.maximum(0.0, diagonal[:, None] + diagonal[None, :] - 2 * fit.covariance))
     for i, j in combinations(range(len(rows)), 2):
         delta, se = float(fit.strengths[i] - fit.strengths[j]), float(errors[i, j])
-        p = 1.0 if se <= _TINY else float(f"{2 * float(scipy.special.stdtr(df, -abs(delta) / se)):.12g}")
+        p = 1.0 if se <= _STILL else float(f"{2 * float(scipy.special.stdtr(df, -abs(delta) / se)):.12g}")
         yield {
             "family": Family.RATINGS,
             "category": None,

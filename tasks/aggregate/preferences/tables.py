@@ -12,10 +12,12 @@ from schemas.metrics import is_primary
 from schemas.statuses import RatedState
 from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
 from tasks.aggregate.families import Family, corrected
+from tasks.aggregate.preferences.cells import cells_of
+from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows
-from tasks.aggregate.preferences.prompts import meetings, turned, valued
+from tasks.aggregate.preferences.prompts import Pairs, by_prompt, pairs_of
 from tasks.aggregate.preferences.ratings import rated
-from tasks.aggregate.preferences.win_rates import cells_of, win_rate_rows
+from tasks.aggregate.preferences.win_rates import win_rate_rows
 from tasks.aggregate.standings import rank_ranges
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
@@ -25,35 +27,37 @@ POOLED = "__pooled__"
 """In the column judge_model: the verdicts of all judges together."""
 
 
-def preference_tables(verdicts: pl.DataFrame, run: Settings) -> dict[Table, pl.DataFrame]:
+def preference_tables(verdicts: pl.DataFrame, run: Settings, plan: Plan | None = None) -> dict[Table, pl.DataFrame]:
     """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
 
-    `verdicts` has a row for each pair of pictures under one rubric and judge, both orders joined (verdicts.py).
+    `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, both orders joined (verdicts.py).
+    `plan` is given where pairs were asked until decided (adaptive.py): their verdicts then hold however often one looked.
     """
     compared: list[Row] = []
     ratings: list[Row] = []
     rating_pairs: list[Row] = []
     biases: list[Row] = []
-    for (rubric_id, version, dimension), of_rubric in verdicts.sort("rubric_id", "dimension").group_by(
+    for (rubric_id, version, dimension), of_one in verdicts.sort("rubric_id", "dimension").group_by(
         "rubric_id", "rubric_version", "dimension", maintain_order=True
     ):
         named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version, "dimension": dimension}
-        known = meetings(of_rubric, run.baseline)
-        pairs = turned(valued(of_rubric), known.values())
+        pairs = pairs_of(of_one, run.baseline)
         expected = _categories(pairs)
-        judges = pairs["judge_model"].unique().sort().to_list()
-        for judge in judges:
-            check_not_stopped()
-            mine, by_judge = pairs.filter(judge_model=judge), named | {"judge_model": judge}
-            for names, cells in cells_of(mine, expected).items():
-                found = win_rate_rows(known[names], cells, run.min_coverage, run.statistics)
-                compared += [by_judge | row for row in found]
-            biases += [by_judge | row for row in bias_rows(mine, expected)]
+        judges = pairs.frame["judge_model"].unique().sort().to_list()
         for judge in [*judges, *([POOLED] if len(judges) > 1 else [])]:
             check_not_stopped()
-            rows, two = rated(pairs if judge == POOLED else pairs.filter(judge_model=judge), run.baseline)
-            ratings += [named | {"judge_model": judge} | row for row in rows]
-            rating_pairs += [named | {"judge_model": judge} | row for row in two]
+            mine = pairs.frame if judge == POOLED else pairs.frame.filter(judge_model=judge)
+            parts, by_judge = by_prompt(mine, "meeting", "category"), named | {"judge_model": judge}
+            rows, two = rated(parts, pairs.meetings, run.baseline)
+            ratings += [by_judge | row for row in rows]
+            rating_pairs += [by_judge | row for row in two]
+            if judge == POOLED:
+                continue
+            evidence = {} if plan is None else evidence_of(parts, pairs, plan)
+            for meeting, cells in cells_of(parts, pairs.categories, expected).items():
+                found = win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
+                compared += [by_judge | row for row in found]
+            biases += [by_judge | row for row in bias_rows(mine, pairs.categories, expected)]
     compared, rating_pairs = (_in_families(rows, verdicts, run) for rows in (compared, rating_pairs))
     found_rows = {
         PREFERENCES: [_of_win_rate(row, run.benchmark) for row in corrected(compared, run.benchmark, run.statistics)],
@@ -74,10 +78,10 @@ def _in_families(rows: list[Row], verdicts: pl.DataFrame, run: Settings) -> list
     return rows
 
 
-def _categories(pairs: pl.DataFrame) -> list[str]:
+def _categories(pairs: Pairs) -> list[str]:
     """The categories a total is a mean of: in which any judge gave any verdict; all of them where none did."""
-    judged = pairs.filter(pl.col("value").is_not_null())
-    return (pairs if judged.is_empty() else judged)["category"].unique().sort().to_list()
+    judged = pairs.frame.filter(pl.col("value").is_not_null())["category"].unique().sort().to_list()
+    return [pairs.categories[number] for number in judged] or list(pairs.categories)
 
 
 def _of_win_rate(row: Row, benchmark: str) -> Row:

@@ -1,0 +1,88 @@
+"""Which two checkpoints to ask about next, and when enough was asked: rules that hold however often one looks.
+
+What is known is evidence.py, the published rows win_rates.py. Nothing is planned or asked here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from schemas.statuses import ComparisonVerdict, Total
+from tasks.aggregate.families import ALPHA
+from tasks.aggregate.intervals import Floats
+from tasks.aggregate.preferences.betting import log_capital
+from tasks.aggregate.preferences.cells import Cell, cells_of
+from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of
+from tasks.aggregate.preferences.prompts import MIDDLE, Checkpoint, by_prompt, pairs_of
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is known of one comparison so far.
+
+    `p` holds at any time; `value` is what one more prompt is expected to bring of the evidence that is still missing, 0 where it
+    is decided or no prompt is left: ask the highest next. `is_complete`: no prompt of the plan is left.
+    """
+
+    pair: tuple[Checkpoint, Checkpoint]
+    is_decided: bool
+    value: float
+    verdict: ComparisonVerdict
+    win_rate: float | None
+    p: float
+    n_prompts: int
+    is_complete: bool
+
+
+def next_comparisons(
+    verdicts: pl.DataFrame, targets: Sequence[tuple[Checkpoint, Checkpoint]], plan: Plan, n_family: int | None = None
+) -> list[Watch]:
+    """What is known of each target, in their order, from the verdicts of one rubric, judge and dimension so far.
+
+    Take prompts in one seeded order, ask the targets with the highest `value` about the next batch, stop a target that is
+    decided, and come back as often as you like: at 5 % for all `n_family` comparisons (default: the targets) at once no equal
+    pair is called different. `n_family` is how many the published table will hold.
+    """
+    pairs = pairs_of(verdicts, None)
+    parts = by_prompt(pairs.frame, "meeting", "category")
+    cells = cells_of(parts, pairs.categories, list(plan.weights))
+    evidence = evidence_of(parts, pairs, plan)
+    places = {frozenset({one.a, one.b}): number for number, one in enumerate(pairs.meetings)}
+    alpha = ALPHA / (n_family or max(1, len(targets)))
+    found = []
+    for pair in targets:
+        number = places.get(frozenset(pair), -1)
+        is_turned = number >= 0 and pairs.meetings[number].a != pair[0]
+        cell = cells.get(number, {}).get(Total.MACRO.value)
+        found.append(_watch(pair, cell, evidence.get(number), alpha, is_turned=is_turned))
+    return found
+
+
+def _watch(
+    pair: tuple[Checkpoint, Checkpoint], cell: Cell | None, evidence: Evidence | None, alpha: float, *, is_turned: bool
+) -> Watch:
+    known = Evidence(np.zeros(0), 1.0, is_complete=False) if evidence is None else evidence
+    mean = cell.mean if cell else None
+    p = 1.0 if mean is None else known.p(mean)
+    is_decided = p < alpha and mean is not None
+    win_rate = None if mean is None else 1 - mean.mean if is_turned else mean.mean
+    verdict = ComparisonVerdict.OPEN
+    if is_decided and win_rate is not None:
+        verdict = ComparisonVerdict.HIGHER if win_rate > MIDDLE else ComparisonVerdict.LOWER
+    value = 0.0 if is_decided or known.is_complete else _value(known.values, alpha)
+    return Watch(pair, is_decided, value, verdict, win_rate, p, len(known.values), known.is_complete)
+
+
+def _value(values: Floats, alpha: float) -> float:
+    """What share of the missing evidence one more prompt brings, if the win rate is as far off as it may well be.
+
+    Capital grows by about δ²/2σ² a prompt at the best stake (Kelly 1956); δ² is the square seen and its sampling error.
+    """
+    n = len(values)
+    missing = math.log(1 / (WATCHED * alpha)) - log_capital(values, MIDDLE)
+    variance = (float(((values - MIDDLE) ** 2).sum()) + 1 / 4) / (n + 1)
+    off = (float(values.mean()) - MIDDLE) ** 2 if n else 0.0
+    return (off + variance / (n + 1)) / (2 * variance) / max(missing, 1e-9)
