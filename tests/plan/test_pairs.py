@@ -96,7 +96,7 @@ def test_two_checkpoints_meet_on_each_shared_prompt_in_both_orders_once_for_all(
         pytest.param([sample("1", "cup", "a"), sample("2", "cup ", "b")], "preference", 0, id="another prompt by a blank"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", category="counting")], "preference", 0,
                      id="another category"),
-        pytest.param([sample("1", "cup", "a"), sample("2", "cup", None)], "preference", 2, id="a lost picture is a pair unjudged"),
+        pytest.param([sample("1", "cup", "a"), sample("2", "cup", None)], "preference", 2, id="a lost picture: a pair unjudged"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", status="duplicate")], "preference", 0, id="a duplicate"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", source_key="other", source="source-1")], "preference", 0,
                      id="a source the rubric is not for"),
