@@ -36,7 +36,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Read": {
         "table": "reading.table",
         "open": "reading.open_page",
-        "explain": "reading.explain",
+        "explain": "explaining.explain",
         "verify": "verifying.verify",
         "gate": "gating.gate",
     },

@@ -113,7 +113,7 @@ def explain(lake: Lake, publication: Publication, cell: Mapping[str, Any], limit
     members = members_of(lake, ids, cell, load_cells(publication))
     recomputed = mean_again(members, str(cell["category"]), str(cell["metric"]))
     shown = members.head(limit) if limit is not None else members
-    judgements = tuple(_explained(lake, ids, shown))
+    judgements = tuple(explained_judgements(lake, ids, shown))
     names = {name: str(value) for name, value in said.items() if name in ("benchmark_digest", "code_version")}
     return Explanation(
         publication.publication_id,
@@ -153,7 +153,7 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
         rows["sample_id"][0],
         rows["model"][0],
         rows["checkpoint"][0],
-        tuple(_explained(lake, ids, members)),
+        tuple(explained_judgements(lake, ids, members)),
         tuple(rows.select("rubric_id", "judge_model").iter_rows()),
         tuple(tuple(scores[key]) for key in rows["request_key"]),
     )
@@ -164,7 +164,8 @@ def _named(row: Mapping[str, Any]) -> str:
     return f"{row['dimension']}, item {row['item']}" if row["item"] else str(row["dimension"])
 
 
-def _explained(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
+def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
+    """What was asked and answered of each of these judgements, in their order."""
     of_items = {
         row["request_key"]: [str(item["request_key"]) for item in json.loads(row["items_json"])]
         for row in members.filter(pl.col("items_json").is_not_null()).to_dicts()

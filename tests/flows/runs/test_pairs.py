@@ -1,5 +1,6 @@
 """Pairs from a benchmark file to the page: bought once in both orders, the painter's known truth found, verified, explained."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,15 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert "Better than the baseline?" in page
     assert page.count("shown first") >= 12, "pairs stand side by side, with both orders' words"
     assert "better" in (published / "leaderboard.md").read_text()
+    for row in preferences.filter(category=MACRO).iter_rows(named=True):
+        explained = json.loads(salon("explain", row["pair_id"], "--limit", "2", "--json").out)
+        assert explained["is_reproduced"], row["pair_id"]
+        assert [len(pair["orders"]) for pair in explained["pairs"]] == [2, 2]
+    told = salon("explain", preferences.filter(category="counting")["pair_id"][0], "--limit", "1").out
+    assert "shown first: " in told
+    assert "taken again" in told
+    assert "does not agree" not in told
+    assert "pairs in both orders" in salon("table").out
 
 
 def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
@@ -87,6 +97,9 @@ def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
     runs = runs_of(folder / "lake").sort("started_at")
     assert runs["n_asked"].to_list() == [240, 360 + 120], "alignment of 360 pictures, and the third meeting"
+    orders = pl.concat([pl.read_parquet(path / "*.parquet") for path in (folder / "lake" / JUDGEMENTS.name).iterdir()])
+    both = orders.drop_nulls("second_sample_id").group_by(pl.concat_list("sample_id", "second_sample_id").list.sort())
+    assert both.agg(pl.col("second_checkpoint").n_unique())["second_checkpoint"].unique().to_list() == [2]
     cells = pl.read_parquet(current(folder / "lake").folder / "benchmark_long.parquet")
     assert cells["rubric_id"].unique().to_list() == ["alignment"], "a win is no score"
 
@@ -99,13 +112,3 @@ def test_where_nobody_meets_the_run_says_what_to_write(world: Callable[..., Path
     assert said.code == 2
     assert "demo-painter/step-1000, demo-painter/step-2000" in said.err
     assert 'meet = ["each_other"]' in said.err
-
-
-def test_judgements_of_pairs_name_both_samples(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
-    folder = world('meet = ["predecessor"]')
-    salon("run", "b.toml")
-    (path,) = (folder / "lake" / JUDGEMENTS.name).iterdir()
-    rows = pl.read_parquet(path / "*.parquet")
-    orders = rows.group_by(pl.concat_list("sample_id", "second_sample_id").list.sort()).len()
-    assert orders["len"].unique().to_list() == [2]
-    assert set(rows["second_checkpoint"]) == {"step-1000", "step-2000", "step-3000"}
