@@ -1,4 +1,4 @@
-"""`salon table`, `explain` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
+"""`salon table` and `open`: what was published, in the terminal and as a page. They read; they change nothing. explaining.py digs."""
 
 import os
 import sys
