@@ -1,4 +1,4 @@
-"""`salon table` and `open`: what was published, in the terminal and as a page. They read; they change nothing. explaining.py digs."""
+"""`salon table` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
 
 import os
 import sys
