@@ -183,11 +183,10 @@ def adaptive_night(found: World, macro: pl.DataFrame) -> Counter[str]:
     count["called otherwise"] = int(
         any(one != full and "open" not in (one, full) for one, full in zip(verdicts, whole, strict=True))
     )
-    count["calls"], count["calls of a round robin"], count["calls of the two whole"] = (
-        so_far.height,
-        found.verdicts.height,
-        night.height,
-    )
+    count["calls"], count["calls of a round robin"] = so_far.height, found.verdicts.height
+    count["calls of the two whole"] = night.height
+    if "open" not in whole:
+        count["the same, both decided"], count["calls of the two whole, both decided"] = so_far.height, night.height
     return count
 
 
@@ -218,11 +217,12 @@ def rates(count: Counter[str]) -> dict[str, float]:
     per = {
         "win rates held": "win rates", "ratings held": "ratings", "position held": "positions", "false better": "worlds",
         "false claim of any two": "worlds", "all ranks held": "worlds", "as round robin": "nights", "called otherwise": "nights",
-        "looks that were false": "nights", "calls": "calls of a round robin",
+        "looks that were false": "nights", "calls": "calls of a round robin", "calls of the two pairs": "calls of the two whole",
+        "the same, both decided": "calls of the two whole, both decided",
     }  # fmt: skip
-    found = {name: count[name] / count[of] for name, of in per.items()}
-    found["totals without interval"] = 1 - count["win rates"] / count["totals"]
-    return found | {"calls of the two pairs": count["calls"] / count["calls of the two whole"]}
+    count["calls of the two pairs"] = count["calls"]
+    found = {name: count[name] / max(1, count[of]) for name, of in per.items()}
+    return found | {"totals without interval": 1 - count["win rates"] / count["totals"]}
 
 
 def main() -> int:
@@ -236,15 +236,18 @@ def main() -> int:
         count = counted(found)
         total.update(count)
         null.update(count if number % 3 == 0 else {})
-        if number % 100 == 99:
-            print(f"{number + 1} worlds, {time.process_time() - started:.0f} CPU s", file=sys.stderr, flush=True)
-    broken = False
-    of_null = rates(null)
-    for name, rate in rates(total).items():
-        low, high = BOUNDS.get(name, (0.0, 1.0))
-        broken |= not low <= rate <= high
-        print(f"{name:<26} {rate:7.2%}   where nothing differs {of_null[name]:7.2%}   {'' if low <= rate <= high else 'BROKEN'}")
-    return int(broken)
+        if number % 100 == 99 or number + 1 == arguments.worlds:
+            print(f"{number + 1} worlds, {time.process_time() - started:.0f} CPU s", flush=True)
+            is_broken = reported(rates(total), rates(null))
+    return int(is_broken)
+
+
+def reported(found: dict[str, float], of_null: dict[str, float]) -> bool:
+    """Prints every rate, beside it that of the worlds in which nothing differs; whether one of BOUNDS is broken."""
+    broken = [name for name, (low, high) in BOUNDS.items() if not low <= found[name] <= high]
+    for name, rate in found.items():
+        print(f"{name:<26} {rate:7.2%}   where nothing differs {of_null[name]:7.2%}   {'BROKEN' * (name in broken)}")
+    return bool(broken)
 
 
 if __name__ == "__main__":

@@ -38,13 +38,18 @@ class Watch:
 
 
 def next_comparisons(
-    verdicts: pl.DataFrame, targets: Sequence[tuple[Checkpoint, Checkpoint]], plan: Plan, n_family: int | None = None
+    verdicts: pl.DataFrame,
+    targets: Sequence[tuple[Checkpoint, Checkpoint]],
+    plan: Plan,
+    n_family: int | None = None,
+    min_paired_prompts: int = 5,
 ) -> list[Watch]:
     """What is known of each target, in their order, from the verdicts of one rubric, judge and dimension so far.
 
     Take prompts in one seeded order, ask the targets with the highest `value` about the next batch, stop a target that is
     decided, and come back as often as you like: at 5 % for all `n_family` comparisons (default: the targets) at once no equal
-    pair is called different. `n_family` is how many the published table will hold.
+    pair is called different. `n_family` is how many the published table will hold; with fewer than `min_paired_prompts` (the
+    benchmark file's) in a category nothing is decided.
     """
     pairs = pairs_of(verdicts, None)
     parts = by_prompt(pairs.frame, "meeting", "category")
@@ -57,7 +62,8 @@ def next_comparisons(
         number = places.get(frozenset(pair), -1)
         is_turned = number >= 0 and pairs.meetings[number].a != pair[0]
         cell = cells.get(number, {}).get(Total.MACRO.value)
-        found.append(_watch(pair, cell, evidence.get(number), alpha, is_turned=is_turned))
+        is_enough = cell is not None and cell.fewest >= min_paired_prompts
+        found.append(_watch(pair, cell, evidence.get(number), alpha if is_enough else 0.0, is_turned=is_turned))
     return found
 
 
@@ -72,7 +78,7 @@ def _watch(
     verdict = ComparisonVerdict.OPEN
     if is_decided and win_rate is not None:
         verdict = ComparisonVerdict.HIGHER if win_rate > MIDDLE else ComparisonVerdict.LOWER
-    value = 0.0 if is_decided or known.is_complete else _value(known.values, alpha)
+    value = 0.0 if is_decided or known.is_complete else _value(known.values, alpha or ALPHA)
     return Watch(pair, is_decided, value, verdict, win_rate, p, len(known.values), known.is_complete)
 
 

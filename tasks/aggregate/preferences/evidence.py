@@ -13,7 +13,7 @@ from tasks.aggregate.preferences.betting import anytime_interval, anytime_p
 from tasks.aggregate.preferences.cells import ends, score_test
 from tasks.aggregate.preferences.prompts import MIDDLE, Checkpoint, Pairs
 
-WATCHED = 0.2
+WATCHED = 0.1
 """The share of the error rate that is spent on looking; the rest is for the test once all prompts were asked."""
 
 
@@ -40,7 +40,7 @@ class Evidence:
     is_complete: bool
 
     def p(self, mean: ClusteredMean) -> float:
-        """A fifth of the error rate on looking, four fifths on the score test of all prompts."""
+        """A tenth of the error rate on looking, nine tenths on the score test of all prompts."""
         looked = anytime_p(self.values, MIDDLE) / WATCHED
         tested = score_test(mean) if self.is_complete else None
         return min(1.0, looked, math.inf if tested is None else tested / (1 - WATCHED))

@@ -103,7 +103,11 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
         errors = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", from_anchor, fit.covariance, from_anchor))) * POINTS
     name = MEAN_ANCHOR if anchor is None else f"{rows[anchor]['model']}/{rows[anchor]['checkpoint']}"
     for place, row in enumerate(rows):
-        row |= {"rating": _rounded(ratings[place]), "anchor": name, "tie_parameter": fit.tie_parameter}
+        row |= {
+            "rating": _rounded(ratings[place]),
+            "anchor": name,
+            "tie_parameter": None if fit.tie_parameter is None else _rounded(fit.tie_parameter),
+        }
         if errors is None:
             row["reason"] = RatingReason.TOO_FEW_PROMPTS.value
             continue

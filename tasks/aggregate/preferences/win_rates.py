@@ -41,10 +41,12 @@ def win_rate_rows(
             yield row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
             continue
         row |= _estimated(cell, cell.mean)
-        if evidence is not None and category == Total.MACRO:
+        is_enough = cell.fewest >= statistics.min_paired_prompts
+        if evidence is not None and category == Total.MACRO and is_enough:
             yield row | _watched(cell.mean, evidence, cell.bounds)
         elif is_early:
-            yield row | {"status": CellStatus.NO_INTERVAL.value, "reason": PairReason.STOPPED_EARLY.value}
+            why = ComparisonReason.TOO_FEW_PAIRED_PROMPTS if category == Total.MACRO else PairReason.STOPPED_EARLY
+            yield row | {"status": CellStatus.NO_INTERVAL.value, "reason": why.value}
         else:
             yield row | _tested(cell, cell.mean, statistics)
 

@@ -113,6 +113,16 @@ def test_every_total_is_one_comparison_of_one_family_and_unjudged_pairs_can_turn
     assert alone["n_family"].unique().to_list() == [1]
 
 
+def test_claims_are_of_the_headline_and_other_dimensions_are_exploratory():
+    rows = [verdicts(said("2", "1", "a " * 30)).with_columns(dimension=pl.lit(name)) for name in ("overall_score", "realism")]
+    found = tables(pl.concat(rows))
+    macro = found[PREFERENCES].filter(category=Total.MACRO.value)
+    assert macro.select("dimension", "is_primary", "n_family", "win_rate").rows() == [
+        ("overall_score", True, 1, 1.0), ("realism", False, 1, 1.0),
+    ]  # fmt: skip
+    assert found[POSITION_BIAS]["dimension"].unique().sort().to_list() == ["overall_score", "realism"]
+
+
 def test_pictures_of_one_prompt_are_one_unit():
     """Thirty pairs of three prompts are no thirty prompts: the interval is that of three."""
     rows = [("2", "1", f"p{n % 3}", "a" if n % 3 else "b") for n in range(30)]
