@@ -23,9 +23,12 @@ N_ROUNDS = 10
 """So many times its requests in flight are given to a worker process at once: waiting for the last replies is a tenth of that."""
 
 
-def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
+def judge(
+    run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False, n_of_run: int | None = None
+) -> Outcome:  # fmt: skip
     """Ask every judge what the ledger lacks, and with `is_retrying` what was rejected.
 
+    `n_of_run`: the requests of the whole run, where these parts are not all of it: it has so many attempts together.
     Raises ProviderError, StoreError; what was paid for is stored by then.
     """
     every = asked_parts(run, parts)
@@ -38,12 +41,12 @@ def judge(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = 
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
     served = [one for one in run.benchmark.judges if one.server and one.server.with_run and one.id in _by_judge(asked)]
     with serving(run, served, lambda one, s: run.reporter.describe("judge", f"waiting for the server of {one.id}, {s:.0f} s")):
-        total += _asked(run, asked)
+        total += _asked(run, asked, n_of_run)
     run.reporter.finish("judge")
     return total
 
 
-def _asked(run: RunContext, asked: Sequence[PlannedPart]) -> Outcome:
+def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) -> Outcome:
     total, online = Outcome(), list[PlannedPart]()
     for model, mine in _by_judge(asked).items():
         is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
@@ -53,7 +56,7 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart]) -> Outcome:
             if is_batch:
                 total += outcome
         online += [] if is_batch else mine
-    for outcome in _online(run, online):
+    for outcome in _online(run, online, n_of_run):
         # replies of another process are counted when its shard comes back
         run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
         if run.executor.is_remote:
@@ -111,10 +114,10 @@ def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> 
     return outcome
 
 
-def _online(run: RunContext, parts: list[PlannedPart]) -> Iterator[Outcome]:
+def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int | None) -> Iterator[Outcome]:
     """What became of the parts that are asked one request at a time, shard by shard; in other processes some together."""
     whole = run.benchmark.limits
-    most = attempts_per_run(whole, sum(part.n_requests for part in parts))
+    most = attempts_per_run(whole, n_of_run or sum(part.n_requests for part in parts))
     concurrency = -(-whole.concurrency // run.executor.n_processes)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
     if run.executor.is_remote:

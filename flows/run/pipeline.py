@@ -12,7 +12,7 @@ from flows.nights.record import Night, note_night
 from flows.observability.progress import RunSummary
 from flows.run import stages
 from flows.run.context import RunContext
-from flows.run.judging import judge
+from flows.run.rounds import judge_all
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
@@ -68,7 +68,7 @@ def run_pipeline(
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
-        asked = judge(run, planned.parts, is_retrying=is_retrying)
+        asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _say_what_is_missing(run, asked)
     elif isinstance(replies, BatchResults):
         imported, asked = stages.import_batch_results(run, planned, replies)

@@ -116,10 +116,15 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     replies, settings = context.lake.scan(REPLIES, context.ids.snapshot_id), Settings.of(context)
     tables = aggregated(*_judged(context), replies, context.rubrics, settings)
     if any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+        from tasks.aggregate.preferences.adaptive import plans_of
         from tasks.aggregate.preferences.tables import preference_tables
         from tasks.aggregate.preferences.verdicts import verdicts
 
-        tables |= preference_tables(verdicts(*_judged_so_or_in_pairs(context), context.rubrics), settings)
+        said = verdicts(*_judged_so_or_in_pairs(context), context.rubrics)
+        if context.benchmark.pairs.adaptive:
+            tables |= preference_tables(said.filter("is_asked"), settings, plans_of(said))
+        else:
+            tables |= preference_tables(said, settings)
     return tables
 
 

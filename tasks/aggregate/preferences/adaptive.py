@@ -16,7 +16,7 @@ from tasks.aggregate.intervals import Floats
 from tasks.aggregate.preferences.betting import log_capital
 from tasks.aggregate.preferences.cells import Cell, cells_of
 from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of
-from tasks.aggregate.preferences.prompts import MIDDLE, Checkpoint, by_prompt, pairs_of
+from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, Checkpoint, by_prompt, pairs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +92,14 @@ def _value(values: Floats, alpha: float) -> float:
     variance = (float(((values - MIDDLE) ** 2).sum()) + 1 / 4) / (n + 1)
     off = (float(values.mean()) - MIDDLE) ** 2 if n else 0.0
     return (off + variance / (n + 1)) / (2 * variance) / max(missing, 1e-9)
+
+
+def plans_of(planned: pl.DataFrame) -> dict[str, Plan]:
+    """The plan of each rubric from verdicts on all that was planned, those not asked among them (`is_asked`)."""
+    found = {}
+    for (rubric_id,), mine in planned.group_by("rubric_id"):
+        by_category = mine.select("category", "prompt_id").unique().group_by("category").len()
+        left = mine.group_by(*PAIR).agg(pl.col("is_asked").all()).filter("is_asked")
+        exhausted = [((a, x), (b, y)) for a, x, b, y in left.select(PAIR).iter_rows()]
+        found[str(rubric_id)] = Plan(dict(by_category.iter_rows()), exhausted)
+    return found

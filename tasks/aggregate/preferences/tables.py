@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import polars as pl
@@ -27,11 +27,14 @@ POOLED = "__pooled__"
 """In the column judge_model: the verdicts of all judges together."""
 
 
-def preference_tables(verdicts: pl.DataFrame, run: Settings, plan: Plan | None = None) -> dict[Table, pl.DataFrame]:
+def preference_tables(
+    verdicts: pl.DataFrame, run: Settings, plans: Mapping[str, Plan] | None = None
+) -> dict[Table, pl.DataFrame]:
     """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
 
     `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, both orders joined (verdicts.py).
-    `plan` is given where pairs were asked until decided (adaptive.py): their verdicts then hold however often one looked.
+    `plans`, by rubric, are given where pairs were asked until decided (adaptive.py): what is said then holds however often one
+    looked, and `verdicts` has only what was asked.
     """
     compared: list[Row] = []
     ratings: list[Row] = []
@@ -53,7 +56,7 @@ def preference_tables(verdicts: pl.DataFrame, run: Settings, plan: Plan | None =
             rating_pairs += [by_judge | row for row in two]
             if judge == POOLED:
                 continue
-            evidence = {} if plan is None else evidence_of(parts, pairs, plan)
+            evidence = {} if plans is None else evidence_of(parts, pairs, plans[str(rubric_id)])
             for meeting, cells in cells_of(parts, pairs.categories, expected).items():
                 found = win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
                 compared += [by_judge | row for row in found]

@@ -112,3 +112,28 @@ def test_where_nobody_meets_the_run_says_what_to_write(world: Callable[..., Path
     assert said.code == 2
     assert "demo-painter/step-1000, demo-painter/step-2000" in said.err
     assert 'meet = ["each_other"]' in said.err
+
+
+def test_adaptive_pairs_are_left_once_decided_and_a_second_start_asks_nothing(
+    world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    folder = world("adaptive = true\nprompts_a_round = 10")
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    preferences, _ = tables_of(folder)
+    totals = preferences.filter(category=MACRO, dimension="overall_score")
+    early = totals.filter("is_stopped_early")
+    assert early.select("checkpoint_a", "checkpoint_b").rows() == [("step-3000", "step-1000")], "the widest apart"
+    assert early["n_prompts"][0] < 60
+    assert early["verdict"].to_list() == ["higher"]
+    assert early["n_unjudged"].to_list() == [0], "what was left unasked is no failure"
+    assert totals.filter(~pl.col("is_stopped_early"))["n_prompts"].to_list() == [60, 60]
+    assert "of 3 comparisons are decided" in said.err
+    n_asked = 2 * int(totals["n_prompts"].sum())
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    assert runs_of(folder / "lake").sort("started_at")["n_asked"].to_list() == [n_asked, 0]
+    verified = salon("verify", current(folder / "lake").folder, "--file", "b.toml")
+    assert verified.code == 0, verified.out
+    explained = json.loads(salon("explain", early["pair_id"][0], "--json").out)
+    assert explained["is_reproduced"]
+    assert explained["n_pairs"] == early["n_prompts"][0]
