@@ -19,7 +19,7 @@ from tasks.lake.reading import with_later_columns
 
 IDENTIFIERS = ("request_key", "sample_id", "item_id", "image", "prompt")
 """What can name a sample, the surest first: the first one a row has is looked up, all others it has must agree."""
-NARROWING = ("model", "checkpoint", "seed", "prompt", "rubric", "judge_model")
+NARROWING = ("model", "checkpoint", "seed", "prompt", "rubric", "judge_model", "item")
 
 
 class NoMatchError(Exception):
@@ -61,7 +61,14 @@ class PlanIndex:
         repeats = next(iter(by_question.values()))
         if len(by_question) > 1 or n_keys > len(repeats):
             samples = len({self.columns["sample_id"][index] for index in found})
-            what = f"{samples} samples" if samples > 1 else f"{len(by_question)} rubrics or judges"
+            items = len({self.columns["item"][index] for index in found})
+            what = (
+                f"{samples} samples"
+                if samples > 1
+                else f"{items} items"
+                if items > 1
+                else f"{len(by_question)} rubrics or judges"
+            )
             raise NoMatchError(f"matches {what}; map one more of {', '.join((*IDENTIFIERS, *NARROWING))}")
         first = repeats[min(repeats)]
         n_before = self._n_matched[(first, *next(iter(by_question)))]
@@ -117,11 +124,29 @@ def plan_index(context: StageContext) -> PlanIndex:
     planned = (
         context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)
-        .select("sample_id", "judge_model", "repeat", "request_key", rubric="rubric_id")
+        .select("sample_id", "judge_model", "repeat", "request_key", "items_json", rubric="rubric_id")
         .collect()
     )
-    frame = planned.join(samples, on="sample_id", how="left", maintain_order="left")
+    frame = _by_item(planned).join(samples, on="sample_id", how="left", maintain_order="left")
     return PlanIndex({name: frame[name].to_list() for name in frame.columns})
+
+
+def _by_item(planned: pl.DataFrame) -> pl.DataFrame:
+    """A row for each request of a judgement: of one about items, which the items asked one by one are told apart by."""
+    of_items = planned.filter(pl.col("items_json").is_not_null())
+    if of_items.is_empty():
+        return planned.drop("items_json").with_columns(item=pl.lit(None, pl.String))
+    kind = pl.List(pl.Struct({"id": pl.String, "item": pl.String, "request_key": pl.String}))
+    each = (
+        of_items.drop("request_key")
+        .with_columns(pl.col("items_json").str.json_decode(kind))
+        .explode("items_json")
+        .unnest("items_json")
+    )
+    together = pl.col("item") != ""  # where all are asked in one, a row is about the sample
+    each = each.with_columns(item=pl.when(~together).then("id")).drop("id").unique(maintain_order=True)
+    whole = planned.filter(pl.col("items_json").is_null()).drop("items_json").with_columns(item=pl.lit(None, pl.String))
+    return pl.concat([whole, each.select(whole.columns)])
 
 
 def _read(path: Path) -> pa.Table:

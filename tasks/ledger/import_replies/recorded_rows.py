@@ -17,7 +17,8 @@ from schemas.statuses import ReplyOrigin, ReplyStatus
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, rebuild
 
 NAMES = (
-    "request_key", "sample_id", "item_id", "image", "model", "checkpoint", "seed", "prompt", "rubric", "judge_model", "reply",
+    "request_key", "sample_id", "item_id", "image", "model", "checkpoint", "seed", "prompt", "rubric", "judge_model", "item",
+    "reply",
     "finish_reason", "refusal", "answered_model", "n_input_tokens", "n_output_tokens", "cost_usd", "latency_s",
 )  # fmt: skip
 """What `recorded.columns` may map; by default each is the column of the same name. `model` is the image model, not the judge."""

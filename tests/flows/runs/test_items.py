@@ -146,3 +146,41 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     again = pl.concat([pl.read_parquet(staging.part_path(index)) for index in made])
     assert len(made) == 3, "a list at a time, however many there are"
     assert again.sort(SCORES.key).equals(pl.read_parquet(of_items))
+
+
+@pytest.mark.parametrize(("asked", "reply"), [("each", "answer"), ("together", "lines")])
+def test_published_answers_to_items_are_imported(asked: str, reply: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    folder = tmp_path / "mine" / asked
+    folder.mkdir(parents=True)
+    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
+    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    listed = [{"item_id": f"p{place}", "items": items} for place, items in enumerate(LISTS)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    benchmark = BENCHMARK.format(asked=asked, url="http://localhost:1")
+    (tmp_path / "b.toml").write_text(benchmark.replace("[gate]", "recorded = true\n[gate]"))
+    each = [
+        {"item_id": row["item_id"], "item": item["id"], "reply": REPLIES[item["question"]]}
+        for row in listed
+        for item in row["items"]
+    ]
+    whole = [{"item_id": row["item_id"], "reply": "\n".join(REPLIES[one["question"]] for one in row["items"])} for row in listed]
+    of_nobody = (
+        [{"item_id": "p0", "reply": "yes"}, {"item_id": "p0", "item": "dog", "reply": "yes"}]
+        if asked == "each"
+        else [{"item_id": "p0", "item": "cup", "reply": "yes"}]
+    )
+    (tmp_path / "r.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in [*(each if asked == "each" else whole), *of_nobody])
+    )
+    said = salon("import", "b.toml", "--replies", "r.jsonl", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    told = " ".join(said.out.split())
+    assert f"{7 if asked == 'each' else 3} stored, 0 there already, {len(of_nobody)} left out" in told
+    assert asked == "together" or "matches 2 items; map one more of" in told
+    assert "has item" in told
+    lake = Lake(tmp_path / "lake")
+    judgements, scores = (rows_of(lake, table) for table in (JUDGEMENTS, SCORES))
+    figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
+    assert figures["score"].to_list() == [1.0, 0.0, 2 / 3]
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
+    assert salon("verify", publication, "--file", "b.toml").code == 0
