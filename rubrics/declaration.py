@@ -10,7 +10,8 @@ FixedText = Annotated[str, StringConstraints(max_length=10_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-def _is_column(name: str) -> str:
+def is_column(name: str) -> str:
+    """The name, where a rubric may look at such a column; else raises ValueError."""
     if name in WHO_MADE_IT:
         raise ValueError(f"{name!r} says who made a sample or which it is, and a judge is not told; name another column")
     return name
@@ -19,11 +20,11 @@ def _is_column(name: str) -> str:
 def _is_text(name: str) -> str:
     if name == "image":
         raise ValueError("'image' is the picture, and a text is meant; name a column of text")
-    return _is_column(name)
+    return is_column(name)
 
 
 WHO_MADE_IT = ("model", "checkpoint", "seed", "item_id", "sample_id", "source", "source_key")
-Column = Annotated[Id, AfterValidator(_is_column)]
+Column = Annotated[Id, AfterValidator(is_column)]
 SampleText = Annotated[Id, AfterValidator(_is_text)]
 
 
@@ -212,6 +213,7 @@ class Declaration(Section):
     source: Line
     reply: Literal["json", "bracket", "label", "answer", "lines", "list"] | None = None
     program: ProgramSection | None = None
+    requests: list[Id] = Field(default_factory=list, max_length=20)
     prompt: Line | None = None
     output_tokens: int = Field(default=300, ge=1, le=100_000)
     needs: list[Column] = Field(default_factory=list)
@@ -238,13 +240,16 @@ class Declaration(Section):
     @model_validator(mode="after")
     def _is_asked_or_measured(self) -> Self:
         for name in self.unit:
-            if name not in self.pictures:
-                _is_column(name)
-        if self.program is None:
+            if name not in self.pictures and not self.requests:
+                is_column(name)
+        if self.requests:
+            for key in sorted(self.model_fields_set & (_ASKED | _OF_REQUEST)):
+                raise ValueError(f"{key} stands in the folder of each of the requests {self.requests}; remove it here")
+        elif self.program is None:
             if self.reply is None:
                 raise ValueError("reply is missing; add it, or program = { name, version } where a program gives the numbers")
             return self
-        for key in sorted(self.model_fields_set & _ASKED):
+        for key in sorted(self.model_fields_set & _ASKED) if self.program else ():
             raise ValueError(f"{key} is of a judge that is asked, and a program is not; remove {key}, or program")
         return self
 
@@ -253,6 +258,8 @@ _ASKED = {
     "reply", "prompt", "output_tokens", "messages", "slots", "dispatch", "variants", "items", "probability", "answers",
     "not_applicable", "rules", "pairs",
 }  # fmt: skip
+
+_OF_REQUEST = {"program", "needs", "pictures", "may_be_null", "scale", "dimensions", "words", "value_maps"}
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "scale": Scale, "dimensions": DimensionSection, "variants": VariantSection, "messages": MessageSection,

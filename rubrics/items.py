@@ -97,10 +97,14 @@ def item_facts(rubric: Rubric, items: Sequence[Item]) -> dict[str, object]:
 def questions_of(
     rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] = MappingProxyType({})
 ) -> Iterator[tuple[tuple[Item, ...], Rendered, dict[str, object]]]:
-    """(items, messages, facts) of each request about one sample; of a rubric without items the one there is.
+    """(items, messages, facts) of each request about one sample; of a rubric without items the one, or those, there are.
 
     Raises as render() does, MissingColumns also where there are no items, and BadItems.
     """
+    for name, request in rubric.requests.items():
+        yield (Item(name, {}),), render(request, values, has_image, others), facts(request, values, has_image)
+    if rubric.requests:
+        return
     of_sample = facts(rubric, values, has_image)
     if rubric.items is None:
         yield (), render(rubric, values, has_image, others), of_sample

@@ -83,6 +83,8 @@ def _exclude_one_another(first: Rule, second: Rule) -> bool:
 def lint(rubric: Rubric) -> list[str]:
     """Every problem of a loaded rubric, one sentence each; empty where it can be asked with."""
     problems = [*_vocabulary(rubric)]
+    if rubric.requests:
+        return problems + [f"request {name}: {problem}" for name, one in rubric.requests.items() for problem in lint(one)]
     if rubric.messages:
         problems += message_problems(rubric)
     problems += [*_labels(rubric), *rule_problems(rubric)]

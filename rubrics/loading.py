@@ -7,8 +7,10 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,6 +29,7 @@ from rubrics.model import (
     Variant,
     WordsOutside,
 )  # fmt: skip
+from rubrics.requests import check_request, combined
 from schemas.errors import RubricError
 from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_EXAMPLE_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
 from schemas.records import IMAGE
@@ -49,7 +52,20 @@ def load_rubric(folder: Path) -> Rubric:
     prompts = {name: _read_prompt(folder, name) for name in names if name}
     shown = [part.value or "" for message in declared.messages for part in message.parts if part.kind == "example"]
     examples = {name: _read_prompt(folder, name, RUBRIC_EXAMPLE_BYTES) for name in shown}
-    return _assemble(folder, declared, prompts, examples, _digest({DECLARATION: raw} | prompts | examples))
+    _refuse_repeats(folder, "requests", declared.requests)
+    requests = {name: load_rubric(folder / name) for name in declared.requests}
+    digests = {f"{name}/": request.digest.encode() for name, request in requests.items()}
+    digest = _digest({DECLARATION: raw} | prompts | examples | digests)
+    if not requests:
+        return _assemble(folder, declared, prompts, examples, digest)
+    _check_id(folder, declared)
+    for request in requests.values():
+        check_request(folder, request)
+    own: dict[str, Any] = {
+        "id": declared.id, "version": declared.version, "title": declared.title, "source": declared.source, "folder": folder,
+        "digest": digest, "slots": {}, "unit": tuple(declared.unit), "report_by": declared.report_by,
+    }  # fmt: skip
+    return replace(next(iter(requests.values())), **own, **combined(folder, declared, requests))
 
 
 def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Rubric]:
@@ -187,10 +203,14 @@ def _assemble(
     )
 
 
-def _check_names(folder: Path, declared: Declaration) -> None:
-    """The few places where two keys must agree for a Rubric to exist at all."""
+def _check_id(folder: Path, declared: Declaration) -> None:
     if declared.id != folder.resolve().name:
         raise _refusal(folder, f"the id {declared.id!r} is not the folder's name; rename the folder or change the id")
+
+
+def _check_names(folder: Path, declared: Declaration) -> None:
+    """The few places where two keys must agree for a Rubric to exist at all."""
+    _check_id(folder, declared)
     if bool(declared.variants) != (declared.dispatch is not None):
         raise _refusal(folder, "variants and dispatch go together: give both, or dimensions alone")
     if bool(declared.dimensions) == bool(declared.variants):

@@ -11,6 +11,10 @@ FIRST, SECOND = "first", "second"
 """The roles that the pictures of the two samples of a pair have in the order in which they are shown."""
 
 
+REQUEST = "request:"
+"""The variants of a rubric's several requests are called by this and the request's name: no category is."""
+
+
 class ReplyFormat(StrEnum):
     """The form a rubric's prompt asks the judge to answer in."""
 
@@ -160,7 +164,7 @@ class Variant:
     prompt_file: str | None
     dimensions: tuple[Dimension, ...]  # what a reply says; of a rubric with items, of each item
     derived: tuple[Dimension, ...] = ()  # the kinds of items, and the figures
-    is_of_items: bool = False
+    is_of_items: bool = False  # or of one of several requests: tables have what is derived alone
 
     @property
     def read_keys(self) -> tuple[str, ...]:
@@ -206,11 +210,22 @@ class Rubric:
     examples: Mapping[str, Example] = field(default_factory=dict)  # by file name
     items: Items | None = None
     is_of_pairs: bool = False  # two samples at a time, their pictures in the roles FIRST and SECOND
+    requests: Mapping[str, "Rubric"] = field(default_factory=dict)  # each sample is asked each; tables have figures over all
     program: str | None = None  # whose numbers it takes, "name-version", and so the name of its judge: no model is asked
 
     def variant(self, category: str | None) -> Variant | None:
         """The variant for a category; None where the rubric has no prompt for it."""
-        return self.variants.get(category if self.dispatch else None)
+        return self.variants.get(category if self.dispatch or (self.requests and category in self.variants) else None)
+
+    @property
+    def of_requests(self) -> Mapping[str, "Rubric"]:
+        """The rubrics of its several requests, by the variants of these."""
+        return {REQUEST + name: rubric for name, rubric in self.requests.items()}
+
+    @property
+    def is_of_lists(self) -> bool:
+        """Whether a judgement names a list of requests, and what tables have is made of their answers."""
+        return self.items is not None or bool(self.requests)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -250,4 +265,5 @@ class Rubric:
     @property
     def keys_in_every_variant(self) -> frozenset[str]:
         """The dimensions for which a total over categories exists (DESIGN: asked in every category)."""
-        return frozenset.intersection(*(frozenset(v.keys) for v in self.variants.values()))
+        asked = [self.variants[None]] if self.requests else self.variants.values()
+        return frozenset.intersection(*(frozenset(v.keys) for v in asked))

@@ -195,8 +195,8 @@ def _plan(rubric: Rubric) -> _Plan:
 
 def _prepare(rubric: Rubric) -> _Plan:
     messages = {
-        category: tuple((message.role, _pieces(rubric, variant, message)) for message in rubric.messages)
-        for category, variant in rubric.variants.items()
+        variant.category: tuple((message.role, _pieces(rubric, variant, message)) for message in rubric.messages)
+        for variant in rubric.variants.values()
     }
     used = {p.column for listed in messages.values() for _, pieces in listed for p in pieces if p.column and p.null_as is None}
     needed = [name for name in rubric.needs if name not in rubric.may_be_null]

@@ -58,6 +58,9 @@ def find_rubric(name: str, folders: list[Path]) -> Rubric:
 
 def choose_category(rubric: Rubric, category: str | None) -> str | None:
     """The category to read by: needed where the rubric asks by category, refused where it does not."""
+    if rubric.requests:
+        folders = ", ".join(str(one.folder) for one in rubric.requests.values())
+        raise InputError(f"rubric {rubric.id} asks several requests; read the replies of one of them by its folder: {folders}")
     if rubric.dispatch is None:
         if category is not None:
             raise InputError(f"rubric {rubric.id} has one prompt for all categories; write --rubric {rubric.id}")

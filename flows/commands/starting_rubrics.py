@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.instruments import Folders, find_rubric
+from flows.commands.instruments import Folders, choose_category, find_rubric
 from flows.observability.terminal import indented, one_line, result_console
 from rubrics.items import questions_of
 from rubrics.linting import lint
@@ -81,14 +81,16 @@ def try_(
     found = find_rubric(rubric, rubrics or [])
     values, pictures = _sample(found, sample)
     has_image = IMAGE in pictures
+    if found.requests and reply is not None:
+        choose_category(found, None)  # says that one of the requests must be named
     asked = list(questions_of(found, values, has_image, pictures))
     if as_json:
         listed = [rendered.messages for _, rendered, _ in asked]
-        print(json.dumps(listed if found.items else listed[0], ensure_ascii=False))
+        print(json.dumps(listed if found.is_of_lists else listed[0], ensure_ascii=False))
     console = result_console()
     for items, rendered, _ in () if as_json else asked:
         if len(asked) > 1:
-            console.print(f"item {items[0].id}", markup=False)
+            console.print(f"{'request' if found.requests else 'item'} {items[0].id}", markup=False)
         for message in rendered.messages:
             _print_message(console, message)
     if reply is not None:

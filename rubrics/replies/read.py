@@ -52,6 +52,8 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     if finish in _FILTERED or _is_said(context.get("refusal")):
         return Unreadable(ParseReason.REFUSAL)
     category = context.get("category")
+    if rubric.requests and isinstance(category, str) and category in rubric.of_requests:
+        rubric, category = rubric.of_requests[category], None
     variant = rubric.variant(category if isinstance(category, str) else None)
     reason = _unread(text, is_cut=finish in _CUT)
     if reason or variant is None or not isinstance(text, str):

@@ -75,8 +75,9 @@ class Questions:
 
     def __post_init__(self) -> None:
         """Parameters of every variant, so that what cannot be asked is said before anything is planned."""
-        for category, variant in self.rubric.variants.items():
-            self._parameters[category] = request_parameters(self.rubric, variant, self.judge)
+        for rubric in self.rubric.requests.values() or [self.rubric]:
+            for variant in rubric.variants.values():
+                self._parameters[variant.category] = request_parameters(rubric, variant, self.judge)
 
     @property
     def is_asked(self) -> bool:
@@ -132,7 +133,7 @@ class Questions:
     def _ask(self, values: dict[str, str | None], shown: Roles) -> Question:
         has_image, counted = IMAGE in shown, Counter(shown if self.is_asked else (IMAGE, *self.rubric.roles))
         try:
-            if self.rubric.items:
+            if self.rubric.is_of_lists:
                 return self._ask_items(values, has_image, counted)
             if self.rubric.messages and self.judge.recorded:
                 variant, rendered = variant_of(self.rubric, values), None

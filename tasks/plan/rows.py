@@ -55,7 +55,7 @@ class Planned:
     asked: pl.DataFrame
     shown: list[Any]  # the digests of each sample's pictures
     questions: list[Question]  # of each sample
-    places: list[tuple[int, ...]]  # of each sample, which of its pictures stand in its question's slots
+    places: list[Sequence[Slot]]  # of each sample, whose each of its pictures is
 
     def requests(self, asked: pl.DataFrame) -> pl.DataFrame:
         """The REQUESTS rows of these rows of `asked`."""
@@ -72,7 +72,7 @@ class Planned:
     def _content(self, sample: int, part: int) -> tuple[Any, ...]:
         question = self.questions[sample]
         question = question.parts[part] if question.parts else question
-        digests = [self.shown[sample][place] for place in self.places[sample]]
+        digests = [self.shown[sample][self.places[sample].index(slot)] for slot in question.slots]
         messages = filled(question.messages, digests) if question.messages is not None else None
         image = digests[question.slots.index(JUDGED) if JUDGED in question.slots else 0] if digests else None
         return question.category, image, question.parameters, messages, question.facts
@@ -120,7 +120,7 @@ class Planner:
         of_items: list[tuple[Any, ...]] = []
         questions: list[Any] = [None] * samples.height
         shown: list[Any] = [()] * samples.height
-        places: list[tuple[int, ...]] = [()] * samples.height
+        places: list[Sequence[Slot]] = [()] * samples.height
         for *listed, status, roles, rows, sample_ids, images, digests in _groups(samples):
             texts = tuple(listed)
             slots = slots_of(roles.split(",") if roles else [])
@@ -131,7 +131,7 @@ class Planner:
                 entries.append((shared.category, shared.prompt_id, question.status.value, question.reason))
             for row, sample_id, digest, joined in zip(rows, sample_ids, images, digests, strict=True):
                 own = joined.split(",") if len(slots) != 1 else [joined]
-                shown[row], places[row] = own, at
+                shown[row], places[row] = own, slots
                 if not shared:
                     unit = known.unit(texts, _by_role(digest, roles, joined))
                     entries.append((unit.category, unit.prompt_id, question.status.value, question.reason))
@@ -141,7 +141,12 @@ class Planner:
                     raw[row * n_repeats + repeat] = template.key(named)
                 for repeat in range(n_repeats) if question.parts else ():
                     place = row * n_repeats + repeat
-                    of_parts = [one.templates[repeat].key(named) for one in question.parts]
+                    of_parts = [
+                        one.templates[repeat].key(
+                            named if one.messages is None else [own[slots.index(slot)] for slot in one.slots]
+                        )
+                        for one in question.parts
+                    ]
                     lists[place] = _listed(question.items, of_parts)
                     raw[place] = sha256(lists[place]).digest()
                     of_items += [(key, row, repeat, part) for part, key in enumerate(of_parts)]
@@ -149,7 +154,7 @@ class Planner:
         judgements = self._judgements(samples, _frame(entries, _OF_ENTRY)[number], keys["request_key"], lists)
         place = pl.int_range(pl.len(), dtype=pl.Int64)
         asked = keys.with_columns(sample=place // n_repeats, repeat=place % n_repeats, part=pl.lit(0, pl.Int64)).drop_nulls("raw")
-        if self.rubric.items:
+        if self.rubric.is_of_lists:
             asked = _frame(of_items, _OF_PART).with_columns(request_key=pl.col("raw").bin.encode("hex")).select(asked.columns)
         asked = asked.unique("raw", keep="first", maintain_order=True)
         return Planned(self.rubric, self.judge, self.occasion, judgements, asked, shown, questions, places)

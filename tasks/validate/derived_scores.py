@@ -17,6 +17,7 @@ from schemas.statuses import NO_FAILURES, JudgementStatus, ParseReason, ScoreSta
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
+from tasks.validate.scales import of_items
 
 Row = Mapping[str, Any]
 N_LISTS_AT_ONCE = 4000
@@ -26,7 +27,7 @@ _UNSAID = dict.fromkeys(("note", "ask_index", "score_span"))
 
 def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
     """The figures of these requests' own dimensions, as SCORES; rubrics with items have none here."""
-    wanted = [r.id for r in rubrics.values() if r.items is None and any(v.derived for v in r.variants.values())]
+    wanted = [r.id for r in rubrics.values() if not r.is_of_lists and any(v.derived for v in r.variants.values())]
     mine = scores.filter(pl.col("rubric_id").is_in(wanted)) if wanted else scores[:0]
     found: list[dict[str, Any]] = []
     for rows in mine.partition_by("request_key", maintain_order=True):
@@ -44,7 +45,7 @@ def write_item_scores(
 
     The judgements of `n_at_once` lists are in memory at a time, and make a part.
     """
-    wanted = [rubric.id for rubric in rubrics.values() if rubric.items]
+    wanted = of_items(rubrics)
     if not wanted:
         return []
     is_mine = pl.col("rubric_id").is_in(wanted)
@@ -58,7 +59,9 @@ def write_item_scores(
         read = [(key, orjson.loads(text)) for key, text in lists.unique("request_key").sort("request_key").collect().iter_rows()]
         asked = pl.Series([item["request_key"] for _, items in read for item in items], dtype=pl.String).unique()
         found = scores.filter(pl.col("request_key").is_in(asked.implode())).collect(engine="streaming")
-        said = {(row["request_key"], row["item"]): row for row in found.iter_rows(named=True)}
+        said: dict[tuple[str, str], list[Row]] = {}
+        for row in found.iter_rows(named=True):
+            said.setdefault((row["request_key"], row["item"]), []).append(row)
         rows = [row for key, items in read for row in _of_list(key, items, said, rubrics)]
         written.append(index + len(written))
         staging.write_part(written[-1], pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key))
@@ -66,18 +69,25 @@ def write_item_scores(
 
 
 def _of_list(
-    key: str, items: Sequence[Mapping[str, Any]], said: Mapping[tuple[str, str], Row], rubrics: Mapping[str, Rubric]
+    key: str, items: Sequence[Mapping[str, Any]], said: Mapping[tuple[str, str], list[Row]], rubrics: Mapping[str, Rubric]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one sample: each item under its kinds, and the figures."""
     rows: list[Row] = []
     for item in items:
-        row = said.get((item["request_key"], item["item"]))
-        if row is None:
+        found = said.get((item["request_key"], item["item"]))
+        if found is None:
             raise CorruptLakeError(
                 f"item {item['id']} of the judgement {key[:12]} has no score of its request {item['request_key'][:12]}; the "
                 "scores are not of this plan, run the benchmark again to read the replies anew"
             )
-        rows.append(row)
+        rows += found
+    rubric = rubrics[rows[0]["rubric_id"]]
+    if rubric.requests:
+        whole = rubric.variants[None]
+        of_all = [_operand(row, str(row["dimension"]), _named(whole, row)) for row in rows]
+        about = {**rows[0], "request_key": key, "variant": None}
+        yield from (_figure_row(about, one, figure) for one, figure in derive_each(whole.derived, of_all))
+        return
     variant = _variant(rubrics, rows[0])
     (dimension,) = variant.dimensions
     operands = [

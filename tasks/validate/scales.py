@@ -55,8 +55,8 @@ def with_scales(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataF
 
 
 def of_items(rubrics: Mapping[str, Rubric]) -> list[str]:
-    """The rubrics that ask about items: their judgements name lists of requests, and what follows from these."""
-    return [rubric.id for rubric in rubrics.values() if rubric.items]
+    """The rubrics whose judgements name lists of requests, about items or several fixed ones, and what follows from these."""
+    return [rubric.id for rubric in rubrics.values() if rubric.is_of_lists]
 
 
 def unreadable_facts(requests: pl.DataFrame) -> list[str]:

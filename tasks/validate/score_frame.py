@@ -68,7 +68,7 @@ def _beside_request(
 
 def _is_of_list(rubrics: Mapping[str, Rubric]) -> pl.Expr:
     """Whether a row follows from the items of a sample: it stands under its judgement's key, which no request has."""
-    made = [f"{r.id} {one.key}" for r in rubrics.values() if r.items for v in r.variants.values() for one in v.derived]
+    made = [f"{r.id} {one.key}" for r in rubrics.values() if r.is_of_lists for v in r.variants.values() for one in v.derived]
     is_made = pl.concat_str("rubric_id", "dimension", separator=" ").is_in(made) | (_STATUS == ScoreStatus.NOT_ASKED_FOR)
     return is_made.fill_null(value=False)
 

@@ -6,13 +6,15 @@ Their rows are in the folder named by SALON_DATA (`instruments/<name>/samples.js
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rubrics.figures import Operand, derive_each
+from rubrics.items import questions_of
 from rubrics.linting import lint
 from rubrics.loading import DECLARATION, load_rubric
 from rubrics.model import Rubric
@@ -168,3 +170,59 @@ def test_no_reply_is_read_otherwise_than_by_a_careful_reader(name: str, needs_sa
             assert list(read["scores"].values()) == careful, row
             n_read += 1
     assert n_read == n_expected
+
+
+def overall(rubric: Rubric, sc: Sequence[float], pq: Sequence[float]) -> dict[str, float]:
+    """The figures of an instrument of two requests over the recorded scores of both.
+
+    As its own code has it: of a list that is not of two the lowest, and of 8.5 the 8; replies that say so are no scores here.
+    """
+    both = [score for listed in (sc, pq) for score in (listed if len(listed) == 2 else [min(listed)] * 2)]
+    named = zip(rubric.variants[None].dimensions, both, strict=True)
+    operands = [Operand(one.key, float(int(score)), int(score), int(score)) for one, score in named]
+    return {one.key: made.score or 0.0 for one, made in derive_each(rubric.variants[None].derived, operands)}
+
+
+def test_gedit_prints_its_overall_over_both_requests(needs_salon_data: Path) -> None:
+    said = json.loads((needs_salon_data / "instruments/gedit/scores.json").read_text())
+    rubric = load_rubric(HERE / "gedit/gedit_overall")
+    found: dict[str, list[dict[str, float]]] = {}
+    for row in said["rows"]:
+        if row["instruction_language"] == "en":
+            found.setdefault(row["group"], []).append(overall(rubric, row["SC"], row["PQ"]))
+    names = {"semantics": "semantic_consistency", "quality": "perceptual_quality", "overall": "overall"}
+    for name, key in names.items():
+        official = said["official"][name]
+        means = {group: sum(one[key] for one in rows) / len(rows) for group, rows in found.items()}
+        assert means == {group: pytest.approx(official[group], abs=1e-15) for group in means}
+        assert sum(means.values()) / len(means) == pytest.approx(official[f"avg_{name}"], abs=1e-15)
+
+
+def test_viescore_prints_its_overall_over_both_requests(needs_salon_data: Path) -> None:
+    """The repository's printed means over 179 samples of each of eight models, to the last of their four digits."""
+    folder = needs_salon_data / "instruments/viescore_tie"
+    rubric = load_rubric(HERE / "viescore/viescore_overall")
+    for judge, printed in (
+        ("gemini_0shot", json.loads((folder / "expected.json").read_text())["published"]["means"]),
+        ("gpt4o_0shot", json.loads((folder / "scores.json").read_text())["figures"]),
+    ):
+        found: dict[str, list[dict[str, float]]] = {}
+        for row in _read(folder / "recorded.jsonl"):
+            if row["judge"] == judge and row["SC"] and row["PQ"]:
+                found.setdefault(row["model"], []).append(overall(rubric, row["SC"], row["PQ"]))
+        for model, figures in ((one, printed[one]) for one in found):
+            for name, key in (("SC", "semantic_consistency"), ("PQ", "perceptual_quality"), ("O", "overall")):
+                mean = sum(one[key] for one in found[model]) / len(found[model]) / 10  # printed on 0 to 1
+                assert round(mean, 4) == figures[name]["mean"], (judge, model, name)
+
+
+@pytest.mark.parametrize("name", ["gedit", "viescore"])
+def test_an_instrument_of_two_requests_sends_both_byte_for_byte(name: str) -> None:
+    rubric = load_rubric(HERE / name / f"{name}_overall")
+    alone = {
+        "sc": load_rubric(HERE / name / ("gedit_sc" if name == "gedit" else "viescore_edit_sc")),
+        "pq": load_rubric(HERE / "gedit/gedit_pq"),
+    }
+    values, shown = {"instruction": "add a {hat}"}, {"source": 1, "image": 1}
+    sent = {items[0].id: rendered.messages for items, rendered, _ in questions_of(rubric, values, True, shown)}
+    assert sent == {key: render(one, values, True, shown).messages for key, one in alone.items()}
