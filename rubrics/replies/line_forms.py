@@ -210,7 +210,9 @@ def _patterns(dimensions: tuple[Dimension, ...]) -> _Patterns:
     # split() gives back every group: the label and the scale said beside it, no other.
     marks = r"[ \t*_`]{0,6}+(?:</[A-Za-z]{1,10}+>)?+"
     scale = r"\([^()\n]{0,40}+\)"
-    end = r"[ \t*_`]{0,6}+[:：=]"
+    # a dash between blanks, where nothing but the number follows it: "-1" and "1 - 2" are none
+    alone = r"[*_`]{0,3}+[0-9]{1,9}+(?:\.[0-9]{1,9}+)?+[*_`]{0,3}+[ \t]{0,3}+(?:\n|\Z)"
+    end = rf"[ \t*_`]{{0,6}}+(?:[:：=]|(?<=[ \t])[–—][ \t](?={alone}))"
     inside = r"((?:[^\[\]［］【】]++|\[[^\[\]]*+\])*+)"
     return _Patterns(
         label=re.compile(rf"({label}){marks}({scale})?{end}"),

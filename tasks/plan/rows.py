@@ -9,6 +9,7 @@ Samples that share their texts are one question: it is rendered once, and the ke
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -123,14 +124,16 @@ class Planner:
         places: list[Sequence[Slot]] = [()] * samples.height
         for *listed, status, roles, rows, sample_ids, images, digests in _groups(samples):
             texts = tuple(listed)
-            slots = slots_of(roles.split(",") if roles else [])
+            slots = slots_of(roles)
             question = known.of(status, texts, tuple(role for role, _ in slots))
             at = tuple(slots.index(slot) for slot in question.slots)
             shared = known.shared_unit(texts)
             if shared:
                 entries.append((shared.category, shared.prompt_id, question.status.value, question.reason))
             for row, sample_id, digest, joined in zip(rows, sample_ids, images, digests, strict=True):
-                own = joined.split(",") if len(slots) != 1 else [joined]
+                own = (
+                    tuple(joined.split(",")) if len(slots) != 1 else (joined,)
+                )  # the collector forgets a tuple of texts, no list
                 shown[row], places[row] = own, slots
                 if not shared:
                     unit = known.unit(texts, _by_role(digest, roles, joined))
@@ -199,9 +202,11 @@ def is_drawn(prompt_id: str, share: float) -> bool:
     return int.from_bytes(drawn) < share * 2**64
 
 
-def slots_of(roles: Sequence[str]) -> list[Slot]:
-    """The pictures of a sample by role and number in it, of the role of each in order."""
-    return [(role, roles[:place].count(role)) for place, role in enumerate(roles)]
+@lru_cache(maxsize=1000)
+def slots_of(roles: str | None) -> tuple[Slot, ...]:
+    """The pictures of a sample by role and number in it, of the role of each in order, with commas between."""
+    listed = roles.split(",") if roles else []
+    return tuple((role, listed[:place].count(role)) for place, role in enumerate(listed))
 
 
 def _groups(samples: pl.DataFrame) -> Any:

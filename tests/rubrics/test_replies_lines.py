@@ -265,3 +265,31 @@ def test_reasoning_is_kept(shipped: dict[str, Rubric]) -> None:
     found = parse_reply(shipped["alignment"], "**Reasoning:** Both are there.\n\n**Score:** 4", {})
     assert isinstance(found, ReadScores)
     assert found.notes == {"score": "Reasoning:** Both are there."}
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "expected"),
+    [
+        ("Score – 4", {}, [4]),
+        ("**Score** — **4**\n", {}, [4]),
+        ("Reasoning: both are there.\nScore – 4\n", {}, [4]),
+        ("Score - 4", {}, "not_found"),  # a hyphen is a minus as well
+        ("Score –4", {}, "not_found"),
+        ("Score– 4", {}, "not_found"),
+        ("Score – 4 – 5", {}, "not_found"),
+        ("Score – 4/5", {}, "not_found"),
+        ("Score – 4, or so", {}, "not_found"),
+        ("Score – 4\nScore – 5", {}, "ambiguous"),
+        ("Score – 9", {}, "out_of_range"),
+        ("Score – 4.5", {}, "non_integer"),
+        ("Score – 4", LENGTH, "truncated"),  # 4.5, perhaps
+    ],
+    ids=[
+        "en dash", "em dash", "after a reason", "hyphen", "a sign", "no blank before", "a range", "of five", "words behind",
+        "twice", "off the scale", "a fraction", "cut",
+    ],
+)  # fmt: skip
+def test_a_dash_between_blanks_separates_where_nothing_but_the_number_follows(
+    shipped: dict[str, Rubric], text: str, context: dict[str, Any], expected: Any
+) -> None:
+    assert read(shipped["alignment"], text, context) == expected
