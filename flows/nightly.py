@@ -17,7 +17,7 @@ from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.partitions.grid import note_run, write_grid
-from flows.partitions.table import whole_checkpoints
+from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
@@ -165,7 +165,7 @@ def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
     if not latest:
         raise InputError("there is no checkpoint yet: the table under [nightly] checkpoints lists none that a source holds")
     shown = [one.name for one in latest.values()]
-    judged = set(whole_checkpoints(run))
+    judged = set(whole_checkpoints(run)) if asked_alone(run) else {(one.model, one.checkpoint) for one in known}
     for model, own in latest.items():
         earlier = [one.name for one in known if one.model == model and one != own and (one.model, one.checkpoint) in judged]
         shown += earlier[max(0, len(earlier) - run.benchmark.nightly.n_earlier) :]

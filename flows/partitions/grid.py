@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import quote
 
 from flows.nights.checkpoints import find_checkpoints
-from flows.partitions.table import find_partitions, read_partitions, write_partitions
+from flows.partitions.table import asked_alone, find_partitions, read_partitions, write_partitions
 from schemas.errors import InputError
 from tasks.context import StageContext
 from tasks.lake.atomic_files import locked, write_bytes
@@ -28,10 +28,9 @@ def write_grid(run: StageContext, file: Path) -> Path:
     """Write `publish/v1/<benchmark>/partitions.html`; its path. `file`: as the commands on the page name it."""
     rows = read_partitions(run)
     target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
-    asked = [(rubric_id, judge.id) for rubric_id in run.rubrics for judge in run.judges_for(rubric_id) if not judge.recorded]
     names, is_known = _checkpoints(run)
     command = f"salon backfill {quote(file.name)} --checkpoints {{}}"
-    page = partitions_page(run.benchmark.name, rows, asked, names, datetime.now(UTC), command, is_known=is_known)
+    page = partitions_page(run.benchmark.name, rows, asked_alone(run), names, datetime.now(UTC), command, is_known=is_known)
     is_first = not target.is_file()
     with locked(run.lake.root, f"partitions-{run.benchmark.name}"):
         write_bytes(page, target, run.lake.root / "staging")

@@ -54,7 +54,10 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
     """
     asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
     of_series = [*SERIES, "rubric_version"]
-    judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("judge_model").is_in(asked))
+    is_of_one = pl.col("second_sample_id").is_null()
+    judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
+        pl.col("occasion") == "", pl.col("judge_model").is_in(asked), is_of_one
+    )  # fmt: skip
     keyed = _packed_ids([judgements], of_series, "request_key")
     with opened(run.ledger_url) as ledger:
         taken = still_holds(run, ledger.state())
@@ -147,10 +150,16 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
     return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
 
 
+def asked_alone(run: StageContext) -> list[tuple[str, str]]:
+    """(rubric, judge) of what is asked of a checkpoint by itself; pairs are of two, and belong to no checkpoint's partition."""
+    alone = [rubric_id for rubric_id, rubric in run.rubrics.items() if not rubric.is_of_pairs]
+    return [(rubric_id, judge.id) for rubric_id in alone for judge in run.judges_for(rubric_id) if not judge.recorded]
+
+
 def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
     done = read_partitions(run).filter(state=PartitionState.DONE.value)
-    asked = [(rubric_id, judge.id) for rubric_id in run.rubrics for judge in run.judges_for(rubric_id) if not judge.recorded]
+    asked = asked_alone(run)
     found: list[tuple[str, str]] = []
     for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
         sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}

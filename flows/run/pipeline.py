@@ -70,6 +70,8 @@ def run_pipeline(
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
         asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _say_what_is_missing(run, asked)
+    elif asked_before is not None:  # of each checkpoint alone: pairs are of two
+        asked += judge_all(run, [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs])
     elif isinstance(replies, BatchResults):
         imported, asked = stages.import_batch_results(run, planned, replies)
     elif replies is not None:

@@ -26,6 +26,7 @@ Checkpoint = tuple[str, str]
 """Model and checkpoint."""
 
 _KEY = ["key", "check"]
+_PAIRED = {"sample_id": pl.String, "second_sample_id": pl.String, "part": pl.Int64, "round": pl.Int64, "comparison": pl.String}
 _SECOND = {"sample_id": "second_sample_id", "model": "second_model", "checkpoint": "second_checkpoint"}
 _HELD = ["sample_id", "model", "checkpoint", "seed", "image_sha256", "pictures", "status"]
 
@@ -61,6 +62,8 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     pairs = context.benchmark.pairs
     samples = _samples(context, rubric)
     met = meetings(samples.select("model", "checkpoint").unique().rows(), pairs, context.benchmark.nightly.baseline)
+    if not met and samples.select("model", "checkpoint").n_unique() < 2:  # a first night; one checkpoint of a backfill
+        return pl.DataFrame(schema=_PAIRED)
     if not met:
         raise NothingToJudgeError(_nobody_meets(context, rubric, samples))
     columns = {"model": pl.String, "checkpoint": pl.String, "second_model": pl.String, "second_checkpoint": pl.String}

@@ -142,7 +142,7 @@ def _sentence(board: PairBoard, row: Row) -> str:
     a, b = board.name(row, "_a"), board.name(row, "_b")
     if row["win_rate"] is None:
         return f"{a} against {b}: {verdict(row) or 'no figure'}."
-    sure = f"at 95 % for all {row['n_family']} comparisons together"
+    sure = f"at 95 % for all {row['n_family']} comparisons together" if row["n_family"] != 1 else "at 95 %"
     if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
         sure = f"of {row['n_family']} comparisons, 5 % of those found may be false"
     is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)

@@ -91,26 +91,29 @@ def test_two_checkpoints_meet_on_each_shared_prompt_in_both_orders_once_for_all(
 @pytest.mark.parametrize(
     ("rows", "rubric", "n"),
     [
-        pytest.param([sample("1", "cup", "same"), sample("2", "cup", "same"), sample("2", "cat", "y")], "preference", 0,
+        pytest.param([sample("1", "cup", "same"), sample("2", "cup", "same"), sample("2", "cat", "y")], "preference", None,
                      id="the same bytes are nothing to compare"),
-        pytest.param([sample("1", "cup", "a"), sample("2", "cup ", "b")], "preference", 0, id="another prompt by a blank"),
-        pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", category="counting")], "preference", 0,
+        pytest.param([sample("1", "cup", "a"), sample("2", "cup ", "b")], "preference", None, id="another prompt by a blank"),
+        pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", category="counting")], "preference", None,
                      id="another category"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", None)], "preference", 2, id="a lost picture: a pair unjudged"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", status="duplicate")], "preference", 0, id="a duplicate"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", source_key="other", source="source-1")], "preference", 0,
                      id="a source the rubric is not for"),
-        pytest.param([sample("1", "hat", "a", source_key="1")], "preference", 0, id="one checkpoint alone"),
     ],
 )  # fmt: skip
-def test_what_is_a_pair(tmp_path: Path, rows: list[dict[str, Any]], rubric: str, n: int) -> None:
+def test_what_is_a_pair(tmp_path: Path, rows: list[dict[str, Any]], rubric: str, n: int | None) -> None:
     for row in rows:  # `source` above is that of a picture
         row["source"] = "source-1" if row["source_key"] == "other" else "source-0"
-    if n:
+    if n is not None:
         assert len(pairs_of(tmp_path, rows, rubric)) == n
         return
     with pytest.raises(NothingToJudgeError, match=r"\[pairs\] meet|meet = \[\"each_other\"\]"):
         pairs_of(tmp_path, rows, rubric)
+
+
+def test_one_checkpoint_alone_has_nobody_to_meet_and_is_no_fault(tmp_path: Path) -> None:
+    assert pairs_of(tmp_path, [sample("1", "hat", "a") | {"source": "source-0"}]) == []
 
 
 def test_edits_meet_where_they_were_made_from_the_same_picture(tmp_path: Path) -> None:
