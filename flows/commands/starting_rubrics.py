@@ -36,8 +36,10 @@ def new(
     ),
     like: Annotated[str | None, typer.Option(help="Begin with a copy of this rubric: an id, or a folder.")] = None,
     kind: Annotated[
-        Literal["scale", "aspects", "items", "edit", "program"],
-        typer.Option(help="Begin with one number, several in JSON, items, an edit beside its source, or a program's numbers."),
+        Literal["scale", "aspects", "items", "edit", "pairs", "program"],
+        typer.Option(
+            help="Begin with one number, several in JSON, items, an edit beside its source, two pictures, or a program's numbers."
+        ),
     ] = "scale",
     rubrics: Folders = None,
 ) -> int:

@@ -20,7 +20,7 @@ SHIPPED_IDS = [rubric.id for rubric in list_rubrics([SHIPPED])]
     [
         *(("--like", name) for name in SHIPPED_IDS),
         ("--kind", "scale"),
-        *(("--kind", k) for k in ("aspects", "items", "edit", "program")),
+        *(("--kind", k) for k in ("aspects", "items", "edit", "pairs", "program")),
     ],
     ids="-".join,
 )
