@@ -115,13 +115,7 @@ def _verdicts(category, prompt, one, other, first, second) -> pl.DataFrame:
         "checkpoint_b": checkpoints[other], "first": first, "second": second, "prompt": prompt,
     }).with_columns(pl.col("first", "second").fill_nan(None))  # fmt: skip
     is_split = pl.col("first") != pl.col("second")
-    words = (
-        pl.when(pl.col("first") == 1)
-        .then(pl.lit("win_a"))
-        .when(pl.col("first") == 0)
-        .then(pl.lit("win_b"))
-        .otherwise(pl.lit("tie"))
-    )
+    words = pl.col("first").replace_strict({1.0: "win_a", 0.5: "tie", 0.0: "win_b"}, default=None, return_dtype=pl.String)
     unread = pl.col("first").is_null() | pl.col("second").is_null()
     return frame.with_columns(
         outcome=pl.when(unread).then(pl.lit("unjudged")).when(is_split).then(pl.lit("order_dependent")).otherwise(words)
