@@ -41,12 +41,14 @@ class PartPictures:
         max_side_px: int | None = None,
         elsewhere: Callable[[str], Path | None] | None = None,
         examples: Iterable[Example] = (),
+        held_bytes: int = HELD_BYTES,
     ) -> None:
         self._path = path
         self._elsewhere = elsewhere
         self._others: dict[Path, PartPictures] = {}
         self._examples = {example.sha256: example for example in examples}
         self._max_side_px = max_side_px
+        self._most_held_bytes = held_bytes
         self._lock = threading.Lock()
         self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
         self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
@@ -67,8 +69,9 @@ class PartPictures:
         if place is None:
             path = self._elsewhere(image_sha256) if self._elsewhere else None
             if path is not None and path != self._path:
-                if path not in self._others:
-                    self._others[path] = PartPictures(path, self._max_side_px)
+                with self._lock:
+                    if path not in self._others:  # few pictures of each are asked for: pairs are of several checkpoints' files
+                        self._others[path] = PartPictures(path, self._max_side_px, held_bytes=HELD_BYTES // 8)
                 return self._others[path](image_sha256)
             raise self._corrupt(f"does not hold the picture {image_sha256[:12]}")
         group, row, image_format, width_px, height_px = place
@@ -134,7 +137,7 @@ class PartPictures:
         if key not in self._batches:
             self._n_held_bytes += batch.get_total_buffer_size()
         self._batches[key] = batch
-        while self._n_held_bytes > HELD_BYTES and len(self._batches) > 1:
+        while self._n_held_bytes > self._most_held_bytes and len(self._batches) > 1:
             _, oldest = self._batches.popitem(last=False)
             self._n_held_bytes -= oldest.get_total_buffer_size()
 
