@@ -29,11 +29,13 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     judge_some = partial(judge, run, is_retrying=is_retrying, n_of_run=sum(part.n_requests for part in parts))
     total = judge_some([part for part in parts if part.round is None])
     in_rounds = dict(_by_judge(parts))
-    n_family = sum(len({part.comparison for part in mine}) * len(_headlines(run, key[0])) for key, mine in in_rounds.items())
+    sizes = {key: len({part.comparison for part in mine}) * len(_headlines(run, key[0])) for key, mine in in_rounds.items()}
+    n_family = {"benchmark": sum(sizes.values()), "pair": 1}  # corrected together, as the published table is
     for (rubric_id, judge_model), mine in in_rounds.items():
         if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:
             continue
-        watched = _Watched(run, rubric_id, mine, n_family)
+        n_together = n_family.get(run.benchmark.statistics.family, sizes[rubric_id, judge_model])
+        watched = _Watched(run, rubric_id, mine, n_together)
         for number, of_round in groupby(mine, key=lambda part: part.round):
             asked = [part for part in of_round if part.comparison not in watched.closed]
             if not asked or total.is_spent or total.is_stopped:
@@ -77,7 +79,8 @@ class _Watched:
         plan = Plan(self._n_prompts, [ends[name] for name in self._exhausted & ends.keys()])
         open_somewhere: set[str] = set()
         for dimension in self._headlines:
-            watches = next_comparisons(said.filter(dimension=dimension), list(ends.values()), plan, self._n_family)
+            mine, floor = said.filter(dimension=dimension), self._run.benchmark.statistics.min_paired_prompts
+            watches = next_comparisons(mine, list(ends.values()), plan, self._n_family, floor)
             open_somewhere |= {named(*watch.pair) for watch in watches if not watch.is_decided}
         self.closed = frozenset(ends.keys() - open_somewhere)
 

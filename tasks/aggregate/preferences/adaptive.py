@@ -94,12 +94,12 @@ def _value(values: Floats, alpha: float) -> float:
     return (off + variance / (n + 1)) / (2 * variance) / max(missing, 1e-9)
 
 
-def plans_of(planned: pl.DataFrame) -> dict[str, Plan]:
-    """The plan of each rubric from verdicts on all that was planned, those not asked among them (`is_asked`)."""
+def plans_of(planned: pl.DataFrame) -> dict[tuple[str, str], Plan]:
+    """By rubric and judge the plan, from verdicts on all that was planned, those not asked among them (`is_asked`)."""
     found = {}
-    for (rubric_id,), mine in planned.group_by("rubric_id"):
+    for (rubric_id, judge), mine in planned.group_by("rubric_id", "judge_model"):
         by_category = mine.select("category", "prompt_id").unique().group_by("category").len()
         left = mine.group_by(*PAIR).agg(pl.col("is_asked").all()).filter("is_asked")
         exhausted = [((a, x), (b, y)) for a, x, b, y in left.select(PAIR).iter_rows()]
-        found[str(rubric_id)] = Plan(dict(by_category.iter_rows()), exhausted)
+        found[str(rubric_id), str(judge)] = Plan(dict(by_category.iter_rows()), exhausted)
     return found

@@ -28,13 +28,13 @@ POOLED = "__pooled__"
 
 
 def preference_tables(
-    verdicts: pl.DataFrame, run: Settings, plans: Mapping[str, Plan] | None = None
+    verdicts: pl.DataFrame, run: Settings, plans: Mapping[tuple[str, str], Plan] | None = None
 ) -> dict[Table, pl.DataFrame]:
     """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
 
     `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, both orders joined (verdicts.py).
-    `plans`, by rubric, are given where pairs were asked until decided (adaptive.py): what is said then holds however often one
-    looked, and `verdicts` has only what was asked.
+    `plans`, by rubric and judge, are given where pairs were asked until decided (adaptive.py): what is said then holds however
+    often one looked, and `verdicts` has only what was asked.
     """
     compared: list[Row] = []
     ratings: list[Row] = []
@@ -56,7 +56,7 @@ def preference_tables(
             rating_pairs += [by_judge | row for row in two]
             if judge == POOLED:
                 continue
-            evidence = {} if plans is None else evidence_of(parts, pairs, plans[str(rubric_id)])
+            evidence = {} if plans is None else evidence_of(parts, pairs, plans[str(rubric_id), judge])
             for meeting, cells in cells_of(parts, pairs.categories, expected).items():
                 found = win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
                 compared += [by_judge | row for row in found]

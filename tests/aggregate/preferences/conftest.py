@@ -55,7 +55,9 @@ def settings(baseline: str | None = "m/1", floor: float = 0.0, **statistics: obj
 
 def tables(rows: Iterable[tuple] | pl.DataFrame, plan: Plan | None = None, **how: object) -> dict[Table, pl.DataFrame]:
     frame = rows if isinstance(rows, pl.DataFrame) else verdicts(rows)
-    return preference_tables(frame, settings(**how), plan and dict.fromkeys(frame["rubric_id"], plan))
+    return preference_tables(
+        frame, settings(**how), plan and dict.fromkeys(frame.select("rubric_id", "judge_model").iter_rows(), plan)
+    )
 
 
 def the_row(found: dict[Table, pl.DataFrame], category: str = Total.MACRO.value) -> dict[str, object]:
