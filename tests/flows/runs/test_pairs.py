@@ -24,6 +24,7 @@ path = "scenes/{{model}}/{{checkpoint}}"
 model = "salon-demo-judge"
 base_url = "{url}"
 parameters = {{ temperature = 0, max_tokens = 600 }}
+price = {{ input_usd_per_million = 1, output_usd_per_million = 4 }}
 [nightly]
 baseline = "demo-painter/step-1000"
 [pairs]
@@ -114,10 +115,12 @@ def test_where_nobody_meets_the_run_says_what_to_write(world: Callable[..., Path
     assert 'meet = ["each_other"]' in said.err
 
 
-def test_adaptive_pairs_are_left_once_decided_and_a_second_start_asks_nothing(
+def test_adaptive_pairs_are_left_once_decided_and_a_run_cut_short_decides_the_same(
     world: Callable[..., Path], salon: Callable[..., Said]
 ) -> None:
     folder = world("adaptive = true\nprompts_a_round = 10")
+    assert "max_usd = 0.15 is reached" in salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.15").err
+    assert "higher" not in tables_of(folder)[0]["verdict"].to_list()
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
     preferences, _ = tables_of(folder)
@@ -131,7 +134,9 @@ def test_adaptive_pairs_are_left_once_decided_and_a_second_start_asks_nothing(
     assert "of 3 comparisons are decided" in said.err
     n_asked = 2 * int(totals["n_prompts"].sum())
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
-    assert runs_of(folder / "lake").sort("started_at")["n_asked"].to_list() == [n_asked, 0]
+    first, rest, again = runs_of(folder / "lake").sort("started_at")["n_asked"]
+    assert 0 < first < n_asked
+    assert (first + rest, again) == (n_asked, 0), "what an uncut run asks, which the counts above are of"
     verified = salon("verify", current(folder / "lake").folder, "--file", "b.toml")
     assert verified.code == 0, verified.out
     explained = json.loads(salon("explain", early["pair_id"][0], "--json").out)
