@@ -16,6 +16,7 @@ import polars as pl
 from benchmarks.simulate_statistics import chunks, tables_of, world
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS, Table
 from tasks.publish.leaderboard import answers_of
+from tasks.publish.preferences import pair_boards
 from tasks.publish.report.boards import boards, glance
 from tasks.publish.report.environment import render
 from tasks.publish.standings import placed
@@ -43,6 +44,7 @@ def first_screen(tables: Mapping[Table, pl.DataFrame]) -> str:
     headlines = [board for board in boards(tables) if board.is_headline]
     return render(
         "first.html.j2", answers=answers_of(placed(tables)), headlines=headlines, glance=glance(headlines),
+        pairs=pair_boards(tables),
         provenance={"rubrics": {}, "judges": [{}]}, benchmark="simulated",
     ).decode()  # fmt: skip
 

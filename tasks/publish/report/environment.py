@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from schemas.records import UNNAMED
 from schemas.tables import PREFERENCE_RATINGS, PREFERENCES, Table
-from tasks.publish.preferences import POOLED, counts, rating, verdict, win_rate
+from tasks.publish.preferences import POOLED, counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
 from tasks.publish.standings import rank, verdict_word, weights
@@ -73,7 +73,7 @@ def _environment() -> Environment:
     )
     names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
     environment.filters |= {name: getattr(formats, name) for name in names}
-    used = (rank, verdict_word, weights, key_of, as_key, asks_of, win_rate, rating)
+    used = (rank, verdict_word, weights, key_of, as_key, asks_of)
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {
         "pair_verdict": verdict, "pair_counts": counts, "pooled": POOLED,

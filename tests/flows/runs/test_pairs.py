@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from demo.truth import MACRO, expected_wins
-from schemas.tables import JUDGEMENTS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables import JUDGEMENTS, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
+from tests.publish.report.test_page import check_pairs
 from tests.support.painting import paint
 
 FILE = """\
@@ -78,6 +79,10 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert verified.code == 0, verified.out
     page = (published / "report.html").read_text()
     assert "Better than the baseline?" in page
+    tables = {
+        table: pl.read_parquet(published / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
+    }
+    assert check_pairs(page.encode(), tables) > 100, "every number of pairs is the table's, rounded"
     assert page.count("shown first") >= 12, "pairs stand side by side, with both orders' words"
     assert "better" in (published / "leaderboard.md").read_text()
     for row in preferences.filter(category=MACRO).iter_rows(named=True):

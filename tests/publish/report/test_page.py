@@ -4,13 +4,16 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
+from functools import partial
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from schemas import tables as t
-from schemas.tables import BENCHMARK_LONG, CHECKS, COMPARISONS, HEALTH, STANDINGS, TABLES
+from schemas.tables import BENCHMARK_LONG, CHECKS, COMPARISONS, HEALTH, STANDINGS, TABLES, Table
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import N_CARDS, Gallery
 from tasks.publish.standings import rank
@@ -147,6 +150,24 @@ FORMATS = {
     "coverage": formats.percent,
     "share": formats.percent,
 }
+OF_PAIRS = {
+    "preferences": {"n_prompts": formats.count},
+    "preference_ratings": {"n_opponents": formats.count, "n_pairs": formats.count},
+    "position_bias": {"n_both_orders": formats.count},
+}
+"""Of pages with pairs: all else is per cent, and of ratings whole points."""
+
+
+def check_pairs(page: bytes, tables: Mapping[Table, pl.DataFrame]) -> int:
+    """Hold every number of a page's pairs against its table; how many there were."""
+    found = [one for one in scrape(page).numbers if one[0] in OF_PAIRS]
+    for table, key, column, text in found:
+        (value,) = published(SimpleNamespace(tables=tables), table, key, [column])
+        rest = partial(formats.signed, n_digits=0) if table == "preference_ratings" else formats.percent
+        assert text == OF_PAIRS[table].get(column, rest)(value), (table, key, column)
+    return len(found)
+
+
 MEASURES = {"latency_s": formats.seconds, "cost_usd": formats.usd}
 
 
