@@ -25,15 +25,17 @@ from schemas.tables import (
     RATINGS,
     SAMPLES,
     SCORES,
+    VOTES,
     Table,
 )
-from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
+from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_with_people, units_of
 from tasks.context import StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, read_ratings
+from tasks.ingest.votes import match_votes, read_votes
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
-from tasks.publish.agreement import agreement_id, find_agreement, publish_agreement
+from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
@@ -47,22 +49,27 @@ class AgreementSummary:
 
     tables: Mapping[Table, pl.DataFrame]
     ratings: pl.DataFrame
+    votes: pl.DataFrame
     published: Published
     imported: ImportResult | None = None
 
 
 def hold_against_people(
-    file: Path, ratings: Sequence[Path], run_date: date | None = None, replies: Path | None = None
+    file: Path,
+    ratings: Sequence[Path],
+    run_date: date | None = None,
+    replies: Path | None = None,
+    votes: Sequence[Path] = (),
 ) -> AgreementSummary:
     """Hold a benchmark's scores against people's ratings.
 
     file: the benchmark file. ratings: tables of ratings, or folders of them. run_date: its logical date (default: today, UTC).
-    replies: take in these recorded replies first.
+    replies: take in these recorded replies first. votes: tables of votes on pairs of pictures, or folders of them.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_run(file, run_date)
         with opened_executor(run, "local") as executor:
-            return _run(RunContext.of(run, executor, current()), ratings, replies)
+            return _run(RunContext.of(run, executor, current()), ratings, votes, replies)
 
 
 def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: Path, run_date: date | None = None) -> LabelPlan:
@@ -105,27 +112,28 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     return chosen
 
 
-def _run(run: RunContext, ratings: Sequence[Path], replies: Path | None) -> AgreementSummary:
+def _run(run: RunContext, ratings: Sequence[Path], votes: Sequence[Path], replies: Path | None) -> AgreementSummary:
     if replies:
         check_importable(run.benchmark, run.rubrics, replies)
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
-    rated = run.executor.once(take_ratings, run.stage, ratings)
+    rated = run.executor.once(take_ratings, run.stage, ratings) if ratings else RATINGS.empty()
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
+    voted = run.executor.once(take_votes, run.stage, votes) if votes else VOTES.empty()
     imported = stages.import_recorded(run, replies) if replies else None
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
-    key = agreement_id(rated, run.ids, run.run_date)
+    key = agreement_id(rated, voted, run.ids, run.run_date)
     context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:
-        tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in COMPARED}
+        wanted = (*COMPARED, *(OF_VOTES if votes else ()))
+        tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in wanted}
     else:
-        tables = run.executor.once(compare, context, rated)
-    tables_and_ratings = tables | {RATINGS: rated.select(RATINGS.columns)}
-    published = run.executor.once(publish, context, tables_and_ratings, found is not None)
-    return AgreementSummary(tables, rated, published, imported)
+        tables = run.executor.once(compare, context, rated, voted)
+    published = run.executor.once(publish, context, tables | given(rated, voted), found is not None)
+    return AgreementSummary(tables, rated, voted, published, imported)
 
 
 @stage_task("take ratings")
@@ -135,10 +143,18 @@ def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated)
 
 
+@stage_task("take votes")
+def take_votes(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
+    """The `votes` table: every vote with the two samples that are meant."""
+    asked = read_votes(list(paths), context.benchmark.ratings.votes, headline_of_pairs(context.rubrics))
+    samples = rated_samples(context.lake, context.ids.dataset_id)
+    return match_votes(asked, samples, units_of(context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.rubrics))
+
+
 @stage_task("compare with people")
-def compare(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
-    """The tables COMPARED."""
-    return agreement_tables(context, rated)
+def compare(context: StageContext, rated: pl.DataFrame, voted: pl.DataFrame) -> dict[Table, pl.DataFrame]:
+    """The tables COMPARED, and OF_VOTES where there are votes."""
+    return tables_with_people(context, rated, voted)
 
 
 @stage_task("publish agreement")

@@ -23,12 +23,12 @@ from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
-from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, RATINGS, REQUESTS, SAMPLES, SCORES
-from tasks.aggregate.agreement.corrected import agreement_tables
+from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, RATINGS, REQUESTS, SAMPLES, SCORES, VOTES
+from tasks.aggregate.agreement.votes import tables_with_people
 from tasks.context import StageContext
 from tasks.lake.pictures import table_of_pictures
 from tasks.lake.reading import Lake
-from tasks.publish.agreement import agreement_id, publish_agreement
+from tasks.publish.agreement import agreement_id, given, publish_agreement
 from tasks.publish.folders import MANIFEST, PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, code_version, publication_id
 from tasks.validate.buckets import PARTITIONS
@@ -222,7 +222,7 @@ def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
 
 def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
     if is_agreement(folder):
-        return agreement_id(pl.read_parquet(folder / f"{RATINGS.name}.parquet"), ids, run_date)
+        return agreement_id(*_said_by_people(folder), ids, run_date)
     return publication_id(benchmark, ids, run_date)
 
 
@@ -239,5 +239,11 @@ def make_tables(published: Reopened) -> Path:
 def _make_agreement(published: Reopened) -> Path:
     """People's ratings are taken as published: they came from outside, and the samples they are of were matched then."""
     context = published.run
-    rated = pl.read_parquet(published.folder / f"{RATINGS.name}.parquet")
-    return publish_agreement(context, agreement_tables(context, rated) | {RATINGS: rated}).folder
+    people = _said_by_people(published.folder)
+    return publish_agreement(context, tables_with_people(context, *people) | given(*people)).folder
+
+
+def _said_by_people(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The ratings and the votes of an agreement; none where they were not given."""
+    votes = folder / f"{VOTES.name}.parquet"
+    return pl.read_parquet(folder / f"{RATINGS.name}.parquet"), pl.read_parquet(votes) if votes.is_file() else VOTES.empty()

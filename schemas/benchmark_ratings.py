@@ -47,6 +47,30 @@ class RatingValue(Section):
         return self
 
 
+WORDS = {
+    "a": 1.0, "a wins": 1.0, "model_a": 1.0, "b": 0.0, "b wins": 0.0, "model_b": 0.0,
+    "tie": 0.5, "both": 0.5, "neither": 0.5, "tie (bothbad)": 0.5,
+}  # fmt: skip
+
+
+class Votes(Section):
+    """How a table of people's pairwise votes is read: a row a vote."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
+    words: dict[str, float] = Field(
+        default_factory=lambda: dict(WORDS), description="What a vote's word is worth to a: 1 a is better, 0 b is, 0.5 neither."
+    )
+
+    @model_validator(mode="after")
+    def _are_votes(self) -> Self:
+        for word, worth in self.words.items():
+            if worth not in (0, 0.5, 1):
+                raise ValueError(f"words: {word!r} is {worth:g}; allowed: 1 (a is better), 0 (b is better), 0.5 (neither)")
+        return self
+
+
 class Ratings(Section):
     """How a table of people's ratings is read: long by `columns` alone, wide with `values`."""
 
@@ -55,3 +79,4 @@ class Ratings(Section):
     scale: RatingScale | None = None
     dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
     values: list[RatingValue] = Field(default_factory=list)
+    votes: Votes = Field(default_factory=Votes)

@@ -265,10 +265,16 @@ RATING = number("rating", "The number as it was given; null where there is none.
 RATING_SCALE_LOW = number("scale_low", "Lower end of the rater's declared scale.")
 RATING_SCALE_HIGH = number("scale_high", "Upper end of the rater's declared scale.")
 RATING_STEP = number("scale_step", "Distance of two labels of the rater's scale; null where any number is allowed.", low=0)
-RATING_STATUS = text("status", "What became of the cell.", values=RatingStatus)
+RATING_STATUS = text("status", "What became of the cell, or the vote.", values=RatingStatus)
 SUBJECT_KIND = text("subject_kind", "What is compared.", values=Assessor)
-SUBJECT = text("subject", "The judge's, metric's or rater's name; `__raters__` for all raters at once.")
-AGAINST = text("against", "A rater's name, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`.")
+SUBJECT = text(
+    "subject", "The judge's, metric's or rater's name; `__raters__` for all raters at once, `__each_rater__` for every vote."
+)
+AGAINST = text(
+    "against",
+    "A rater's name, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`; of votes `__raters_majority__`, "
+    "`__other_raters_majority__`.",
+)
 AGAINST_DIMENSION = text("against_dimension", "The dimension `against` rated; null where it is the same.", null=True)
 AGREEMENT_MODEL = text("model", "The image model that made the samples; `__all__` for all.")
 AGREEMENT_CHECKPOINT = text("checkpoint", "The checkpoint; `__all__` for all.")
@@ -276,7 +282,7 @@ AGREEMENT_CATEGORY = text("category", "The category; `__micro__` for all samples
 AGREEMENT_METRIC = text("metric", "How they are compared.", values=AgreementMetric)
 AGREEMENT_SCALE_LOW = number("scale_low", "Lower end of the scale both were put on; null for ranks alone.")
 AGREEMENT_SCALE_HIGH = number("scale_high", "Upper end of the scale both were put on; null for ranks alone.")
-N_ITEMS = count("n_items", "Samples both assessed; of a `system_` metric, checkpoints.")
+N_ITEMS = count("n_items", "Samples both assessed; of a `system_` metric, checkpoints; of votes, pairs of pictures.")
 N_RATERS = count("n_raters", "Persons whose ratings are in the figure.")
 N_ITEM_PROMPTS = count("n_prompts", "Prompts of those samples: the units of the interval.")
 JUDGE_OR_NULL = text("judge_model", "The judge; null where people alone are meant.", null=True)

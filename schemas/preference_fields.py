@@ -1,4 +1,6 @@
-"""Columns of what pairs of pictures say: preferences, ratings, position bias, table by table. The rest is in fields.py."""
+"""Columns of what pairs of pictures say: win rates, ratings, position bias, votes. The rest is in fields.py."""
+
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -57,7 +59,8 @@ PREFERENCES_KEY = ("rubric_id", "dimension", "judge_model", "category", "model_a
 
 # --- ratings ----------------------------------------------------------------------------------------------------
 PREFERENCE_RATINGS = (
-    *_RUN, text("judge_model", "The judge; `__pooled__` for the verdicts of all judges together."), f.MODEL, f.CHECKPOINT,
+    *_RUN, text("judge_model", "The judge; `__pooled__` for all judges' verdicts, `__people__` for people's votes."), f.MODEL,
+    f.CHECKPOINT,
     text("state", "Whether it has a rating.", values=RatedState), f.REASON,
     number("rating", "Bradley-Terry strength less that of the anchor; 400 points are odds of 10 to 1.", unit="points"),
     number("se", "Its standard error, prompts being the clusters.", unit="points", low=0), f.DF,
@@ -87,3 +90,13 @@ POSITION_BIAS = (
     f.CELL_STATUS, f.REASON,
 )  # fmt: skip
 POSITION_BIAS_KEY = ("rubric_id", "dimension", "judge_model", "category")
+
+# --- people's votes ---------------------------------------------------------------------------------------------
+VOTES = (
+    text("vote_key", "Where the vote stands: file and row."),
+    replace(f.SAMPLE_ID, name="sample_id_a").or_null("The sample shown as a; null where none, or no one alone, is meant."),
+    replace(f.SAMPLE_ID, name="sample_id_b").or_null("The sample shown as b."), f.DIMENSION, f.RATER,
+    number("vote", "1 where a is better, 0 where b is, 0.5 for neither; null where the vote does not say.", low=0, high=1),
+    text("shown_first", "Which of the two the rater was shown first: a or b; null where the table does not say.", null=True),
+    f.RATING_STATUS, f.DETAIL,
+)  # fmt: skip

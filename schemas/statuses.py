@@ -274,7 +274,7 @@ class HealthMeasure(StrEnum):
 
 
 class RatingStatus(StrEnum):
-    """What became of one cell of a table of ratings."""
+    """What became of one cell of a table of ratings, or of one vote."""
 
     OK = "ok"  # a number, of one sample, on the declared scale
     MISSING = "missing"  # the cell is empty: this rater did not rate this sample
@@ -284,7 +284,12 @@ class RatingStatus(StrEnum):
     UNMATCHED = "unmatched"  # no sample of the dataset is meant
     AMBIGUOUS = "ambiguous"  # more than one sample could be meant
     DUPLICATE = "duplicate"  # the same number again by the same rater
-    CONFLICTING = "conflicting"  # the same rater gave this sample two numbers: neither is taken
+    CONFLICTING = "conflicting"  # the same rater gave this sample two numbers, or this pair two votes: neither is taken
+    UNKNOWN_WORD = "unknown_word"  # of a vote, as the next: a word that [ratings.votes] does not declare
+    SAME_SAMPLE = "same_sample"  # both sides are one sample
+    SAME_CHECKPOINT = "same_checkpoint"  # both samples are of one checkpoint
+    DIFFERENT_PROMPTS = "different_prompts"  # the two samples answer two prompts
+    NOT_COMPARED = "not_compared"  # no pair of the benchmark has the sample, or no rubric of pairs the dimension
 
 
 class Assessor(StrEnum):
@@ -302,6 +307,9 @@ class Against(StrEnum):
     RATERS_MEAN = "__raters_mean__"  # the mean of the raters who rated the sample
     OTHER_RATERS_MEAN = "__other_raters_mean__"  # the mean of the other raters who rated the sample
     EACH_OTHER = "__each_other__"  # all raters at once, missing cells allowed
+    EACH_RATER = "__each_rater__"  # every vote of every rater
+    RATERS_MAJORITY = "__raters_majority__"  # the vote that most raters of the pair gave; a tie where no vote leads
+    OTHER_RATERS_MAJORITY = "__other_raters_majority__"  # the same of the other raters of the pair
 
 
 class AgreementMetric(StrEnum):
@@ -320,6 +328,10 @@ class AgreementMetric(StrEnum):
     BIAS = "bias"  # mean of subject minus against, on the scale
     SYSTEM_KENDALL_TAU = "system_kendall_tau"  # Kendall's tau of the checkpoints' means: +1 for a pair ordered alike, else -1
     SYSTEM_PAIRWISE_ACCURACY = "system_pairwise_accuracy"  # share of pairs of checkpoints whose means are ordered alike
+    VOTE_ACCURACY = "vote_accuracy"  # share of pairs of pictures both give the same: a win, a tie, a loss
+    VOTE_ACCURACY_WITHOUT_TIES = "vote_accuracy_without_ties"  # the same where neither says tie
+    ORDER_DEPENDENT = "order_dependent"  # share of the judged pairs people voted on whose two orders disagree: ties above
+    UNJUDGED = "unjudged"  # share of the asked pairs people voted on that have no verdict: not above
 
 
 class AgreementReason(StrEnum):

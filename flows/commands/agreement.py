@@ -1,5 +1,6 @@
 """`salon agreement`: a benchmark's scores against people's ratings, and what is printed of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ from schemas.statuses import AgreementMetric, Total
 from schemas.tables import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.rating_matching import examples
 from tasks.publish.agreement_page import Ranking, rankings
+from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 if TYPE_CHECKING:
     from flows.agreement import AgreementSummary
@@ -38,6 +40,10 @@ def agreement(
     file: BenchmarkFile,
     ratings: Annotated[
         list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given again.")
+    ] = None,
+    votes: Annotated[
+        list[Path] | None,
+        typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given again."),
     ] = None,
     replies: Annotated[Path | None, typer.Option(help="Take in these recorded replies first, as `salon import` does.")] = None,
     label_next: Annotated[
@@ -66,32 +72,52 @@ def agreement(
             chosen = choose_labels(file.absolute(), wanted, tables, label_next.absolute(), day)
         _print_labels(result_console(), chosen, label_next)
         return 0
-    if not tables:
-        raise InputError("which ratings? Give --ratings TABLE; for a list of samples to rate, --label-next FILE")
+    voted = [path.absolute() for path in votes or ()]
+    if not tables and not voted:
+        raise InputError(
+            "which ratings? Give --ratings TABLE, or --votes TABLE for votes on pairs; for a list of samples to rate, "
+            "--label-next FILE"
+        )
     with shown_progress():
-        summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, replies.absolute() if replies else None)
+        recorded = replies.absolute() if replies else None
+        summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, recorded, voted)
     _print(result_console(), summary)
     return 0
 
 
 def _print(console: Console, summary: "AgreementSummary") -> None:
-    overall = summary.tables[AGREEMENT].filter(pl.col("model") == "__all__", pl.col("category") == Total.MICRO.value)
+    overall, _ = split_off(summary.tables[AGREEMENT].filter(model="__all__", category=Total.MICRO.value))
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
         console.print(Text.assemble((one_line(str(dimension)), "bold"), one_line(f", rubric {rubric_id}")))
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
     for ranking in rankings(summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]):
         _print_ranking(console, ranking)
-    counts = dict(summary.ratings.group_by("status").len().sort("status").iter_rows())
-    console.print(f"ratings     {summary.ratings.height:,}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
-    for example in examples(summary.ratings):
-        console.print(f"            left out: {escape(one_line(example))}")
+    for board in vote_boards(summary.tables):
+        console.print(Text(one_line(board.title), style="bold"))
+        for headers, lines in [(HEADERS, board.lines), *board.beside]:
+            _print_beside(console, headers, lines)
+    for word, given in (("ratings", summary.ratings), ("votes", summary.votes)):
+        if given.is_empty():
+            continue
+        counts = dict(given.group_by("status").len().sort("status").iter_rows())
+        console.print(f"{word:<11} {given.height:,}: " + ", ".join(f"{n:,} {status}" for status, n in counts.items()))
+        for example in examples(given):
+            console.print(f"            left out: {escape(one_line(example))}")
     if summary.imported is not None:
         print_imported(console, summary.imported)
     published = summary.published
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     console.print(f"publication {published.publication_id[:16]} ({word})")
     console.print(f"files       {escape(one_line(str(published.folder)))}/")
+
+
+def _print_beside(console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    table = Table(*headers, box=None, padding=(0, 1), header_style="dim")
+    for name, *cells in lines:
+        table.add_row(name_of(name), *(Text(one_line(cell)) for cell in cells))
+    console.print(table)
+    console.print()
 
 
 def _table(rows: pl.DataFrame) -> Table:

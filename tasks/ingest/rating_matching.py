@@ -12,7 +12,7 @@ from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
 from tasks.lake.reading import Lake
 
 N_EXAMPLES = 3
-_READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "status"]
+_READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status"]
 
 
 def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
@@ -30,14 +30,14 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
     frame = _frame(cells)
     if frame.is_empty():
         raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
-    found = _settle_repeats(_matched(frame, samples))
+    found = _settle_repeats(matched(frame, samples))
     if found["sample_id"].null_count() == found.height:
         keys = ", ".join(found["rating_key"].head(N_EXAMPLES))
         raise SourceError(
             f"none of the {found.height} ratings is of a sample of the dataset (the first: {keys}); map item_id, and model where "
             "one id stands for several models, under [ratings] columns"
         )
-    order = pl.Series([_natural(key) for key in found["rating_key"]])
+    order = pl.Series([natural(key) for key in found["rating_key"]])
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
 
 
@@ -57,11 +57,14 @@ def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**empty, **said}).with_row_index("row")
 
 
-def _matched(frame: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
-    """The cells with `sample_id` and `item_id`, or the status unmatched or ambiguous."""
+def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[str] = IDENTIFIERS) -> pl.DataFrame:
+    """The cells with `sample_id` and `item_id`, or the status unmatched or ambiguous.
+
+    `frame` has a row number `row`, a `status`, and what its row says in `said_` columns; `samples` as rated_samples().
+    """
     texts = samples.with_columns(pl.col("seed").cast(pl.String), pl.col("source_key").alias("image"))
     rest, pieces = frame, []
-    for name in IDENTIFIERS:
+    for name in identifiers:
         mine, rest = rest.filter(pl.col(f"said_{name}").is_not_null()), rest.filter(pl.col(f"said_{name}").is_null())
         by = texts.filter(pl.col(name).is_not_null()).select(
             pl.col(name).alias("identifier"), "sample_id", "item_id", *(pl.col(one).alias(f"is_{one}") for one in NARROWING)
@@ -103,12 +106,13 @@ def _settle_repeats(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _natural(key: str) -> str:
+def natural(key: str) -> str:
     """A text that sorts row 10 after row 9."""
     return re.sub(r"\d+", lambda found: found[0].zfill(12), key)
 
 
 def examples(ratings: pl.DataFrame) -> Sequence[str]:
-    """A few cells that were left out, each with its reason, for people."""
+    """A few cells, or votes, that were left out, each with its reason, for people."""
     left_out = ratings.filter(~pl.col("status").is_in([RatingStatus.OK.value, RatingStatus.MISSING.value])).head(N_EXAMPLES)
-    return [f"{row['rating_key']}: {row['detail'] or row['status']}" for row in left_out.iter_rows(named=True)]
+    key = ratings.columns[0]
+    return [f"{row[key]}: {row['detail'] or row['status']}" for row in left_out.iter_rows(named=True)]

@@ -50,7 +50,7 @@ def read_ratings(paths: Sequence[Path], ratings: Ratings) -> Iterator[RatingCell
     for name in ratings.columns:
         if name not in NAMES:
             raise InputError(f"ratings.columns: {name} is not a name Salon knows; allowed: {', '.join(NAMES)}")
-    for path in _files(paths):
+    for path in rating_files(paths):
         columns = {*ratings.columns.values(), *NAMES, *ratings.where, *(value.at for value in ratings.values)}
         columns |= {str(steps(column)[0]) for column in columns}
         for number, row, there in records(path, path.name, columns):
@@ -58,11 +58,12 @@ def read_ratings(paths: Sequence[Path], ratings: Ratings) -> Iterator[RatingCell
                 raise SourceError(f"{path.name}, row {number} {row}; mend the row")
             how = Ratings(scale=ratings.scale) if tuple(there) == SHEET else ratings
             _check_columns(how, row, there, f"{path.name}, row {number}")
-            if all(is_equal(_value(row, pointer), wanted) for pointer, wanted in how.where.items()):
+            if all(is_equal(value_at(row, pointer), wanted) for pointer, wanted in how.where.items()):
                 yield from _cells(how, row, path, number)
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
+def rating_files(paths: Sequence[Path]) -> list[Path]:
+    """The files, and of a folder those of rows in it. Raises SourceError where there are none, InputError for one stem twice."""
     found: list[Path] = []
     for path in paths:
         inside = sorted(one for one in path.iterdir() if one.suffix.lower() in SUFFIXES) if path.is_dir() else [path]
@@ -95,7 +96,7 @@ def _check_columns(ratings: Ratings, row: Mapping[str, Any], there: Sequence[str
 
 
 def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) -> Iterator[RatingCell]:
-    said = {name: text for name in NAMES if (text := _text(row, ratings.columns.get(name, name))) is not None}
+    said = {name: text for name in NAMES if (text := text_at(row, ratings.columns.get(name, name))) is not None}
     for value in ratings.values or [RatingValue(at=ratings.columns.get("rating", "rating"))]:
         place = f"{path.name}#{number}:{value.at}"
         dimension = value.dimension or ratings.dimension or said.get("dimension")
@@ -106,7 +107,7 @@ def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) ->
             )
         narrowed = {"model": value.model, "checkpoint": value.checkpoint}
         scale = value.scale or (None if value.metric is not None else ratings.scale)
-        rating, status, detail = _rating(_value(row, value.at), scale)
+        rating, status, detail = _rating(value_at(row, value.at), scale)
         yield RatingCell(
             key=encodable(f"{place}:{dimension}"),
             names={name: said[name] for name in (*IDENTIFIERS, *NARROWING) if name in said}
@@ -144,15 +145,16 @@ def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, Rat
     return number, RatingStatus.OK, None
 
 
-def _text(row: Mapping[str, Any], pointer: str) -> str | None:
+def text_at(row: Mapping[str, Any], pointer: str) -> str | None:
+    """What stands at the pointer as a text; None where nothing does, or nothing that is a text."""
     try:
-        text = text_of(_value(row, pointer))
+        text = text_of(value_at(row, pointer))
     except BadValueError:
         return None
     return text or None
 
 
-def _value(row: Mapping[str, Any], pointer: str) -> Any:
+def value_at(row: Mapping[str, Any], pointer: str) -> Any:
     """What stands at the pointer, also inside a cell that holds JSON text, as CSV and TSV keep lists; None where nothing does."""
     found = look_up(row, pointer)
     if found is not MISSING:

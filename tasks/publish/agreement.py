@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from schemas.identities import RunIds
-from schemas.tables import RATINGS, SCHEMA_VERSION, Table, conform
+from schemas.tables import RATINGS, SCHEMA_VERSION, VOTES, Table, conform
 from tasks.context import StageContext
 from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
@@ -37,19 +37,26 @@ from tasks.publish.publication import Draft
 FOLDER = "agreement"
 
 
-def agreement_id(ratings: pl.DataFrame, ids: RunIds, run_date: date) -> str:
+def agreement_id(ratings: pl.DataFrame, votes: pl.DataFrame, ids: RunIds, run_date: date) -> str:
     """sha256 hex of everything an agreement is made from: the same inputs are the same publication."""
     inputs = {
         "code_version": ids.code_version, "dataset_id": ids.dataset_id, "plan_id": ids.plan_id,
-        "ratings": ratings_digest(ratings), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
+        "ratings": rows_digest(ratings, RATINGS), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
         "schema_version": SCHEMA_VERSION,
     }  # fmt: skip
+    if votes.height:
+        inputs["votes"] = rows_digest(votes, VOTES)
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def ratings_digest(ratings: pl.DataFrame) -> str:
-    """sha256 hex over the rows of the ratings table as canonical JSON lines, in their order."""
-    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in ratings.select(RATINGS.columns).iter_rows())
+def given(ratings: pl.DataFrame, votes: pl.DataFrame) -> dict[Table, pl.DataFrame]:
+    """What people said, as it is published: ratings always, votes where there are any."""
+    return {RATINGS: ratings.select(RATINGS.columns)} | ({VOTES: votes.select(VOTES.columns)} if votes.height else {})
+
+
+def rows_digest(rows: pl.DataFrame, table: Table) -> str:
+    """sha256 hex over a table's rows as canonical JSON lines, in their order."""
+    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows.select(table.columns).iter_rows())
     whole = hashlib.sha256()
     for line in lines:
         whole.update(f"{line}\n".encode())
@@ -69,7 +76,8 @@ def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame
     """Write the folder whole, unless it `is_there`, then point `agreement/latest.json` to it. Raises StoreError."""
     lake_root = context.lake.root
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
-    said = provenance(context, ratings_sha256=ratings_digest(tables[RATINGS]))
+    of_votes = {"votes_sha256": rows_digest(tables[VOTES], VOTES)} if VOTES in tables else {}
+    said = provenance(context, ratings_sha256=rows_digest(tables[RATINGS], RATINGS), **of_votes)
     home = lake_root / "publish" / LAYOUT / name.benchmark / FOLDER
     folder, staging = home / name.publication_id, lake_root / "staging"
     is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said))

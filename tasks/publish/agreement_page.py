@@ -11,6 +11,7 @@ from schemas.statuses import AgreementMetric, ComparisonKind, Estimator, LabelCh
 from schemas.tables import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
+from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 ALL = "__all__"
 _SHORT = {
@@ -35,16 +36,30 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName) 
     """A table for each rubric and dimension over all samples, one of the checkpoints' order, the means, the corrected ranks."""
     agreement, corrected = tables[AGREEMENT], tables[CORRECTED]
     lines = [f"# Agreement with people: {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"]
-    overall = agreement.filter(model=ALL, category=Total.MICRO.value)
+    overall, _ = split_off(agreement.filter(model=ALL, category=Total.MICRO.value))
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
         lines.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}\n")
         headers = ["", "against", *_SHORT.values(), "samples", "prompts"]
         lines.append(to_markdown(headers, _agreement_lines(rows), n_text_columns=2))
-    lines += [*_system_lines(overall), "## Means\n"]
-    headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
-    lines.append(to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6))
+    lines += _vote_lines(tables)
+    if overall.height:
+        lines += [*_system_lines(overall), *_means(corrected)]
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS])
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
+
+
+def _vote_lines(tables: Mapping[Table, pl.DataFrame]) -> Iterator[str]:
+    for board in vote_boards(tables):
+        yield f"## {escape_markdown(board.title)}\n"
+        yield to_markdown(list(HEADERS), board.lines, n_text_columns=2)
+        for headers, lines in board.beside:
+            yield to_markdown(list(headers), lines, n_text_columns=1)
+
+
+def _means(corrected: pl.DataFrame) -> Iterator[str]:
+    yield "## Means\n"
+    headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
+    yield to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6)
 
 
 def _agreement_lines(rows: pl.DataFrame) -> Iterator[list[object]]:

@@ -36,7 +36,11 @@ from tasks.aggregate.tables import Settings
 CI_METHOD = "jackknife_t_prompts"
 ORDER_METHOD = "pairs_paired_t_bonferroni"
 OF_SYSTEMS = (AgreementMetric.SYSTEM_KENDALL_TAU, AgreementMetric.SYSTEM_PAIRWISE_ACCURACY)
-OF_ITEMS = tuple(metric for metric in AgreementMetric if metric not in OF_SYSTEMS)
+OF_VOTES = (
+    AgreementMetric.VOTE_ACCURACY, AgreementMetric.VOTE_ACCURACY_WITHOUT_TIES, AgreementMetric.ORDER_DEPENDENT,
+    AgreementMetric.UNJUDGED,
+)  # fmt: skip
+OF_ITEMS = tuple(metric for metric in AgreementMetric if metric not in (*OF_SYSTEMS, *OF_VOTES))
 ON_LABELS = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL, *LABEL_DISTANCES})
 ON_ONE_SCALE = frozenset({*ON_LABELS, *ALPHAS, AgreementMetric.BIAS})
 BETWEEN_DIMENSIONS = (AgreementMetric.SPEARMAN, AgreementMetric.KENDALL_TAU_B, AgreementMetric.PEARSON)
@@ -70,7 +74,8 @@ def rated_dimensions(
 ) -> Iterator[tuple[Rubric, list[Rated]]]:
     """Each rubric with its rated dimensions. Raises InputError where a dimension of the ratings is no rubric's."""
     wanted = set(ratings["dimension"].unique())
-    known = {dimension.key for rubric in rubrics.values() for dimension in rubric.dimensions}
+    alone = [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]  # on pairs people vote: votes.py
+    known = {dimension.key for rubric in alone for dimension in rubric.dimensions}
     if lost := sorted(wanted - known):
         raise InputError(
             f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
@@ -78,7 +83,7 @@ def rated_dimensions(
         )
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
-    for rubric in sorted(rubrics.values(), key=lambda one: one.id):
+    for rubric in sorted(alone, key=lambda one: one.id):
         keys = [dimension.key for dimension in rubric.dimensions if dimension.key in wanted]
         judges = asked.filter(pl.col("rubric_id") == rubric.id)["judge_model"].to_list()
         if keys and judges:
@@ -105,7 +110,7 @@ def _dimension_rows(rated: Rated) -> Iterator[Row]:
         for scope in scopes(rated.items, both):
             x, y = pair.subject.values[scope.rows], pair.other.values[scope.rows]
             for metric in OF_ITEMS:
-                figure = _no_figure(metric, pair, rated, x, y) or _figure(metric, x, y, scope)
+                figure = _no_figure(metric, pair, rated, x, y) or figure_of(metric, x, y, scope)
                 yield _row(rated, pair, scope, metric, figure)
     if len(rated.raters) > 1:
         yield from _together_rows(rated)
@@ -141,7 +146,8 @@ def _are_labels(values: Floats, low: float, steps: Sequence[float | None]) -> bo
     return bool(np.all(np.abs(n_steps - np.round(n_steps)) <= _ON_STEP))
 
 
-def _figure(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Figure:
+def figure_of(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Figure:
+    """The figure of `x` and `y`, shape (samples of the scope,), with its interval over the scope's prompts."""
     estimate = pair_metric(metric, x, y)
     if estimate is None:
         is_large = metric is AgreementMetric.PAIRWISE_ACCURACY
@@ -213,7 +219,7 @@ def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:
         for scope in scopes(one.items, both):
             x, y = mine.values[scope.rows], theirs.values[scope.rows]
             for metric in BETWEEN_DIMENSIONS:
-                figure = _no_figure(metric, pair, one, x, y) or _figure(metric, x, y, scope)
+                figure = _no_figure(metric, pair, one, x, y) or figure_of(metric, x, y, scope)
                 yield _row(one, pair, scope, metric, figure) | {"against_dimension": other.dimension}
 
 

@@ -66,12 +66,15 @@ def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, le
 
 
 _SAME = 1e-12
-_AS_IT_IS = frozenset({AgreementMetric.BIAS, AgreementMetric.PAIRWISE_ACCURACY})
+_AS_IT_IS = frozenset({AgreementMetric.BIAS, AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.VOTE_ACCURACY})
 _LESS_FREEDOM = frozenset({
     AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.LINEAR_KAPPA, AgreementMetric.COHEN_KAPPA, AgreementMetric.PEARSON,
     AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL,
 })  # fmt: skip
-_LIMITS = {AgreementMetric.PAIRWISE_ACCURACY: (0.0, 1.0), AgreementMetric.BIAS: (-np.inf, np.inf)}
+_LIMITS = {
+    AgreementMetric.PAIRWISE_ACCURACY: (0.0, 1.0), AgreementMetric.VOTE_ACCURACY: (0.0, 1.0),
+    AgreementMetric.BIAS: (-np.inf, np.inf),
+}  # fmt: skip
 
 
 def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
@@ -88,6 +91,8 @@ def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Cou
             return _of_labels(metric, x, y, clusters, counts)
         case AgreementMetric.KENDALL_TAU_B | AgreementMetric.PAIRWISE_ACCURACY:
             return _of_pairs(metric, x, y, clusters, counts)
+        case AgreementMetric.VOTE_ACCURACY:  # the mean of what is 1 where they are the same
+            return _of_moments(AgreementMetric.BIAS, (x == y).astype(np.float64), np.zeros(len(x)), clusters, counts)
         case _:
             return _of_moments(metric, x, y, clusters, counts)
 

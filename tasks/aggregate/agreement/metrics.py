@@ -120,6 +120,7 @@ _PLAIN: Mapping[AgreementMetric, Callable[[Floats, Floats], float | None]] = {
     AgreementMetric.BIAS: lambda x, y: float(np.mean(x - y)),
     AgreementMetric.QUADRATIC_KAPPA: quadratic_kappa,
     AgreementMetric.PAIRWISE_ACCURACY: pairwise_accuracy,
+    AgreementMetric.VOTE_ACCURACY: lambda x, y: float(np.mean(x == y)),
 }
 
 

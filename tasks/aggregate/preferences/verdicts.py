@@ -53,13 +53,14 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
     return (
         each.group_by(*_ASKED)
         .agg(pl.col("prompt_id", "category", *PAIR).first(), pl.col("is_asked").any(), first=first, second=second)
-        .with_columns(outcome=_outcome())
+        .with_columns(outcome=outcome())
         .sort(*_ASKED)
         .collect(engine="streaming")
     )
 
 
-def _outcome() -> pl.Expr:
+def outcome() -> pl.Expr:
+    """The PairOutcome of `first` and `second`, the answers to both orders."""
     first, second = pl.col("first"), pl.col("second")
     return (
         pl.when(first.is_null() | second.is_null()).then(pl.lit(PairOutcome.UNJUDGED.value))
