@@ -10,14 +10,13 @@ from pathlib import Path
 from statistics import fmean
 
 import choix
-import numpy as np
 import polars as pl
 import pytest
-from scipy import optimize, stats
 
 from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
+from tests.support.votes_by_hand import accuracy, davidson, kappa, leave_one_out, most
 
 FILE = """\
 name = "votes"
@@ -92,48 +91,6 @@ def row_of(world: World, sides: Pair, rater: str, vote: float, **more: str) -> d
         "prompt": a["prompt"], "rater": rater, "choice": WORDS[vote], "sample_id_a": None, "sample_id_b": None,
         "checkpoint_a": a["checkpoint"], "seed_a": a["seed"], "checkpoint_b": b["checkpoint"], "seed_b": b["seed"], **more,
     }  # fmt: skip
-
-
-def accuracy(x: list[float], y: list[float]) -> float:
-    return fmean(one == other for one, other in zip(x, y, strict=True))
-
-
-def kappa(x: list[float], y: list[float]) -> float:
-    n, of_x, of_y = len(x), Counter(x), Counter(y)
-    chance = sum(of_x[label] * of_y[label] for label in of_x) / n**2
-    return (accuracy(x, y) - chance) / (1 - chance)
-
-
-def most(said: list[float]) -> float | None:
-    ranked = Counter(said).most_common()
-    return None if not ranked else 0.5 if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
-
-
-def leave_one_out(x: list[float], y: list[float], prompts: list[str], figure: Callable[..., float]) -> tuple[float, float]:
-    """Tukey's jackknife of a figure over prompts, written out."""
-    names = sorted(set(prompts))
-    kept = [[(a, b) for a, b, prompt in zip(x, y, prompts, strict=True) if prompt != name] for name in names]
-    found = np.array([figure(*map(list, zip(*pairs, strict=True))) for pairs in kept])
-    k = len(names)
-    half = stats.t.ppf(0.975, k - 1) * math.sqrt((k - 1) / k * ((found - found.mean()) ** 2).sum())
-    return figure(x, y) - half, figure(x, y) + half
-
-
-def davidson(votes: list[tuple[str, str, float, float]]) -> dict[str, float]:
-    """Points above step-1000 by a general optimiser, of (checkpoint, other, worth, weight)."""
-    names = sorted({end for a, b, _, _ in votes for end in (a, b)})
-
-    def loss(at: np.ndarray) -> float:
-        strength, nu = dict(zip(names, [0.0, *at[:-1]], strict=True)), at[-1]
-        total = 0.0
-        for a, b, worth, weight in votes:
-            half = (strength[a] - strength[b]) / 2
-            logits = {1.0: half, 0.0: -half, 0.5: nu}
-            total -= weight * (logits[worth] - math.log(sum(map(math.exp, logits.values()))))
-        return total
-
-    found = optimize.minimize(loss, np.zeros(len(names)), method="BFGS", options={"gtol": 1e-8}).x
-    return {name: 400 / math.log(10) * value for name, value in zip(names, [0.0, *found[:-1]], strict=True)}
 
 
 @pytest.fixture
