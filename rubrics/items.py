@@ -16,6 +16,7 @@ from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.rendering import MissingColumns, Rendered, render, variant_of
 from rubrics.rules import facts, is_null
 from schemas.errors import InputError
+from schemas.input_budget import JSON_LEVELS, is_too_deep
 
 N_ITEMS_MAX = 200
 N_ID_CHARACTERS_MAX = 200
@@ -54,7 +55,9 @@ def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ..
     except ValueError as error:
         raise BadItems(f"{declared.column} is no JSON: {error}; write a list of items") from error
     if not isinstance(listed, list) or not 0 < len(listed) <= N_ITEMS_MAX:
-        raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {str(listed)[:80]!r}")
+        raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {(text or '')[:80]!r}")
+    if is_too_deep(listed):
+        raise BadItems(f"{declared.column} is nested in more than {JSON_LEVELS} levels; write its items flatter")
     items = tuple(_item(declared, entry, place) for place, entry in enumerate(listed, 1))
     ids = [item.id for item in items]
     dimensions = [variant.dimensions[0] for variant in rubric.variants.values()]

@@ -64,7 +64,7 @@ class Publication:
             said = json.loads(content)
             files = {name: file["sha256"] for name, file in said["files"].items()}
             found = said["benchmark"], said["publication_id"], said["run_date"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SalonError(f"{place.root}/{folder} holds no whole manifest.json; restore it from its source") from error
         return cls(place, folder, *found, named == publication_id, files)
 
@@ -202,7 +202,7 @@ def _pointer(place: Place, home: str) -> tuple[str, str] | None:
     try:
         said = None if content is None else json.loads(content)
         return None if said is None else (str(said["publication_id"]), str(said["manifest_sha256"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it") from error
 
 

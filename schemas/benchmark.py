@@ -190,7 +190,7 @@ def load_benchmark(path: Path) -> Benchmark:
         raise BenchmarkFileError(f"{path}: cannot be read as a benchmark file: {error}") from error
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, lists a thousand deep
         raise BenchmarkFileError(f"{path}: not valid TOML: {error}") from error
     if "folder" in content:
         raise BenchmarkFileError(f"{path}, line {line_of(text, ('folder',))}: folder is not a key of a benchmark file; remove it")

@@ -108,7 +108,7 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
 def _identities(folder: Path) -> Mapping[str, Any]:
     try:
         return dict(json.loads((folder / PROVENANCE).read_bytes()).get("identities") or {})
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(
             f"{folder / PROVENANCE} cannot be read ({error}), so what it is made from is not known; restore it first"
         ) from error
@@ -164,5 +164,5 @@ def _partition_named(item: Item) -> tuple[str, str] | None:
     table, name = of[item.name.partition("/")[0]]
     try:
         return table, str(json.loads(item.paths[0].read_bytes())[name])
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None

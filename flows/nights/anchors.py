@@ -87,7 +87,7 @@ def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
     for path in folder.glob("*.json"):
         try:
             found.append(AnchorSet(**json.loads(path.read_bytes())))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is not a note of frozen anchors ({error}); restore it") from error
     return sorted(found, key=lambda one: one.frozen_at)
 

@@ -52,7 +52,7 @@ def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
 def _read(path: Path) -> NightNote:
     try:
         return NightNote(**json.loads(path.read_bytes()))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise CorruptLakeError(f"{path} is not the note of a night ({error}); delete it and run that night again") from error
 
 

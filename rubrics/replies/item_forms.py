@@ -154,7 +154,7 @@ def _by_id(value: Any, items: Sequence[Mapping[str, Any]]) -> Sequence[Any] | No
         keys = [key for key, _ in value]
         return [dict(value)[name] for name in ids] if sorted(keys) == sorted(ids) else None
     named = [{normal(key): str(inner) for key, inner in one if normal(key) in _IDS} for one in value if isinstance(one, Pairs)]
-    if len(value) != len(items) or len(named) != len(value):
+    if not named or len(value) != len(items) or len(named) != len(value):
         return list(value)
     orders = [_order([one[name] for one in named], ids, texts) for name in named[0] if all(name in one for one in named)]
     if not orders:

@@ -131,7 +131,7 @@ def last_taken(context: StageContext) -> LastSnapshot | None:
     try:
         said = json.loads(_note_of_plan(context).read_bytes())
         taken = LastSnapshot(str(said["snapshot_id"]), str(said["ledger_state"]), said["is_answered"] is True)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return taken if context.lake.is_complete(REPLIES, taken.snapshot_id) else None
 

@@ -128,7 +128,7 @@ def known_plan(context: StageContext) -> Plan | None:
     try:
         said = orjson.loads(_note(context).read_bytes())
         plan = Plan(str(said["plan_id"]), tuple(PlannedPart(**part) for part in said["parts"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     is_there = all(context.lake.is_complete(table, plan.plan_id) for table in (JUDGEMENTS, REQUESTS))
     return plan if is_there else None

@@ -53,7 +53,7 @@ def living_table(lake_root: Path, table: Table, benchmark: str) -> Path | None:
     except FileNotFoundError:
         if not pointer.exists():
             return None
-    except (ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # OSError: a name longer than the file system has
         pass
     raise CorruptLakeError(f"{pointer} does not name a file that is as it was written; delete it and run the benchmark again")
 

@@ -28,7 +28,7 @@ def pins(lake_root: Path) -> list[Pin]:
     for path in (lake_root / FOLDER).glob("*.json"):
         try:
             found.append(Pin(**json.loads(path.read_bytes())))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is not a pin Salon wrote ({error}); pin that publication again") from error
     return sorted(found, key=lambda pin: (pin.pinned_at, pin.publication_id))
 

@@ -32,7 +32,7 @@ def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
         return {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorruptLakeError(f"{path} is not a pointer Salon wrote ({error}); delete it and run the benchmark again") from error
 
 

@@ -40,7 +40,11 @@ class Publication:
 
     def provenance(self) -> dict[str, Any]:
         """What provenance.json says."""
-        return dict(json.loads(checked_file(self, PROVENANCE).read_bytes()))
+        path = checked_file(self, PROVENANCE)
+        try:
+            return dict(json.loads(path.read_bytes()))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise CorruptLakeError(f"{path} is no JSON object ({error}); restore the folder from a copy, or run again") from error
 
 
 def look_again(lake_root: Path, *folders: str) -> None:
@@ -205,6 +209,7 @@ def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
 def _manifest(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
-        return {name: found[name] for name in ("benchmark", "publication_id", "run_date", "files")}
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        files = {str(name): {"sha256": str(entry["sha256"])} for name, entry in dict(found["files"]).items()}
+        return {name: str(found[name]) for name in ("benchmark", "publication_id", "run_date")} | {"files": files}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorruptLakeError(f"{path} is not the manifest that was published ({error!r}); restore it or run again") from error

@@ -55,7 +55,7 @@ def _found(lake: Lake, note: Path, publication_id: str) -> ValidationResult | No
     try:
         said = json.loads(note.read_bytes())
         check_id, sentences = str(said["check_id"]), [str(one) for one in said["sentences"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     if not all(lake.is_complete(table, check_id) for table in (CHECKS, QUARANTINE)):
         return None

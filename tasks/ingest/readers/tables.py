@@ -210,6 +210,8 @@ def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
 def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
     for column in row.columns:
         if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
+            if not 0 <= at < len(column.dictionary):
+                return f"names entry {at} of a dictionary of {len(column.dictionary)}"
             n_bytes = pc.binary_length(column.dictionary.slice(at, 1))[0].as_py()
             if n_bytes > PARQUET_TEXT_BYTES:
                 return f"holds a text of {n_bytes:,} bytes; at most {PARQUET_TEXT_BYTES:,} are read"

@@ -70,6 +70,7 @@ class BatchResults:
 def _listed(manifest: Path) -> list[str]:
     """The names of the files an export wrote; of a file that is no manifest of ours none."""
     try:
-        return [str(file["name"]) for file in orjson.loads(manifest.read_bytes())["files"]]
+        names = [file["name"] for file in orjson.loads(manifest.read_bytes())["files"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
+    return [name for name in names if isinstance(name, str)]

@@ -54,7 +54,10 @@ def object_of(body: bytes) -> dict[str, Any]:
 
 def refuse_repeated_keys(body: bytes) -> None:
     """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
-    json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
+    try:
+        json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
+    except RecursionError as error:  # of a value that orjson dropped: what it kept has few levels
+        raise AmbiguousError("a key stands there twice, once with a value that is nested too deeply") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tasks.lake.object_store.client import Bucket, Stored, each
 
 STAGING = "staging"
 _PART = re.compile(r"part-\d{5,}\.parquet")
+_SAID = {"name", "n_rows", "n_bytes", "sha256"}
 
 
 @lru_cache(maxsize=16)
@@ -33,9 +34,9 @@ def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:
     """What a completion marker says of each part: name, n_rows, n_bytes, sha256. Raises CorruptLakeError."""
     try:
         entries = [dict(entry) for entry in json.loads(content)["parts"]]
-        if all(_PART.fullmatch(entry["name"]) for entry in entries):
+        if all(_PART.fullmatch(entry["name"]) and entry.keys() >= _SAID for entry in entries):
             return entries
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise CorruptLakeError(
         f"{marker} is not a marker Salon wrote; delete it, in the bucket too where there is one, and run again"

@@ -138,7 +138,10 @@ class AnthropicBatches:
     def _results_url(self, provider_id: str, said: str | None) -> str | None:
         """Where the provider says that the results are; where that is another host's, their place here: the key goes with it."""
         here = self._url(f"/{provider_id}/results")
-        return said if said is None or urlsplit(said)[:2] == urlsplit(here)[:2] else here
+        try:
+            return said if said is None or urlsplit(said)[:2] == urlsplit(here)[:2] else here
+        except ValueError:  # no address at all, such as https://[
+            return here
 
     def _read(self, content: dict[str, Any]) -> ProviderBatch:
         provider_id, status = text(content.get("id")), text(content.get("processing_status"))

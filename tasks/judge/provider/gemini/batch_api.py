@@ -162,7 +162,8 @@ def _ended(content: dict[str, Any]) -> Ended:
     code = error.get("code")
     if code == _CANCELLED_CODE:
         return NotSent(one_line(f"cancelled: {error.get('message') or 'no message'}"))
-    status_code = code if isinstance(code, int) and 400 <= code < 600 else _HTTP_STATUSES.get(code or 0, 500)
+    code = code if isinstance(code, int) else 0
+    status_code = code if 400 <= code < 600 else _HTTP_STATUSES.get(code, 500)
     return read_failure(status_code, {}, orjson.dumps({"error": error}))
 
 
