@@ -35,7 +35,7 @@ class JudgementStatus(StrEnum):
     """What the plan decided about one sample under one rubric."""
 
     PLANNED = "planned"  # there is a request for it
-    DUPLICATE = "duplicate"  # the sample is an earlier one again: that one is judged, and this is no part of any figure
+    DUPLICATE = "duplicate"  # of older releases: an earlier sample again, no part of any figure; now planned as that one is
     UNUSABLE_SAMPLE = "unusable_sample"  # ingest found that the sample cannot be used
     MISSING_COLUMN = "missing_column"  # the rubric needs a value this sample does not have
     NO_PROMPT = "no_prompt"  # the rubric has no prompt for the sample's category
@@ -260,6 +260,7 @@ class HealthMeasure(StrEnum):
 
     N_JUDGEMENTS = "n_judgements"  # judgements of the plan
     N_PLANNED = "n_planned"  # of them with a request
+    N_AGAIN = "n_again"  # of them of samples that are earlier ones again, whose judgement counts for both; no row where none is
     N_REQUESTS = "n_requests"  # distinct requests behind them: fewer where samples share a question
     N_WITHOUT_SCORE = "n_without_score"  # judgements with a dimension without a score that counts; the word is the reason
     N_REPLIES = "n_replies"  # asks by how they ended; the word is the reply's status

@@ -80,10 +80,10 @@ JUDGEMENTS = Table(
     (
         f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
         f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
-        f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT,
+        f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT, f.DUPLICATE_OF,
     ),
     key=("sample_id", "second_sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
-    later=("items_json", "second_sample_id", "second_model", "second_checkpoint"),
+    later=("items_json", "second_sample_id", "second_model", "second_checkpoint", "duplicate_of_sample_id"),
 )  # fmt: skip
 
 REQUESTS = Table(

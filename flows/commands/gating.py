@@ -17,7 +17,8 @@ from rich.text import Text
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
-from schemas.tables import COMPARISONS, STANDINGS
+from schemas.statuses import HealthMeasure
+from schemas.tables import COMPARISONS, HEALTH, STANDINGS
 from tasks.aggregate.gate import ABSENT, ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -62,6 +63,7 @@ def gate(
     """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
     found = chosen(open_lake(lake).root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
+    n_again = _n_again(found)
     pairs = _pairs(contestants(standings), baseline, candidate or [])
     ruled = rulings(comparisons, standings, pairs, alpha)
     outcome = summary(ruled)
@@ -71,14 +73,15 @@ def gate(
             "benchmark": found.benchmark,
             "alpha": alpha,
             "outcome": outcome,
+            "n_again": n_again,
         }
         sys.stdout.write(
             orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
         )
     elif form is GateFormat.MARKDOWN:
-        sys.stdout.write(_markdown(found, ruled, alpha))
+        sys.stdout.write(_markdown(found, ruled, alpha, n_again))
     else:
-        _print(found, ruled, alpha)
+        _print(found, ruled, alpha, n_again)
     return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
@@ -86,6 +89,12 @@ def _read(found: Publication, name: str) -> pl.DataFrame:
     if name not in found.files:
         raise InputError(f"publication {found.publication_id[:16]} has no {name}; publish it again (salon run) with this release")
     return pl.read_parquet(checked_file(found, name))
+
+
+def _n_again(found: Publication) -> int:
+    """Judgements of samples that are earlier ones again."""
+    name = f"{HEALTH.name}.parquet"
+    return int(_read(found, name).filter(measure=HealthMeasure.N_AGAIN.value)["value"].sum()) if name in found.files else 0
 
 
 def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
@@ -117,9 +126,9 @@ def _listed(known: Sequence[Contestant]) -> str:
     return ", ".join("/".join(one) for one in known)
 
 
-def _print(found: Publication, ruled: Sequence[Ruling], alpha: float) -> None:
+def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> None:
     console = result_console()
-    for sentence in _sentences(found, ruled, alpha):
+    for sentence in _sentences(found, ruled, alpha, n_again):
         console.print(name_of(sentence))
     by_pair = sorted(ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
     for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
@@ -150,7 +159,7 @@ def _row(ruling: Ruling) -> tuple[str, ...]:
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
 
 
-def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float) -> Iterator[str]:
+def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> Iterator[str]:
     outcome = summary(ruled)
     n_of = {one: sum(ruling.outcome is one for ruling in ruled) for one in Outcome}
     yield {
@@ -161,11 +170,12 @@ def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float) -> Ite
     yield (
         f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
         f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
+        + (f" Judgements of samples that are earlier ones again, and have the earlier one's: {n_again:,}." if n_again else "")
     )
 
 
-def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float) -> str:
-    first, second = _sentences(found, ruled, alpha)
+def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> str:
+    first, second = _sentences(found, ruled, alpha, n_again)
     rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, ruled)]
     headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
     mark = hashlib.sha256(found.benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it

@@ -95,7 +95,9 @@ def _print_unusable(console: Console, preview: "Preview") -> None:
         rows = [row for row in preview.unusable if row.status == status]
         n = preview.dataset.n_by_status[status]
         which = f"; the first {len(rows)}:" if n > len(rows) else ":"
-        told = "are earlier samples again, judged once" if status == SampleStatus.DUPLICATE else "are not judged"
+        told = (
+            "are earlier samples again, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
+        )
         console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
         for row in rows:
             console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))

@@ -212,7 +212,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     n_again = data.n_by_status.get(SampleStatus.DUPLICATE, 0)
     console.print(
         f"samples     {data.n_samples:,}, usable {data.n_ok:,}"
-        + (f", earlier ones again {n_again:,}" if n_again else "")
+        + (f", earlier ones again {n_again:,} (the earlier one's judgement counts for both)" if n_again else "")
         + (f", not usable {json.dumps(broken)}" if broken else "")
     )
     if summary.imported is not None:

@@ -18,6 +18,7 @@ from flows.observability.progress import current
 from flows.observability.terminal import is_prefect_away
 from flows.observability.trend_images import trend_markdown
 from flows.prefect_server import is_in_flow_run
+from schemas.statuses import SampleStatus
 from schemas.tables import DRIFT
 from tasks.context import StageContext
 from tasks.publish.exports import escape_markdown
@@ -152,10 +153,12 @@ def _dashed(name: str) -> str:
 def _summary(run: StageContext, summary: "RunSummary") -> str:
     published = summary.published
     current = "current" if published.is_current else "not current"
+    n_again = summary.dataset.n_by_status.get(SampleStatus.DUPLICATE, 0)
     lines = [
         f"# {escape_markdown(run.benchmark.name)}, {run.run_date}",
         "",
-        f"- samples: {summary.dataset.n_samples}, of them usable {summary.dataset.n_ok}",
+        f"- samples: {summary.dataset.n_samples}, of them usable {summary.dataset.n_ok}"
+        + (f", earlier ones again {n_again} (the earlier one's judgement counts for both)" if n_again else ""),
         f"- requests: {summary.n_requests}, cached {summary.asked.n_cached}, sent {summary.asked.n_asked}",
         f"- cells: {summary.n_cells}, of them blocked {summary.n_blocked}",
         f"- publication: `{published.publication_id}` ({summary.outcome}; {current})",

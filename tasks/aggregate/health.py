@@ -63,6 +63,8 @@ def _judged(judged: Judged, read: Mapping[str, Outcomes], cell: Array, asked: Ar
         HealthMeasure.N_PLANNED: np.bincount(cell[is_planned], minlength=n_cells),
         HealthMeasure.N_REQUESTS: np.bincount(asked, minlength=n_cells),
     }
+    if judged.twin is not None:
+        counts[HealthMeasure.N_AGAIN] = np.bincount(cell[judged.is_again], minlength=n_cells)
     found: list[list[_Figure]] = [
         [(measure, "", float(values[n]), int(totals[n])) for measure, values in counts.items()] for n in range(n_cells)
     ]

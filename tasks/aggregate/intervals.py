@@ -67,22 +67,28 @@ def clustered_mean(sums: Floats, counts: Counts, squares_within: Floats) -> Clus
     return ClusteredMean(mean, math.sqrt(variance), float(n_prompts - 1), n_prompts, independent)
 
 
-def mean_within(sums: Floats, counts: Counts, squares_within: Floats) -> ClusteredMean:
+def mean_within(
+    sums: Floats, counts: Counts, squares_within: Floats, distinct: tuple[Counts, Floats] | None = None
+) -> ClusteredMean:
     """The same mean where these prompts are all there are: each is a stratum and only its images vary (Cochran 1977, ch. 5).
 
-    A prompt with one image has the variance pooled over the others; without any other, se and df are None.
+    A prompt with one image has the variance pooled over the others; without any other, se and df are None. `distinct`: where
+    images stand there again, each prompt's number of distinct ones, and the sum over these of (times it stands there x deviation
+    from the prompt's mean) squared: they are the clusters, and an image that stands there twice has twice the weight.
     """
+    n_distinct, squares = distinct or (counts, squares_within)
     n_images, n_prompts = int(counts.sum()), len(sums)
     mean = float(sums.sum()) / n_images
     spread = float((squares_within + (sums - mean * counts) ** 2 / counts).sum())
     independent = spread / (n_images - 1) / n_images if n_images > 1 else None
-    several = counts > 1
-    freedom = int((counts[several] - 1).sum())
-    if not freedom:
+    several = n_distinct > 1
+    if not several.any():
         return ClusteredMean(mean, None, None, n_prompts, independent)
-    parts = counts[several] * squares_within[several] / (counts[several] - 1) / n_images**2
-    alone = (n_prompts - int(several.sum())) * float(squares_within[several].sum()) / freedom / n_images**2
-    known, below = float(parts.sum()), float((parts**2 / (counts[several] - 1)).sum())
+    n, each = n_distinct[several], squares[several]
+    freedom, weights = int((n - 1).sum()), (counts / n_distinct) ** 2
+    parts = n * each / (n - 1) / n_images**2
+    alone = float(weights[~several].sum()) * float(each.sum()) / float((weights[several] * (n - 1)).sum()) / n_images**2
+    known, below = float(parts.sum()), float((parts**2 / (n - 1)).sum())
     df = known**2 / below if below > 0 else float(freedom)
     return ClusteredMean(mean, math.sqrt(known + alone), df, n_prompts, independent)
 

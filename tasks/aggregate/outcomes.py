@@ -36,7 +36,8 @@ class Judged:
     `frame` has rubric_version, status and reason of each judgement, `keys` the requests of those that were planned.
     `prompts` has a row for each prompt within a cell and category, sorted by name; `strata` one for each cell and category,
     sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
-    `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample.
+    `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample. `twin` numbers the
+    samples that are one and the same alike, prompt by prompt; None where each is its own. `is_again`: judgements of duplicates.
     """
 
     frame: pl.DataFrame
@@ -47,6 +48,8 @@ class Judged:
     prompt: Array
     sample: Array
     sample_prompt: Array
+    twin: Array | None = None
+    is_again: Array = field(default_factory=lambda: np.empty(0, bool))
 
     @cached_property
     def versions(self) -> dict[tuple[str, ...], frozenset[str]]:
@@ -91,8 +94,8 @@ class Outcomes:
 def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
 
-    Left out: anchors (their occasion is not empty; they watch the judge), duplicates (their twin is there), and, where the
-    rubric dispatches on the category, samples without one: the rubric is not for them.
+    Left out: anchors (their occasion is not empty; they watch the judge), duplicates that an older release planned as none, and,
+    where the rubric dispatches on the category, samples without one: the rubric is not for them.
     Raises SourceError where a category has a reserved name.
     """
     is_counted = pl.col("status") != JudgementStatus.DUPLICATE.value
@@ -102,8 +105,12 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
         mine = mine.filter(pl.col("category").is_not_null() | is_unknown | _is_planned())
     few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]
     has_repeats = (mine.select(pl.col("repeat").max()).collect().item() or 0) > 0
-    sample = {"sample": pl.col("sample_id").hash(1)} if has_repeats else {}
-    frame = mine.select(*few, **sample, **HASHES).collect(engine="streaming")
+    again = pl.col("duplicate_of_sample_id")
+    has_twins = bool(mine.select(again.is_not_null().any()).collect().item())
+    more = {"sample": pl.col("sample_id").hash(1)} if has_repeats else {}
+    if has_twins:
+        more |= {"twin": pl.coalesce(again, "sample_id").hash(1), "is_again": again.is_not_null()}
+    frame = mine.select(*few, **more, **HASHES).collect(engine="streaming")
     _refuse_reserved(mine)
     planned = np.flatnonzero((frame["status"] == JudgementStatus.PLANNED.value).to_numpy()).astype(np.int32)
     keys = Keys.of(frame.select(*HASHES)[planned], planned)
@@ -116,8 +123,9 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
         {name: values.gather(code[first]) for name, values, code in zip(PROMPT[:-1], names, codes, strict=False)}
     )
     samples = _samples(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
+    twins = _twins(frame, prompt, samples[0]) if has_twins else ()
     kept = frame.select("rubric_version", "status", "reason")
-    return Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples)
+    return Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
 
 
 def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:
@@ -226,6 +234,13 @@ def _samples(sample_id: Array, prompt: Array) -> tuple[Array, Array]:
     sample = np.empty(len(order), np.int32)
     sample[order] = np.cumsum(is_first) - 1
     return sample, prompt[order[is_first]]
+
+
+def _twins(frame: pl.DataFrame, prompt: Array, sample: Array) -> tuple[Array, Array]:
+    """`twin` and `is_again` of Judged."""
+    twin = np.empty(int(sample.max(initial=-1)) + 1, np.int32)
+    twin[sample] = _samples(frame["twin"].to_numpy(), prompt)[0]
+    return twin, frame["is_again"].to_numpy()
 
 
 def _prompts(frame: pl.DataFrame) -> tuple[Array, Array, list[pl.Series]]:

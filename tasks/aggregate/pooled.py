@@ -16,7 +16,9 @@ from schemas.tables import POOLED
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Settings, long_table
 
-_SAMPLE = ["rubric_id", "rubric_version", "model", "checkpoint", "category", "prompt_id", "sample_id"]
+_SAMPLE = [
+    "rubric_id", "rubric_version", "model", "checkpoint", "category", "prompt_id", "sample_id", "duplicate_of_sample_id",
+]  # fmt: skip
 _CELL = ["rubric_id", "model", "checkpoint", "dimension", "category", "estimand"]
 _NUMBERS = ("score", "bound_low", "bound_high")
 _NOT_BY_ALL = "not_scored_by_every_judge"

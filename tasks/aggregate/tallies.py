@@ -14,8 +14,6 @@ from schemas.statuses import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
 
-NUMBERS = ("value", "squares", "low", "high", "n_samples", "n_images", "n_judgements", "n_scored", "n_violations")
-
 
 @dataclass(frozen=True, slots=True)
 class PromptSums:
@@ -24,6 +22,8 @@ class PromptSums:
     They are `n_samples`, `n_images` (with a score), `value` (sum of the scored samples' means), `squares` (their squared
     deviations from the prompt's mean), `low` and `high` (sums over all samples, a failure at its lowest, at its highest);
     in judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are numbers, `is_known` as in outcomes.
+    Where samples stand there again: `n_distinct`, those that do not, and `distinct_squares`, the squares of the sums of the
+    deviations of all that are one: what varies by itself is one sample however often it stands there.
     """
 
     columns: Mapping[str, Array]
@@ -53,7 +53,7 @@ def prompt_sums(
     n_scored = np.bincount(judged.prompt[row], minlength=n)
     n_judgements = n_scored + np.bincount(judged.prompt[failed_row], minlength=n)
     if len(judged.sample_prompt) == len(judged.prompt):
-        prompt, values, failed_prompt = judged.prompt[row], score, judged.prompt[failed_row]
+        scored, prompt, values, failed_prompt = row, judged.prompt[row], score, judged.prompt[failed_row]
         n_samples, sums_low, sums_high = n_judgements, low, high
         value = scored_low = scored_high = exact_sums(prompt, values, n)
     else:
@@ -67,10 +67,10 @@ def prompt_sums(
         n_samples = np.bincount(failed_prompt, minlength=n)
         value, scored_low, scored_high = exact_sums(prompt, values, n), np.zeros(n), np.zeros(n)
     n_images = np.bincount(prompt, minlength=n)
-    means = value / np.maximum(n_images, 1)
+    deviations = values - (value / np.maximum(n_images, 1))[prompt]
     columns = {
         "value": value,
-        "squares": exact_sums(prompt, (values - means[prompt]) ** 2, n),
+        "squares": exact_sums(prompt, deviations**2, n),
         "low": scored_low + exact_sums(failed_prompt, sums_low, n),
         "high": scored_high + exact_sums(failed_prompt, sums_high, n),
         "n_samples": n_samples,
@@ -82,8 +82,17 @@ def prompt_sums(
         "prompt": judged.prompt_code,
         "is_known": is_known,
     }
+    if judged.twin is not None:
+        columns |= _distinct(judged.twin[scored], prompt, deviations, n)
     asked_prompts = np.flatnonzero(n_judgements)
     return PromptSums({name: values[asked_prompts] for name, values in columns.items()})
+
+
+def _distinct(twin: Array, prompt: Array, deviations: Array, n: int) -> dict[str, Array]:
+    """The columns on distinct samples, of each scored sample's `twin`, prompt and deviation from the prompt's mean."""
+    _, first, place = np.unique(twin, return_index=True, return_inverse=True)
+    squares = exact_sums(place, deviations, len(first)) ** 2
+    return {"n_distinct": np.bincount(prompt[first], minlength=n), "distinct_squares": exact_sums(prompt[first], squares, n)}
 
 
 def failure_counts(judged: Judged, outcomes: Outcomes) -> dict[int, dict[str, int]]:
@@ -144,19 +153,37 @@ class Tally:
 
         A prompt that stands in two categories is one cluster: its rows are merged, their squares taken about the joint mean.
         """
-        order = np.flatnonzero(self.columns["n_images"] > 0)
+        order, starts = self._by_prompt
         if not len(order):
             return None
-        if len(self.categories) > 1:
-            order = order[np.argsort(self.columns["prompt"][order], kind="stable")]
         value, counts, squares, prompt = (self.columns[name][order] for name in ("value", "n_images", "squares", "prompt"))
-        starts = np.flatnonzero(np.diff(prompt, prepend=-1))
         if len(starts) == len(order):
             return value, counts, squares, prompt
         sums, images = np.add.reduceat(value, starts), np.add.reduceat(counts, starts)
         joint = np.repeat(sums / images, np.diff(starts, append=len(order)))
         within = np.add.reduceat(squares + counts * (value / counts - joint) ** 2, starts)
         return sums, images, within, prompt[starts]
+
+    @property
+    def distinct(self) -> tuple[Array, Array] | None:
+        """Distinct samples of each prompt of `scored`, and their squares; None where each sample stands there once."""
+        order, starts = self._by_prompt
+        if "n_distinct" not in self.columns or not len(order):
+            return None
+        names = ("value", "n_images", "n_distinct", "distinct_squares")
+        value, counts, n_distinct, squares = (self.columns[name][order] for name in names)
+        joint = np.add.reduceat(value, starts) / np.add.reduceat(counts, starts)
+        moved = value / counts - np.repeat(joint, np.diff(starts, append=len(order)))
+        within = np.add.reduceat(squares + counts**2 / n_distinct * moved**2, starts)
+        return np.add.reduceat(n_distinct, starts), within
+
+    @cached_property
+    def _by_prompt(self) -> tuple[Array, Array]:
+        """The rows with a score, those of a prompt side by side, and where each prompt begins among them."""
+        order = np.flatnonzero(self.columns["n_images"] > 0)
+        if len(self.categories) > 1:
+            order = order[np.argsort(self.columns["prompt"][order], kind="stable")]
+        return order, np.flatnonzero(np.diff(self.columns["prompt"][order], prepend=-1))
 
     @cached_property
     def failed_shares(self) -> tuple[Array, Array]:
@@ -205,7 +232,9 @@ def mean_of(tally: Tally, estimand: Estimand = Estimand.PROMPTS_LIKE_THESE) -> C
     if tally.scored is None:
         return None
     value, counts, squares, _ = tally.scored
-    return (mean_within if estimand is Estimand.THESE_PROMPTS else clustered_mean)(value, counts, squares)
+    if estimand is Estimand.THESE_PROMPTS:
+        return mean_within(value, counts, squares, tally.distinct)
+    return clustered_mean(value, counts, squares)
 
 
 def macro_of(strata: Sequence[Tally], estimand: Estimand = Estimand.PROMPTS_LIKE_THESE) -> ClusteredMean | None:

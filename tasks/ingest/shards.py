@@ -73,13 +73,13 @@ class OpenedShard:
 
 
 def as_duplicate(row: dict[str, Any], first: str) -> None:
-    """Turn a row of the samples table into a duplicate of the one at source_key `first`: its id is its own, its picture gone."""
+    """Turn a row of the samples table into a duplicate of the one at source_key `first`, with an id of its own."""
     row["duplicate_of_sample_id"] = row["sample_id"]
     row["sample_id"] = id_of_row(row, SampleStatus.DUPLICATE)
     row["status"] = SampleStatus.DUPLICATE.value
     row["detail"] = (
-        f"same picture, texts, model and checkpoint as {first}, which counts; "
-        "if both are meant to, tell them apart by an item_id or a seed"
+        f"same picture, texts, model and checkpoint as {first}, whose judgement counts for both; "
+        "if they are two draws, tell them apart by an item_id or a seed"
     )
 
 

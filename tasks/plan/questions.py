@@ -87,7 +87,7 @@ class Questions:
     def of(self, status: str, texts: Texts, shown: Roles) -> Question:
         """What is asked about a sample of this status with these texts and pictures."""
         if status == SampleStatus.DUPLICATE:
-            return Question(JudgementStatus.DUPLICATE, "same_sample")
+            return Question(JudgementStatus.DUPLICATE, "same_sample")  # an older release did not say of which
         if status != SampleStatus.OK:
             roles = self.rubric.roles
             if (self.is_asked and roles) or status not in IMAGE_STATUSES:

@@ -20,12 +20,15 @@ from rubrics.model import Rubric
 from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE
+from schemas.statuses import SampleStatus
 from schemas.tables import JUDGEMENTS, REQUESTS
 from tasks.lake.pictures import with_pictures
 from tasks.plan.questions import TEXT_COLUMNS, Question, Questions
 from tasks.plan.request_key import Slot, filled
 
-PLAN_COLUMNS = ["sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", *TEXT_COLUMNS]
+PLAN_COLUMNS = [
+    "sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", "duplicate_of_sample_id", *TEXT_COLUMNS
+]  # fmt: skip
 """The columns of `samples` a plan reads; the bytes of pictures are not among them."""
 
 PAIR_COLUMNS = ["second_sample_id", "second_model", "second_checkpoint"]
@@ -165,7 +168,8 @@ class Planner:
     def _judgements(
         self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series, lists: list[bytes | None]
     ) -> pl.DataFrame:
-        each = samples.select(pl.col("sample_id", "model", "checkpoint", f"^{'|'.join(PAIR_COLUMNS)}$")).hstack(of_entries)
+        own = ["sample_id", "model", "checkpoint", "duplicate_of_sample_id"]
+        each = samples.select(pl.col(*own, f"^{'|'.join(PAIR_COLUMNS)}$")).hstack(of_entries)
         each = each.with_columns(pl.lit(None, pl.String).alias(name) for name in PAIR_COLUMNS if name not in each.columns)
         repeats = np.arange(self.judge.repeats)
         if len(repeats) > 1:
@@ -210,8 +214,16 @@ def slots_of(roles: str | None) -> tuple[Slot, ...]:
 
 
 def _groups(samples: pl.DataFrame) -> Any:
-    """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question."""
-    shown = with_pictures(samples.select(PLAN_COLUMNS))
+    """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question.
+
+    A duplicate has its twin's id and status: it is asked what its twin is, under the same request key, once.
+    """
+    twin = pl.col("duplicate_of_sample_id")  # only a usable sample has one: the id of any other holds its own place
+    is_again = (pl.col("status") == SampleStatus.DUPLICATE.value) & twin.is_not_null()
+    shown = with_pictures(samples.select(PLAN_COLUMNS)).with_columns(
+        sample_id=pl.when(is_again).then(twin).otherwise("sample_id"),
+        status=pl.when(is_again).then(pl.lit(SampleStatus.OK.value)).otherwise("status"),
+    )
     if PAIR_COLUMNS[0] in samples.columns:  # what is not sent is told apart by what it is of
         shown = shown.with_columns(sample_id=shown["sample_id"] + samples[PAIR_COLUMNS[0]])
     of = {name: pl.col("pictures").list.eval(pl.element().struct.field(name)).list.join(",") for name in ("role", "sha256")}

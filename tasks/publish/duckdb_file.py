@@ -81,7 +81,7 @@ CREATE OR REPLACE MACRO salon_shown({arguments}) AS TABLE
 """
 _JUDGED = """\
 -- A row for each dimension of each judgement, with the sample's texts; one never planned has its reason and no dimension.
--- A duplicate has no row: its twin has.
+-- A duplicate has its twin's scores; of an older release it has no row.
 CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
     SELECT
         j.publication_id, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,

@@ -196,7 +196,7 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     """The cell's judgements beside their scores: failures first, then by score.
 
     A total holds the categories that have a cell of their own in the publication (all, where none has): that is how the
-    judgements that never were planned are told apart by dimension.
+    judgements that never were planned are told apart by dimension. Duplicates that an older release planned as none are left out.
     """
     judgements = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
         pl.col("occasion") == "", pl.col("status") != JudgementStatus.DUPLICATE.value,

@@ -139,15 +139,20 @@ def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[
 
 
 def compare_parts(table: Table, stored: Lake, key: str, derived: Lake, derived_key: str) -> Iterator[Difference]:
-    """Two partitions of a table, file by file."""
+    """Two partitions of a table, file by file. A column that came to the table later is null in files without it."""
     mine = {path.name: path for path in stored.parts(table, key)}
     again = {path.name: path for path in derived.parts(table, derived_key)}
     for name in sorted(mine.keys() | again.keys()):
-        frames = [pl.read_parquet(side[name]) if name in side else pl.DataFrame() for side in (mine, again)]
+        frames = [_read_whole(side[name], table) if name in side else pl.DataFrame() for side in (mine, again)]
         if name in mine and name in again:
             yield from compare_rows(table.name, frames[0], frames[1], table.key)
         else:
             yield Difference(table.name, name, "", f"{frames[0].height} rows", f"{frames[1].height} rows")
+
+
+def _read_whole(path: Path, table: Table) -> pl.DataFrame:
+    frame = with_later_columns(pl.scan_parquet(path, hive_partitioning=False), table).collect()
+    return frame.select(*(name for name in table.columns if name in frame.columns), pl.exclude(table.columns))
 
 
 def check_identity(name: str, published: str, derived: str) -> list[Difference]:

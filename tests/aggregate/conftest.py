@@ -35,13 +35,14 @@ def rubric(
 
 def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows {model, category, prompt, sample, repeat, scores}: `scores` by dimension is a number, a reason, or
-    (status, reason, score, low, high); a row with a `status` was not planned."""
+    (status, reason, score, low, high); a row with a `status` was not planned, one with `again` is that sample once more."""
     judgements, scores = [], []
     for row in rows:
         where = {"model": "north", "checkpoint": "1", "category": None, "repeat": 0, "judge": "eye"} | row
+        again = where.get("again")
         status, name = (
             where.get("status", "planned"),
-            "/".join(str(where[k]) for k in ("judge", "model", "checkpoint", "sample", "repeat")),
+            "/".join(str(where[k]) for k in ("judge", "model", "checkpoint", "again" if again else "sample", "repeat")),
         )
         key = digest(f"request {name}") if status == "planned" else None
         version = where.get("version", asked.version)
@@ -51,6 +52,7 @@ def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.
             "occasion": where.get("occasion", ""), "model": where["model"], "checkpoint": where["checkpoint"],
             "category": where["category"], "prompt_id": digest(str(where["prompt"])), "status": status,
             "reason": where.get("reason"),
+            "duplicate_of_sample_id": digest(f"{where['model']}/{where['checkpoint']}/{again}") if again else None,
         })  # fmt: skip
         for dimension, value in (where.get("scores") or {}).items():
             scores.append(common | {"dimension": dimension, "variant": None, "note": None} | _read(value))

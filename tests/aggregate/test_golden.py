@@ -49,8 +49,8 @@ def test_failures_are_counted_by_reason(make_rubric, all_tables, one):
     assert cell["fail_rate"] == 6 / 7
 
 
-def test_a_duplicate_is_neither_missing_nor_counted_twice(make_rubric, all_tables, one):
-    """Its twin's judgement counts for both; an id that stands for two contents is missing, as every other row that is refused."""
+def test_a_duplicate_that_an_older_release_planned_as_none_is_neither_missing_nor_counted(make_rubric, all_tables, one):
+    """An id that stands for two contents is missing, as every other row that is refused."""
     rows = [
         {"prompt": "p", "sample": "a", "scores": {"quality": 8}},
         {"prompt": "p", "sample": "a again", "status": "duplicate", "reason": "same_sample"},

@@ -151,10 +151,11 @@ def test_different_prompts_have_different_keys_and_texts_are_kept(texts: list[st
             "checkpoint": "c",
             "image_sha256": None,
             "pictures": None,
+            "duplicate_of_sample_id": None,
             "prompt": texts,
         }
         | row,
-        schema_overrides=dict.fromkeys([*row, "image_sha256"], pl.String),
+        schema_overrides=dict.fromkeys([*row, "image_sha256", "duplicate_of_sample_id"], pl.String),
     )
     requests = plan_part(samples, rubric, JUDGE)[1]
     assert requests.height == sum(bool(text.strip()) for text in texts)
@@ -189,6 +190,26 @@ def test_every_sample_is_accounted_for(make_samples: Samples, rubric: Rubric) ->
     assert judgements["request_key"].null_count() == 4
     assert requests.height == 1
     conform(judgements, JUDGEMENTS)
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_duplicate_is_asked_what_its_twin_is_and_asked_once(make_samples: Samples, rubric: Rubric, is_recorded: bool) -> None:
+    """Also where nothing is sent and the key is made of the sample's id, under two repeats, and where its twin is elsewhere."""
+    judge = JUDGE.model_copy(update={"recorded": is_recorded, "repeats": 2})
+    samples = make_samples(
+        3, prompt=["p", "p", "p"], image_sha256=["1" * 64, "2" * 64, "1" * 64], status=["ok", "ok", "duplicate"]
+    )
+    again = pl.when(pl.col("status") == "duplicate").then(pl.lit(samples["sample_id"][0]))
+    samples = samples.with_columns(duplicate_of_sample_id=again)
+    judgements, requests = plan_part(samples, rubric, judge)
+    first, other, copy = (judgements.filter(sample_id=one)["request_key"].to_list() for one in samples["sample_id"])
+    assert first == copy
+    assert not {*first}.intersection(other)
+    assert _statuses(judgements) == [("planned", None)] * 6
+    assert judgements["duplicate_of_sample_id"].to_list() == [None] * 4 + [samples["sample_id"][0]] * 2
+    assert requests["request_key"].to_list() == [*first, *other]
+    assert keys(samples[2:], rubric, judge) == first, "a rubric may be for the copy's source alone"
+    assert plan_part(samples[:2], rubric, judge)[1].equals(requests), "nothing more is asked"
 
 
 @pytest.mark.parametrize("status", sorted(IMAGE_STATUSES))

@@ -65,7 +65,9 @@ def _samples(n: int, **columns: list[Any]) -> pl.DataFrame:
         "image_sha256": [sha256(image).hexdigest() for image in images], "image_format": ["PNG"] * n, "status": ["ok"] * n,
     }  # fmt: skip
     data |= columns
-    texts = dict.fromkeys(("status", "detail", "image_sha256", "item_id", *SAMPLE_TEXTS, "texts_json"), pl.String)
+    texts = dict.fromkeys(
+        ("status", "detail", "image_sha256", "item_id", "duplicate_of_sample_id", *SAMPLE_TEXTS, "texts_json"), pl.String
+    )
     schema = {name: texts.get(name) for name in data}
     schema |= {"seed": pl.Int64, "image": pl.Struct({"bytes": pl.Binary, "path": pl.String}), "width_px": pl.Int32}
     schema |= {"file_sha256": pl.String, "image_treatment": pl.String, "height_px": pl.Int32, "n_bytes": pl.Int64}

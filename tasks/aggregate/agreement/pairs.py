@@ -161,10 +161,11 @@ def items_of(judgements: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
 
 
 def judge_values(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
-    """judge_model, sample_id, dimension, score: repeats averaged; only scores that count."""
+    """judge_model, sample_id, dimension, score: repeats averaged; only scores that count. Duplicates are not rated: no part."""
     mine = judgements.filter(
-        pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", pl.col("status") == JudgementStatus.PLANNED.value
-    )
+        pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", pl.col("status") == JudgementStatus.PLANNED.value,
+        pl.col("duplicate_of_sample_id").is_null(),
+    )  # fmt: skip
     counted = scores.filter(pl.col("rubric_id") == rubric.id, pl.col("status") == ScoreStatus.SCORED.value, IS_OF_WHOLE)
     joined = mine.select("judge_model", "sample_id", "repeat", "request_key").join(
         counted.select("request_key", "dimension", "score"), on="request_key"

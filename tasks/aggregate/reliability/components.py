@@ -20,9 +20,13 @@ UNIT = ["category", "prompt_id", "sample_id"]
 def scored(judgements: pl.LazyFrame | pl.DataFrame, scores: pl.LazyFrame | pl.DataFrame, occasion: str = "") -> pl.DataFrame:
     """One row per score that counts: JUDGED, UNIT, repeat, score; sorted. A null category is `__unnamed__`.
 
-    `occasion` is empty, or the date whose anchors are meant. A failure is no row: nothing is put in its place.
+    `occasion` is empty, or the date whose anchors are meant. A failure is no row: nothing is put in its place; nor is a sample
+    that is an earlier one again: that it equals that one says nothing about images.
     """
-    asked = judgements.lazy().filter(pl.col("occasion") == occasion, pl.col("status") == JudgementStatus.PLANNED.value)
+    asked = judgements.lazy().filter(
+        pl.col("occasion") == occasion, pl.col("status") == JudgementStatus.PLANNED.value,
+        pl.col("duplicate_of_sample_id").is_null(),
+    )  # fmt: skip
     read = (
         scores.lazy()
         .filter(pl.col("status") == ScoreStatus.SCORED.value, IS_OF_WHOLE)

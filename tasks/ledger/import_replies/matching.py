@@ -46,7 +46,13 @@ class PlanIndex:
                 found = [index for index in found if _text(self.columns[name][index]) == _text(value)]
                 if not found:
                     raise NoMatchError(f"no planned sample with this {identifier} has {name} {_text(value)[:80]!r}")
-        return self._choose(found)
+        firsts = [index for index in found if self.columns["duplicate_of_sample_id"][index] is None]
+        if not firsts:  # else two rows, one of each, would contradict one another, and neither be taken
+            twin = self.columns["duplicate_of_sample_id"][found[0]]
+            raise NoMatchError(
+                f"names a sample that is an earlier one again; the reply to that one ({twin[:12]}) counts for both"
+            )
+        return self._choose(firsts)
 
     def start_over(self) -> None:
         """The rows are given from the first one on again."""
@@ -124,9 +130,13 @@ def plan_index(context: StageContext) -> PlanIndex:
     planned = (
         context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)
-        .select("sample_id", "judge_model", "repeat", "request_key", "items_json", rubric="rubric_id")
+        .select("sample_id", "duplicate_of_sample_id", "judge_model", "repeat", "request_key", "items_json", rubric="rubric_id")
         .collect()
     )
+    twin = pl.col("duplicate_of_sample_id")
+    planned = planned.with_columns(
+        pl.when(twin.is_in(planned["sample_id"].implode())).then(twin)
+    )  # else the copy alone is judged
     frame = _by_item(planned).join(samples, on="sample_id", how="left", maintain_order="left")
     return PlanIndex({name: frame[name].to_list() for name in frame.columns})
 

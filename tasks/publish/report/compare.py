@@ -81,7 +81,7 @@ def chosen(lake: Lake, ids: RunIds, max_samples: int) -> tuple[pl.DataFrame, int
 
     Of all judgements only numbers are in memory, which have the order of the ids.
     """
-    judged = judged_samples(lake, ids, has_duplicates=True)
+    judged = judged_samples(lake, ids)
     few = pl.col("model", "checkpoint").cast(pl.Categorical)
     numbers = {"prompt": number_of("prompt_id"), "sample": number_of("sample_id")}
     rows = judged.with_row_index("row").select("row", few, **numbers).collect(engine="streaming")
@@ -121,7 +121,7 @@ class _Said:
 
 
 def _said(lake: Lake, ids: RunIds, sample_ids: list[str]) -> _Said:
-    asked = judged_samples(lake, ids, has_duplicates=True).filter(pl.col("sample_id").is_in(sample_ids))
+    asked = judged_samples(lake, ids).filter(pl.col("sample_id").is_in(sample_ids))
     rows = asked.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
     scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     asks: dict[str, dict[str, list[Ask]]] = defaultdict(lambda: defaultdict(list))

@@ -12,7 +12,7 @@ from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses import Total
 from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.report.picking import Shelf, judged_samples, picked
+from tasks.publish.report.picking import IS_COUNTED, Shelf, judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
 
 N_CARDS, N_FIRST = 192, 8
@@ -86,7 +86,7 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N
     Raises StoreError where the lake does not hold the plan, the reading, the snapshot or the dataset.
     """
     cards = picked(lake, ids, cells, n_cards)
-    judgements = judged_samples(lake, ids)
+    judgements = judged_samples(lake, ids).filter(IS_COUNTED)
     n_judgements = int(judgements.select(pl.len()).collect(engine="streaming").item())
     mine = judgements.filter(pl.col("sample_id").is_in(cards["sample_id"].unique().implode())).collect(engine="streaming")
     rows = mine.join(cards, on=["rubric_id", "sample_id"]).sort("judge_model", "repeat")

@@ -160,6 +160,7 @@ def report_page(
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
         health=judges_health,
+        n_again=sum(row.of(HealthMeasure.N_AGAIN) or 0 for row in judges_health),
         failures_figure=failures_figure(judges_health),
         checks=checks(tables),
         agreement=human_agreement(tables),

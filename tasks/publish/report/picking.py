@@ -39,7 +39,8 @@ _GROUP = ["rubric_id", "judge_model", "model", "checkpoint"]
 _CARD = ["rubric_id", "sample_id"]
 _SAMPLE = ["rubric_id", "sample"]
 _IS_OF_ONE = (pl.col("occasion") == "") & pl.col("second_sample_id").is_null()
-_IS_NO_DUPLICATE = pl.col("status") != JudgementStatus.DUPLICATE.value
+IS_COUNTED = pl.col("status") != JudgementStatus.DUPLICATE.value
+"""An older release planned duplicates as none: they are no part of its figures."""
 
 
 def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.DataFrame:
@@ -65,10 +66,9 @@ def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.Dat
     return cards.sort("rank", *_CARD).head(n_cards)
 
 
-def judged_samples(lake: Lake, ids: RunIds, *, has_duplicates: bool = False) -> pl.LazyFrame:
-    """The plan's judgements of single samples, anchors left out: they watch the judge. Duplicates only where asked for."""
-    found = lake.scan(JUDGEMENTS, ids.plan_id).filter(_IS_OF_ONE)
-    return found if has_duplicates else found.filter(_IS_NO_DUPLICATE)
+def judged_samples(lake: Lake, ids: RunIds) -> pl.LazyFrame:
+    """The plan's judgements of single samples, anchors left out: they watch the judge."""
+    return lake.scan(JUDGEMENTS, ids.plan_id).filter(_IS_OF_ONE)
 
 
 def _foremost(shelf: pl.LazyFrame, badness: pl.Expr) -> pl.DataFrame:
@@ -93,8 +93,12 @@ def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _candidates(lake: Lake, ids: RunIds, cells: pl.DataFrame) -> pl.DataFrame:
-    """A row for each group and sample: its number, level, dispute, has_no_score, and `row`, that of one of its judgements."""
-    numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(_IS_OF_ONE, _IS_NO_DUPLICATE)
+    """A row for each group and sample: its number, level, dispute, has_no_score, and `row`, that of one of its judgements.
+
+    A sample that is an earlier one again is none: one card shows both.
+    """
+    is_first = pl.col("duplicate_of_sample_id").is_null()
+    numbered = lake.scan(JUDGEMENTS, ids.plan_id).with_row_index("row").filter(_IS_OF_ONE, IS_COUNTED, is_first)
     few = pl.col(_GROUP).cast(pl.Categorical)
     sample, repeat = number_of("sample_id"), pl.col("repeat").cast(pl.Int32)
     asked = numbered.select("row", few, sample=sample, repeat=repeat, **HASHES).collect(engine="streaming")

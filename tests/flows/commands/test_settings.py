@@ -66,7 +66,8 @@ def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[...
     said = salon("plan", file)
     assert said.code == 0, said.err
     assert "broken_image 1 rows are not judged:\n            source-0, m.jsonl#2: " in said.out
-    assert "duplicate   1 rows are earlier samples again, judged once:\n            source-0, m.jsonl#3" in said.out
+    again = "duplicate   1 rows are earlier samples again, whose judgement counts for both:"
+    assert f"{again}\n            source-0, m.jsonl#3" in said.out
 
 
 def test_advice_is_not_taken_for_a_secret(file: Path, salon: Callable[..., Said]) -> None:
