@@ -3,10 +3,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
 
+from demo.drawing import draw_png
+from demo.scenes import Errors, ask, compose
+from demo.sentences import phrase
 from demo.truth import MACRO, expected_wins
 from schemas.tables import JUDGEMENTS, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from tasks.publish.reading import current
@@ -147,3 +151,33 @@ def test_adaptive_pairs_are_left_once_decided_and_a_run_cut_short_decides_the_sa
     explained = json.loads(salon("explain", early["pair_id"][0], "--json").out)
     assert explained["is_reproduced"]
     assert explained["n_pairs"] == early["n_prompts"][0]
+
+
+def test_two_edits_of_one_picture_are_compared_beside_their_source(
+    tmp_path: Path, judge_url: str, salon: Callable[..., Said]
+) -> None:
+    """One editor does what it is told; the other changes nothing, which preserves all and is not the better one."""
+    rng, rows = Random(5), []
+    for number, asked in enumerate(ask("two_object", 6, rng)):
+        before = compose(ask("single_object", 1, rng)[0], Errors(), rng)
+        pictures = {"source": before, "good": compose(asked, Errors(), rng), "idle": before}
+        for name, scene in pictures.items():
+            (tmp_path / f"{number}-{name}.png").write_bytes(draw_png(scene))
+        told = "a photo of " + phrase(asked)
+        own = {"prompt": told, "before": f"{number}-source.png"}
+        rows += [own | {"model": model, "after": f"{number}-{model}.png"} for model in ("good", "idle")]
+    (tmp_path / "edits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(
+        'name = "edits"\n[[sources]]\nreader = "manifest"\npath = "edits.jsonl"\n'
+        'pictures = { image = "after", source = "before" }\n[[rubrics]]\nid = "edit_preference"\n'
+        f'[[judges]]\nmodel = "salon-demo-judge"\nbase_url = "{judge_url}"\n[pairs]\nmeet = ["each_other"]\n'
+    )
+    said = salon("run", "b.toml")
+    assert said.code == 0, said.err
+    preferences, _ = tables_of(tmp_path)
+    won = {row["dimension"]: row for row in preferences.filter(category=MACRO).iter_rows(named=True)}
+    assert {row["model_a"] for row in won.values()} == {"good"}
+    assert won["overall_score"]["n_win"] == won["instruction"]["n_win"] == 6
+    assert won["preservation"]["n_win"] == 0
+    assert won["preservation"]["n_loss"] >= 4, "where the instruction names what was there, leaving it out is no loss"
+    assert salon("verify", current(tmp_path / "lake").folder, "--file", "b.toml").code == 0
