@@ -137,13 +137,13 @@ recorded = true
     p = salon.run(tmp_path / "b.toml", "--run-date", "2026-11-03")
     assert (p.benchmark, p.run_date, p.is_current) == ("mine", "2026-11-03", False)
     assert p.standings(is_all=True).select("state", "n_judgements", "n_failed").rows() == [
-        ("blocked", 1, 1)
-    ]  # the row twice: one
+        ("blocked", 2, 2)
+    ]  # the row twice: asked about once, and counted twice
     assert salon.publications(tmp_path / "lake")["publication_id"].to_list() == [p.publication_id]
     assert len(p.samples().pictures()) == 2  # a duplicate shows the picture of its twin
     with duckdb.connect(tmp_path / "lake/publish/v1/mine/salon.duckdb", read_only=True) as database:
         found = database.execute("SELECT status, reason FROM salon_judged(?)", [str(tmp_path / "lake")]).fetchall()
-    assert found == [("no_reply", "not_asked")]
+    assert found == [("no_reply", "not_asked")] * 2
     assert "a duplicate of m.jsonl#1 (sample " in p.content("pictures-001.html").decode()
 
 
