@@ -90,7 +90,7 @@ def write(folder: Path, n_judgements: int, n_dimensions: int) -> None:
             sample_id=pl.Series(digests(index, b"sample")), rubric_version=pl.lit("1"), repeat=pl.lit(0, pl.Int64),
             occasion=pl.lit(""), model=pl.lit("north"), checkpoint=pl.format("step-{}", "checkpoint"),
             category=pl.format("category {}", "category"), prompt_id=pl.Series(digests(prompt, b"prompt")),
-            status=pl.lit("planned"), reason=pl.lit(None, pl.String),
+            status=pl.lit("planned"), reason=pl.lit(None, pl.String), duplicate_of_sample_id=pl.lit(None, pl.String),
         )  # fmt: skip
         judgements.write_parquet(folder / "judgements" / f"{part:05}.parquet")
         scores_of(keys, prompt, n_dimensions, draw).write_parquet(folder / "scores" / f"{part:05}.parquet")

@@ -84,13 +84,13 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
                     "checkpoint": painted.checkpoint,
                     "category": report_category(asked, values), "prompt_id": prompt_id(asked, values, None),
                     "sample_id": str(number), "repeat": 0, "occasion": "", "request_key": key, "status": "planned",
-                    "reason": None,
+                    "reason": None, "duplicate_of_sample_id": None,
                 }
             )  # fmt: skip
             scores += [{"request_key": key, "rubric_id": rubric_id} | row for row in read_scores(asked, painted, values, png)]
     text = pl.String
     return (
-        pl.DataFrame(judgements, schema_overrides={"reason": text, "category": text}, infer_schema_length=None),
+        pl.DataFrame(judgements, schema_overrides={"reason": text, "category": text, "duplicate_of_sample_id": text}, infer_schema_length=None),
         pl.DataFrame(scores, schema_overrides={"reason": text}, infer_schema_length=None),
     )
 

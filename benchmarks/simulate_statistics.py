@@ -177,7 +177,7 @@ def tables_of(scores: np.ndarray, has_failed: np.ndarray, dimensions: tuple[str,
         "prompt_id": pl.Series(index[2]).cast(pl.String),
     }).with_columns(
         model=pl.lit("model"), rubric_id=pl.lit("simulated"), rubric_version=pl.lit("1"), repeat=pl.lit(0), occasion=pl.lit(""),
-        status=pl.lit("planned"), reason=pl.lit(None, pl.String),
+        status=pl.lit("planned"), reason=pl.lit(None, pl.String), duplicate_of_sample_id=pl.lit(None, pl.String),
     )  # fmt: skip
     failed = pl.Series(has_failed.ravel())
     names = dimensions or tuple(f"d{d}" for d in range(n_dimensions))

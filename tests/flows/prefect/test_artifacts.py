@@ -103,7 +103,7 @@ def summary_of(folder: Path, board: pl.DataFrame, **changes: Any) -> Any:
     published = Published(folder, "f" * 64, **({"is_new": True, "is_current": True} | changes))
     return SimpleNamespace(
         published=published, outcome="published", n_cells=board.height, n_blocked=0, n_requests=9, cells=board,
-        dataset=SimpleNamespace(n_samples=9, n_ok=9), asked=SimpleNamespace(n_cached=0, n_asked=9),
+        dataset=SimpleNamespace(n_samples=9, n_ok=9, n_by_status={}), asked=SimpleNamespace(n_cached=0, n_asked=9),
     )  # fmt: skip
 
 
