@@ -90,7 +90,11 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
             scores += [{"request_key": key, "rubric_id": rubric_id} | row for row in read_scores(asked, painted, values, png)]
     text = pl.String
     return (
-        pl.DataFrame(judgements, schema_overrides={"reason": text, "category": text, "duplicate_of_sample_id": text}, infer_schema_length=None),
+        pl.DataFrame(
+            judgements,
+            schema_overrides=dict.fromkeys(("reason", "category", "duplicate_of_sample_id"), text),
+            infer_schema_length=None,
+        ),  # fmt: skip
         pl.DataFrame(scores, schema_overrides={"reason": text}, infer_schema_length=None),
     )
 
