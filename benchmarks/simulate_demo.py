@@ -94,7 +94,7 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
             judgements,
             schema_overrides=dict.fromkeys(("reason", "category", "duplicate_of_sample_id"), text),
             infer_schema_length=None,
-        ),  # fmt: skip
+        ),
         pl.DataFrame(scores, schema_overrides={"reason": text}, infer_schema_length=None),
     )
 
