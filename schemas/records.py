@@ -15,6 +15,8 @@ from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 
 UNNAMED = "unnamed"
 """The checkpoint of a source that does not say; the model of a broken row that cannot say."""
+ALL_JUDGES = "__pooled__"
+"""In the column judge_model: the verdicts of all judges together."""
 PEOPLE = "__people__"
 """In the column judge_model: people's votes."""
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")

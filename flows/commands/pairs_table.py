@@ -6,7 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
-from tasks.publish.preferences import POOLED, PairBoard, boards_in, counts, pair_answers, rating, verdict, win_rate
+from schemas.records import ALL_JUDGES
+from tasks.publish.preferences import PairBoard, boards_in, counts, pair_answers, rating, verdict, win_rate
 from tasks.publish.standings import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
@@ -17,7 +18,7 @@ def print_pairs(console: Console, folder: Path, *, is_short: bool = True) -> Non
     for board in boards_in(folder):
         if is_short and not board.is_headline:
             continue
-        whose = "all judges together" if board.judge_model == POOLED else f"judged by {board.judge_model}"
+        whose = "all judges together" if board.judge_model == ALL_JUDGES else f"judged by {board.judge_model}"
         console.print(Text.assemble((one_line(board.rubric_id), "bold"), one_line(f", pairs in both orders, {whose}")))
         for sentence in pair_answers(board) if board.is_headline else ():
             console.print(Text(one_line(f" {sentence}")))

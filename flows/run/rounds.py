@@ -13,7 +13,8 @@ from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.evidence import Plan
-from tasks.aggregate.preferences.verdicts import PAIR, verdicts
+from tasks.aggregate.preferences.prompts import PAIR
+from tasks.aggregate.preferences.verdicts import verdicts
 from tasks.judge.outcome import Outcome
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import replies_to

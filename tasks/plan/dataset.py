@@ -19,11 +19,11 @@ from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
-from tasks.lake.reading import Lake, with_later_columns
+from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.pairs import pair_rows, paired
-from tasks.plan.rows import PLAN_COLUMNS, Planned, Planner
+from tasks.plan.rows import Planned, Planner, scanned
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 50_000
@@ -165,13 +165,8 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
     paths = lake.parts_without_pictures(SAMPLES, dataset_id)
     n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
     for start in range(0, len(paths), n_together):
-        numbers = {str(path): number for number, path in enumerate(paths[start : start + n_together], start)}
-        samples = (
-            with_later_columns(pl.scan_parquet(list(numbers), include_file_paths="path"), SAMPLES)
-            .filter(pl.col("source").is_in(list(sources)))
-            .select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
-            .collect()
-        )
+        of_sources = scanned(paths[start : start + n_together], start).filter(pl.col("source").is_in(list(sources)))
+        samples = of_sources.drop("source").collect()
         samples = planner.drawn(samples)
         if not samples.is_empty():
             nothing = pl.lit(None, pl.Int64), pl.lit(None, pl.String)

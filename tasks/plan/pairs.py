@@ -19,8 +19,8 @@ from schemas.statuses import SampleStatus
 from schemas.tables import SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
-from tasks.lake.reading import Lake, with_later_columns
-from tasks.plan.rows import PAIR_COLUMNS, PLAN_COLUMNS
+from tasks.lake.reading import Lake
+from tasks.plan.rows import PAIR_COLUMNS, scanned
 
 Checkpoint = tuple[str, str]
 """Model and checkpoint."""
@@ -182,8 +182,6 @@ def _rows_of(lake: Lake, dataset_id: str, sample_ids: pl.Series) -> Iterator[pl.
     wanted = sample_ids.rename("sample_id").to_frame().lazy()
     first = 0
     for paths in lake.parts_together(SAMPLES, dataset_id):
-        numbers = {str(path): number for number, path in enumerate(paths, first)}
+        rows = scanned(paths, first).drop("source")
         first += len(paths)
-        stored = with_later_columns(pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False), SAMPLES)
-        rows = stored.select(*PLAN_COLUMNS, samples_part=pl.col("path").replace_strict(numbers, return_dtype=pl.Int64))
         yield rows.join(wanted, on="sample_id", how="semi").collect()

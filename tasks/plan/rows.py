@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,8 +22,9 @@ from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE
 from schemas.statuses import SampleStatus
-from schemas.tables import JUDGEMENTS, REQUESTS
+from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.lake.pictures import with_pictures
+from tasks.lake.reading import with_later_columns
 from tasks.plan.questions import TEXT_COLUMNS, Question, Questions
 from tasks.plan.request_key import Slot, filled
 
@@ -41,6 +43,14 @@ _OF_REQUEST = {
     "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
     "facts_json": pl.Binary,
 }  # fmt: skip
+
+
+def scanned(paths: Sequence[Path], first: int) -> pl.LazyFrame:
+    """PLAN_COLUMNS and `source` of these parts of samples, and `samples_part`, each one's number, counted from `first`."""
+    numbers = {str(path): number for number, path in enumerate(paths, first)}
+    stored = pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False)
+    part = pl.col("path").replace_strict(numbers, return_dtype=pl.Int64)
+    return with_later_columns(stored, SAMPLES).select("source", *PLAN_COLUMNS, samples_part=part)
 
 
 @dataclass(frozen=True, slots=True)

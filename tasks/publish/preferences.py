@@ -16,7 +16,6 @@ from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
 from tasks.publish.standings import DASH, best_first, made_by
 
 Row = Mapping[str, Any]
-POOLED = "__pooled__"
 _VERDICTS = {
     ComparisonVerdict.HIGHER: "better",
     ComparisonVerdict.LOWER: "worse",

@@ -17,8 +17,9 @@ from schemas.tables import AGREEMENT, JUDGEMENTS, PREFERENCE_RATINGS, PREFERENCE
 from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.aggregate.agreement.vote_agreement import BOARD, vote_rows
 from tasks.aggregate.preferences.adaptive import plans_of
+from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.preferences.tables import preference_tables
-from tasks.aggregate.preferences.verdicts import PAIR, outcome, verdicts
+from tasks.aggregate.preferences.verdicts import outcome, verdicts
 from tasks.aggregate.tables import Settings
 from tasks.context import StageContext
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from schemas.identities import canonical_json
 from schemas.metrics import is_primary
+from schemas.records import ALL_JUDGES
 from schemas.statuses import RatedState
 from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
 from tasks.aggregate.families import Family, corrected
@@ -23,8 +24,6 @@ from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
-POOLED = "__pooled__"
-"""In the column judge_model: the verdicts of all judges together."""
 
 
 def preference_tables(
@@ -47,14 +46,14 @@ def preference_tables(
         pairs = pairs_of(of_one, run.baseline)
         expected = _categories(pairs)
         judges = pairs.frame["judge_model"].unique().sort().to_list()
-        for judge in [*judges, *([POOLED] if len(judges) > 1 else [])]:
+        for judge in [*judges, *([ALL_JUDGES] if len(judges) > 1 else [])]:
             check_not_stopped()
-            mine = pairs.frame if judge == POOLED else pairs.frame.filter(judge_model=judge)
+            mine = pairs.frame if judge == ALL_JUDGES else pairs.frame.filter(judge_model=judge)
             parts, by_judge = by_prompt(mine, "meeting", "category"), named | {"judge_model": judge}
             rows, two = rated(parts, pairs.meetings, run.baseline)
             ratings += [by_judge | row for row in rows]
             rating_pairs += [by_judge | row for row in two]
-            if judge == POOLED:
+            if judge == ALL_JUDGES:
                 continue
             evidence = {} if plans is None else evidence_of(parts, pairs, plans[str(rubric_id), judge])
             for meeting, cells in cells_of(parts, pairs.categories, expected).items():

@@ -6,8 +6,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses import PairOutcome, ReplyStatus, ScoreStatus
+from tasks.aggregate.preferences.prompts import PAIR
 
-PAIR = ["model_a", "checkpoint_a", "model_b", "checkpoint_b"]
 _ASKED = ["rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "sample_a", "sample_b"]
 
 

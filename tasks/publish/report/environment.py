@@ -14,9 +14,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from schemas.records import UNNAMED
+from schemas.records import ALL_JUDGES, UNNAMED
 from schemas.tables import PREFERENCE_RATINGS, PREFERENCES, Table
-from tasks.publish.preferences import POOLED, counts, verdict
+from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
 from tasks.publish.standings import rank, verdict_word, weights
@@ -76,7 +76,7 @@ def _environment() -> Environment:
     used = (rank, verdict_word, weights, key_of, as_key, asks_of)
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {
-        "pair_verdict": verdict, "pair_counts": counts, "pooled": POOLED,
+        "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
         "pair_tables": {table.name: table for table in (PREFERENCES, PREFERENCE_RATINGS)},
     }  # fmt: skip
     return environment
