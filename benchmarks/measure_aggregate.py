@@ -91,6 +91,7 @@ def write(folder: Path, n_judgements: int, n_dimensions: int) -> None:
             occasion=pl.lit(""), model=pl.lit("north"), checkpoint=pl.format("step-{}", "checkpoint"),
             category=pl.format("category {}", "category"), prompt_id=pl.Series(digests(prompt, b"prompt")),
             status=pl.lit("planned"), reason=pl.lit(None, pl.String), duplicate_of_sample_id=pl.lit(None, pl.String),
+            first_look=pl.lit(None, pl.Int64),
         )  # fmt: skip
         judgements.write_parquet(folder / "judgements" / f"{part:05}.parquet")
         scores_of(keys, prompt, n_dimensions, draw).write_parquet(folder / "scores" / f"{part:05}.parquet")

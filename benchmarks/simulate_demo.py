@@ -84,7 +84,7 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
                     "checkpoint": painted.checkpoint,
                     "category": report_category(asked, values), "prompt_id": prompt_id(asked, values, None),
                     "sample_id": str(number), "repeat": 0, "occasion": "", "request_key": key, "status": "planned",
-                    "reason": None, "duplicate_of_sample_id": None,
+                    "reason": None, "duplicate_of_sample_id": None, "first_look": None,
                 }
             )  # fmt: skip
             scores += [{"request_key": key, "rubric_id": rubric_id} | row for row in read_scores(asked, painted, values, png)]
@@ -92,7 +92,7 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return (
         pl.DataFrame(
             judgements,
-            schema_overrides=dict.fromkeys(("reason", "category", "duplicate_of_sample_id"), text),
+            schema_overrides=dict.fromkeys(("reason", "category", "duplicate_of_sample_id"), text) | {"first_look": pl.Int64},
             infer_schema_length=None,
         ),
         pl.DataFrame(scores, schema_overrides={"reason": text}, infer_schema_length=None),

@@ -168,37 +168,48 @@ def world(
 
 def tables_of(scores: np.ndarray, has_failed: np.ndarray, dimensions: tuple[str, ...] = ()) -> dict[object, pl.DataFrame]:
     """The published tables; the number of the draw stands in judge_model. Dimensions without names are d0, d1, …"""
-    n_draws, n_checkpoints, n_dimensions, n_prompts, _ = scores.shape
-    index = np.indices((n_draws, n_checkpoints, n_prompts, N_IMAGES)).reshape(4, -1)
+    names = dimensions or tuple(f"d{d}" for d in range(scores.shape[2]))
+    judgements, read = frames_of(scores, has_failed, np.array(CATEGORIES)[CATEGORY_OF], names)
+    statistics = Statistics(at_least={"d0": AT_LEAST}, max_ranked=5, family="table")
+    tables: dict[object, pl.DataFrame] = dict(
+        aggregated(judgements.lazy(), read.lazy(), REPLIES.empty().lazy(), {"simulated": rubric(names)}, settings(statistics))
+    )
+    return tables
+
+
+def settings(statistics: Statistics) -> Settings:
+    run_date = date(2026, 1, 1)
+    return Settings("simulated", "d" * 64, "e" * 64, run_date, min_coverage=0.0, statistics=statistics, baseline="model/0")
+
+
+def frames_of(
+    scores: np.ndarray, has_failed: np.ndarray, category: np.ndarray, names: tuple[str, ...], first_look: np.ndarray | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judgements and scores (draw, checkpoint, dimension, prompt, picture); of each prompt its category and first look."""
+    n_draws, n_checkpoints, _, n_prompts, n_images = scores.shape
+    index = np.indices((n_draws, n_checkpoints, n_prompts, n_images)).reshape(4, -1)
     key = pl.Series("request_key", np.arange(index.shape[1])).cast(pl.String)
     judgements = pl.DataFrame({
         "request_key": key, "sample_id": key, "judge_model": pl.Series(index[0]).cast(pl.String),
-        "checkpoint": pl.Series(index[1]).cast(pl.String), "category": np.array(CATEGORIES)[CATEGORY_OF[index[2]]],
+        "checkpoint": pl.Series(index[1]).cast(pl.String), "category": category[index[2]],
         "prompt_id": pl.Series(index[2]).cast(pl.String),
+        "first_look": pl.Series([None] * index.shape[1] if first_look is None else first_look[index[2]], dtype=pl.Int64),
     }).with_columns(
         model=pl.lit("model"), rubric_id=pl.lit("simulated"), rubric_version=pl.lit("1"), repeat=pl.lit(0), occasion=pl.lit(""),
         status=pl.lit("planned"), reason=pl.lit(None, pl.String), duplicate_of_sample_id=pl.lit(None, pl.String),
     )  # fmt: skip
     failed = pl.Series(has_failed.ravel())
-    names = dimensions or tuple(f"d{d}" for d in range(n_dimensions))
     long = pl.concat([
         pl.DataFrame({"request_key": key, "number": scores[:, :, d].ravel(), "failed": failed, "dimension": [name] * len(key)})
         for d, name in enumerate(names)
     ])  # fmt: skip
     is_failed = pl.col("failed")
-    read = long.select(
+    return judgements, long.select(
         "request_key", "dimension", rubric_id=pl.lit("simulated"), score=pl.when(~is_failed).then("number"),
         status=pl.when(is_failed).then(pl.lit("unreadable")).otherwise(pl.lit("scored")),
         reason=pl.when(is_failed).then(pl.lit("malformed")),
         bound_low=pl.when(is_failed).then(0.0).otherwise("number"), bound_high=pl.when(is_failed).then(10.0).otherwise("number"),
     )  # fmt: skip
-    replies = REPLIES.empty().lazy()
-    statistics = Statistics(at_least={"d0": AT_LEAST}, max_ranked=5, family="table")
-    run = Settings("simulated", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.0, statistics=statistics, baseline="model/0")
-    tables: dict[object, pl.DataFrame] = dict(
-        aggregated(judgements.lazy(), read.lazy(), replies, {"simulated": rubric(names)}, run)
-    )
-    return tables
 
 
 def rubric(names: tuple[str, ...]) -> Rubric:

@@ -10,6 +10,7 @@ from schemas.benchmark_judges import Judge, refuse_same_questions
 from schemas.benchmark_lines import Name, Section, explain, line_of
 from schemas.benchmark_pairs import Pairs
 from schemas.benchmark_ratings import Ratings, Recorded
+from schemas.benchmark_stopping import Stopping
 from schemas.errors import BenchmarkFileError
 from schemas.nightly import Nightly
 from schemas.statuses import Correction
@@ -123,6 +124,7 @@ class Statistics(Section):
     max_ranked: int = Field(
         default=50, ge=2, description="Above so many checkpoints the comparisons of all with all are left out."
     )
+    stopping: Stopping = Stopping()
 
 
 class Report(Section):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -66,6 +66,11 @@ def is_primary(rubric_id: str, dimension: str, dimensions: Iterable[str], declar
     """Whether claims are made of it: where nothing is declared (as dimension or rubric.dimension), of a rubric's headline."""
     named = set(declared)
     return not named.isdisjoint({dimension, f"{rubric_id}.{dimension}"}) if named else is_headline(dimension, dimensions)
+
+
+def primary_of(rubric_id: str, dimensions: Sequence[str], declared: Iterable[str]) -> list[str]:
+    """A rubric's dimensions that claims are made of; all of them where that is none."""
+    return [one for one in dimensions if is_primary(rubric_id, one, dimensions, declared)] or list(dimensions)
 
 
 def headlines(cells: pl.DataFrame) -> set[tuple[str, str]]:

@@ -174,8 +174,8 @@ ParsedScore = ReadScores | Unreadable
 class PlannedPart:
     """Part `index` of requests: one part of samples under one rubric and one judge, or some pairs of them.
 
-    `round`: of pairs that are asked in rounds, the round, and `comparison` the two checkpoints, as they are named in verdicts,
-    "model/checkpoint" each and a space between: later rounds of it are left out once it is decided.
+    `round`: of what is asked in rounds, the round, from 0, and `about` the checkpoint, as "model/checkpoint", or of pairs the two
+    with a space between: later rounds about it are left out once it is decided.
     """
 
     index: int
@@ -184,7 +184,7 @@ class PlannedPart:
     judge_model: str
     n_requests: int
     round: int | None = None
-    comparison: str | None = None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,10 @@ JUDGEMENTS = Table(
         f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
         f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
         f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT, f.DUPLICATE_OF,
+        f.FIRST_LOOK,
     ),
     key=("sample_id", "second_sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
-    later=("items_json", "second_sample_id", "second_model", "second_checkpoint", "duplicate_of_sample_id"),
+    later=("items_json", "second_sample_id", "second_model", "second_checkpoint", "duplicate_of_sample_id", "first_look"),
 )  # fmt: skip
 
 REQUESTS = Table(
@@ -128,7 +129,7 @@ BENCHMARK_LONG = Table(
         f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
         f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH,
         f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON, f.CELL_BOUND_CI_LOW, f.CELL_BOUND_CI_HIGH,
-        f.N_NOT_APPLICABLE,
+        f.N_NOT_APPLICABLE, f.LOOK, f.N_LOOKS,
     ),
     key=("cell_id",),
 )  # fmt: skip
@@ -155,7 +156,7 @@ COMPARISONS = Table(
         c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
         c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY, c.P_FAILURES_LOW,
-        c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH,
+        c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH, f.LOOK, f.N_LOOKS,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",

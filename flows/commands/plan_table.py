@@ -50,6 +50,8 @@ def print_plan(console: Console, preview: "Preview") -> None:
     if asked:
         console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {worst} online")
         console.print(f"time        {_time(preview)}")
+        if preview.looks:
+            console.print(f"looks       {len(preview.looks)}: at most so much; what is decided before the last is not asked on")
         _print_levers(console, preview)
     console.print(
         f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"

@@ -165,7 +165,7 @@ def tables_of(run: RunContext) -> dict[Table, pl.DataFrame]:
     if len(judges) > 1 or any(judge.repeats > 1 for judge in judges):
         reliability: dict[Table, pl.DataFrame] = run.executor.once(weigh_judges, run.stage)
         tables |= reliability
-    if len(judges) > 1:
+    if len(judges) > 1 and not run.benchmark.statistics.stopping.looks:  # each judge stops asking about others
         tables[POOLED] = run.executor.once(pool_judges, run.stage)
     return tables
 

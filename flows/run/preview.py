@@ -79,6 +79,7 @@ class Preview:
     limits: Limits
     unusable: Sequence[Unusable] = ()  # some rows of each status
     rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
+    looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
 
     @property
     def n_to_ask(self) -> int:
@@ -133,7 +134,8 @@ def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -
         run = run.having(plan_id=planned.plan_id)
         rows = forecasts(run, planned, ledger)
         rejected = _rejections(run, planned, ledger)
-    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected)
+    looks = run.benchmark.statistics.stopping.looks
+    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks)
 
 
 def _check_baseline(file: Path, run: StageContext) -> None:

@@ -1,14 +1,16 @@
-"""Pairs that are asked in rounds: after each the verdicts are looked at, and what is decided is left. Asking is judging.py's."""
+"""What is asked in rounds, pairs or looks: after each it is seen what is decided, and that is left. Asking is judging.py's."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Protocol
 
 import polars as pl
 
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from schemas.metrics import is_primary
+from flows.run.looks import WatchedScores
+from schemas.metrics import primary_of
 from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS
 from tasks.aggregate.preferences.adaptive import next_comparisons
@@ -22,41 +24,73 @@ from tasks.plan.pairs import named
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
 
+class _Watched(Protocol):
+    """What is asked in rounds under one rubric by one judge."""
+
+    what: str
+
+    @property
+    def closed(self) -> Collection[str]:
+        """What is asked no more, as `about` of parts names it."""
+
+    @property
+    def n_watched(self) -> int:
+        """How many there are."""
+
+    def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
+        """The parts of a round that are asked."""
+
+    def look(self, asked: Sequence[PlannedPart]) -> None:
+        """Take in what these parts' replies say, and look what is decided."""
+
+
 def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
-    """judge(), and after it, round by round, the parts that have rounds: those of comparisons that are not decided yet.
+    """judge(), and after it, round by round, the parts that have rounds: those about which not all is decided yet.
 
     What is decided follows from the replies alone: a run that is started again decides the same, and asks nothing of it again.
     """
     judge_some = partial(judge, run, is_retrying=is_retrying, n_of_run=sum(part.n_requests for part in parts))
     total = judge_some([part for part in parts if part.round is None])
     in_rounds = dict(_by_judge(parts))
-    sizes = {key: len({part.comparison for part in mine}) * len(_headlines(run, key[0])) for key, mine in in_rounds.items()}
-    n_family = {"benchmark": sum(sizes.values()), "pair": 1}  # corrected together, as the published table is
+    n_family = _n_family_of_pairs(run, in_rounds)
     for (rubric_id, judge_model), mine in in_rounds.items():
         if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:
             continue
-        n_together = n_family.get(run.benchmark.statistics.family, sizes[rubric_id, judge_model])
-        watched = _Watched(run, rubric_id, mine, n_together)
-        for number, of_round in groupby(mine, key=lambda part: part.round):
-            asked = [part for part in of_round if part.comparison not in watched.closed]
+        watched: _Watched
+        if run.rubrics[rubric_id].is_of_pairs:
+            watched = _WatchedPairs(run, rubric_id, mine, n_family[rubric_id, judge_model])
+        else:
+            watched = WatchedScores(run, rubric_id, mine)
+        rounds = [list(of_round) for _, of_round in groupby(mine, key=lambda part: part.round)]
+        for number, of_round in enumerate(rounds, 1):
+            asked = watched.wanted(of_round)
             if not asked or total.is_spent or total.is_stopped:
                 break
             total += judge_some(asked)
-            watched.look(asked)
-            run.reporter.say(
-                f"{rubric_id}, {judge_model}: after round {(number or 0) + 1} {len(watched.closed)} of {watched.n_compared} "
-                "comparisons are decided"
-            )
+            if number < len(rounds):
+                watched.look(asked)
+                said = f"after round {number} of {len(rounds)}: {len(watched.closed)} of {watched.n_watched} {watched.what}"
+                run.reporter.say(f"{rubric_id}, {judge_model}: {said}")
     return total
 
 
-class _Watched:
-    """One rubric's comparisons by one judge: the verdicts so far, and which of them are decided."""
+def _n_family_of_pairs(run: RunContext, in_rounds: Mapping[tuple[str, str], Sequence[PlannedPart]]) -> dict[tuple[str, str], int]:
+    """By rubric and judge, how many comparisons of pairs are corrected together, as the published table is."""
+    of_pairs = {key: parts for key, parts in in_rounds.items() if run.rubrics[key[0]].is_of_pairs}
+    sizes = {key: len({part.about for part in parts}) * len(_headlines(run, key[0])) for key, parts in of_pairs.items()}
+    together = {"benchmark": sum(sizes.values()), "pair": 1}
+    return {key: together.get(run.benchmark.statistics.family, size) for key, size in sizes.items()}
+
+
+class _WatchedPairs:
+    """One rubric's comparisons by one judge: the verdicts so far, and which of them are decided (`closed`)."""
+
+    what = "comparisons are decided"
 
     def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart], n_family: int) -> None:
         self._run, self._n_family = run, n_family
         self._headlines = _headlines(run, rubric_id)
-        self._last_round = {str(part.comparison): part.round for part in parts}  # in order of the rounds
+        self._last_round = {str(part.about): part.round for part in parts}  # in order of the rounds
         self._planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
             pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model
         )
@@ -67,14 +101,15 @@ class _Watched:
         self.closed: frozenset[str] = frozenset()
 
     @property
-    def n_compared(self) -> int:
-        """Comparisons in all."""
+    def n_watched(self) -> int:
         return len(self._last_round)
 
+    def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
+        return [part for part in of_round if part.about not in self.closed]
+
     def look(self, asked: Sequence[PlannedPart]) -> None:
-        """Take in what these parts' replies say, and look which comparisons are decided in each headline dimension."""
         self._said.append(_verdicts(self._run, asked, self._planned))
-        self._exhausted |= {str(part.comparison) for part in asked if part.round == self._last_round[str(part.comparison)]}
+        self._exhausted |= {str(part.about) for part in asked if part.round == self._last_round[str(part.about)]}
         said = pl.concat(self._said)
         ends = {named(*pair): pair for pair in _compared(said)}
         plan = Plan(self._n_prompts, [ends[name] for name in self._exhausted & ends.keys()])
@@ -88,8 +123,7 @@ class _Watched:
 
 def _headlines(run: RunContext, rubric_id: str) -> list[str]:
     """The dimensions of a rubric that claims are made of."""
-    keys = [dimension.key for dimension in run.rubrics[rubric_id].dimensions]
-    return [key for key in keys if is_primary(rubric_id, key, keys, run.benchmark.statistics.primary)] or keys
+    return primary_of(rubric_id, [one.key for one in run.rubrics[rubric_id].dimensions], run.benchmark.statistics.primary)
 
 
 def _compared(said: pl.DataFrame) -> list[tuple[tuple[str, str], tuple[str, str]]]:

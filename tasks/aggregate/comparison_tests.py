@@ -10,6 +10,7 @@ import scipy  # its parts are imported where they are first used
 from schemas.statuses import CellStatus, ComparisonTest
 from tasks.aggregate.intervals import LEVEL, added, t_quantile
 from tasks.aggregate.outcomes import Array
+from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally
 
 POWER = 0.80
@@ -88,22 +89,23 @@ def is_still(found: Paired, width: float) -> bool:
     return found.se is not None and found.se <= _SAME * width
 
 
-def tested(found: Paired, width: float) -> dict[str, object]:
+def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
     """P of no difference, its test, delta's uncorrected interval; of few prompts `subset_means` for the corrected one.
 
-    No mean of so few prompts is near enough to normal: all patterns of signs are looked at.
+    p and interval hold whichever look was to be the last; `p_nominal` is as if there were no other. No mean of so few prompts is
+    near enough to normal: all patterns of signs are looked at.
     """
-    se, df = found.se or 0.0, found.df or 1.0
+    se, df, level = found.se or 0.0, found.df or 1.0, look.level(LEVEL)
     row: dict[str, object] = {"mde80": mde80(se, df), "status": CellStatus.OK.value, "reason": None}
     if found.n_prompts <= N_EXACT:
         means = subset_means(found)
-        low, high = exact_interval(means, LEVEL, width)
-        row |= {"p": exact_p(means, width), "test": ComparisonTest.SIGN_FLIP.value, "subset_means": means}
+        low, high = exact_interval(means, level, width)
+        row |= {"p_nominal": exact_p(means, width), "test": ComparisonTest.SIGN_FLIP.value, "subset_means": means}
     else:
-        half = t_quantile(LEVEL, df) * se
+        half = t_quantile(level, df) * se
         low, high = max(-width, found.delta - half), min(width, found.delta + half)
-        row |= {"p": t_test(found.delta, se, df), "test": ComparisonTest.PAIRED_T.value}
-    return row | {"ci_low": low, "ci_high": high}
+        row |= {"p_nominal": t_test(found.delta, se, df), "test": ComparisonTest.PAIRED_T.value}
+    return row | {"ci_low": low, "ci_high": high, "p": look.p(float(str(row["p_nominal"])))}
 
 
 def t_test(delta: float, se: float, df: float) -> float:

@@ -20,6 +20,7 @@ from tasks.aggregate.comparison_tests import (
 from tasks.aggregate.families import Family
 from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.outcomes import Judged
 from tasks.aggregate.tallies import Tally
 
@@ -168,17 +169,26 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
         return _null(ComparisonReason.DATASET_DIFFERS)
     joint = mean_of_paired(strata) if category == Total.MACRO else strata[0]
     counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
-    if min(stratum.n_prompts for stratum in strata) < statistics.min_paired_prompts or joint.se is None or joint.df is None:
+    counts |= looked_at(a.tally.reached, b.tally.reached)
+    floor = statistics.min_paired_prompts
+    look = look_of(a.tally.reached, b.tally.reached, _categories(both), floor)
+    too_few = min(stratum.n_prompts for stratum in strata) < floor
+    if too_few or look is None or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
-    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width}
+    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width, "at": look}
     row |= _bounds(a.cells[category], b.cells[category], joint.delta, both)
     if is_still(joint, width):
         p = sign_flip_p(strata, width)
         test = None if p is None else ComparisonTest.SIGN_FLIP.value
         return row | {
-            "p": p, "test": test, "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
+            "p": None if p is None else look.p(p), "p_nominal": p, "test": test,
+            "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
         }  # fmt: skip
-    return row | tested(joint, width)
+    return row | tested(joint, width, look)
+
+
+def _categories(both: Sequence[tuple[Tally | None, Tally | None]]) -> list[str]:
+    return [name for a, _ in both if a is not None for name in a.categories]
 
 
 def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:

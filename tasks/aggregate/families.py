@@ -11,6 +11,7 @@ from schemas.benchmark import Statistics
 from schemas.statuses import ComparisonVerdict, Correction
 from tasks.aggregate.comparison_tests import Bound, exact_interval
 from tasks.aggregate.intervals import t_quantile
+from tasks.aggregate.sequential import Look
 
 Row = dict[str, object]
 ALPHA = 0.05
@@ -29,30 +30,32 @@ class Family(StrEnum):
 _PRIMARY = (Family.HEADLINE, Family.PREFERENCES, Family.RATINGS)
 
 
-def corrected(rows: Sequence[Row], benchmark: str, statistics: Statistics) -> list[Row]:
+def corrected(rows: Sequence[Row], benchmark: str, statistics: Statistics, n_family: int = 0) -> list[Row]:
     """All comparisons of a benchmark with p, interval and failures corrected, and the verdict that follows from them.
 
     A row comes with its Family in `family` and leaves with the family's whole name. Two checkpoints in one cell are one
-    comparison, however many kinds of rows it stands in; a row without p belongs to no family.
+    comparison, however many kinds of rows it stands in; a row without p belongs to no family. `n_family`: how many
+    tests each family has at least, where not all of them are among the rows yet.
     """
     families: dict[str, dict[tuple[object, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     done = [dict(row) for row in rows]
     for row in done:
         families[_name(row, benchmark, statistics)][_pair(row)].append(row)
     for name, pairs in families.items():
-        _correct(name, list(pairs.values()), statistics)
+        _correct(name, list(pairs.values()), statistics, n_family)
     return done
 
 
-def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics) -> None:
+def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics, n_family: int) -> None:
     tested = [rows for rows in pairs if rows[0].get("p") is not None]
-    p_adjusted = adjust([_number(rows[0]["p"]) for rows in tested], statistics.correction)
+    to_come = [1.0] * (n_family - len(tested))
+    p_adjusted = adjust([*(_number(rows[0]["p"]) for rows in tested), *to_come], statistics.correction)
     level = interval_level(p_adjusted, statistics.correction)
-    for rows, p in zip(tested, p_adjusted, strict=True):
+    for rows, p in zip(tested, p_adjusted, strict=False):
         for row in rows:
-            row.update({"p_adjusted": p, "adjustment": statistics.correction.value, "n_family": len(tested)})
-            row.update(_interval(row, level))
-            row.update(_bound_interval(row, level))
+            row.update({"p_adjusted": p, "adjustment": statistics.correction.value, "n_family": len(p_adjusted)})
+            row.update(_interval(row, _at(row, level)))
+            row.update(_bound_interval(row, _at(row, level)))
             row["verdict"] = _verdict(row, statistics).value
     _flag_failures([rows for rows in pairs if rows[0].get("p_failures") is not None])
     for row in (row for rows in pairs for row in rows):
@@ -105,6 +108,12 @@ def interval_level(p_adjusted: Sequence[float], correction: Correction) -> float
     """
     n_found = sum(p < ALPHA for p in p_adjusted) if correction is Correction.BENJAMINI_HOCHBERG else 1
     return 1 - ALPHA * max(1, n_found) / max(1, len(p_adjusted))
+
+
+def _at(row: Row, level: float) -> float:
+    """The level an interval needs where the row is of one look of several."""
+    look = row.get("at")
+    return look.level(level) if isinstance(look, Look) else level
 
 
 def _interval(row: Row, level: float) -> Row:

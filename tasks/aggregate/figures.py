@@ -15,6 +15,7 @@ from rubrics.model import Rubric
 from schemas.metrics import CELL, Metric, is_mean_for_prompts_like_these
 from schemas.statuses import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
+from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
 from tasks.aggregate.scales import scale, score_steps, total_reason
 from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, exact_sums, macro_of, mean_of
@@ -79,26 +80,34 @@ def _describe(
         "fail_rate": n_failed / n_judgements, "coverage": coverage,
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
         "bound_low": None, "bound_high": None, "bound_ci_low": None, "bound_ci_high": None, "design_effect": None,
-    }  # fmt: skip
+    } | looked_at(tally.reached)  # fmt: skip
     if null_reason:
         return row | {"status": CellStatus.NULL.value, "reason": null_reason.value}
+    level = _level(strata)
     bounds = bounds_of(strata)
     if estimate and not n_failed:  # the same sum in another order may differ in its last digit
         bounds = (estimate.mean, estimate.mean)
-    row |= {"bound_low": bounds[0], "bound_high": bounds[1]}
+    row |= {"bound_low": bounds[0], "bound_high": bounds[1], "nominal_level": level}
     if estimand is Estimand.PROMPTS_LIKE_THESE:
-        low, high = (interval(mean, *ends) for mean in bound_means(strata))
+        low, high = (interval(mean, *ends, level) for mean in bound_means(strata))
         row |= {"bound_ci_low": low.low if isinstance(low, Interval) else None}
         row |= {"bound_ci_high": high.high if isinstance(high, Interval) else None}
     if estimate is None or coverage < floor:
         return row | {"status": CellStatus.BLOCKED.value, "reason": commonest(failures)}
-    return row | _figures(estimate, ends, estimand)
+    return row | _figures(estimate, ends, estimand, level)
 
 
-def _figures(estimate: ClusteredMean, ends: tuple[float, float], estimand: Estimand) -> dict[str, object]:
+def _level(strata: Sequence[Tally]) -> float:
+    """The nominal level of the cell's intervals: LEVEL, or where it was looked at more than once what a look needs for that."""
+    reached = strata[0].reached
+    look = look_of(reached, reached, [name for stratum in strata for name in stratum.categories], 1)
+    return look.level(LEVEL) if look else LEVEL
+
+
+def _figures(estimate: ClusteredMean, ends: tuple[float, float], estimand: Estimand, level: float) -> dict[str, object]:
     row: dict[str, object] = {"estimate": estimate.mean, "se": estimate.se, "design_effect": estimate.design_effect}
     is_like_these = estimand is Estimand.PROMPTS_LIKE_THESE
-    found = interval(estimate, *ends)
+    found = interval(estimate, *ends, level)
     if not isinstance(found, Interval):
         lacks_images = found is CellReason.TOO_FEW_PROMPTS and not is_like_these
         reason = CellReason.ONE_IMAGE_PER_PROMPT if lacks_images else found
@@ -136,14 +145,14 @@ def distribution_rows(
         if cell["category"] == Total.MACRO:
             wanted = [stratum for category, stratum in mine if category in expected] or [stratum for _, stratum in mine]
         named = {name: cell[name] for name in _NAMED} | {"ci_level": LEVEL}
-        for index, row in enumerate(_steps(wanted, edges)):
+        for index, row in enumerate(_steps(wanted, edges, float(str(cell["nominal_level"])))):
             yield named | row | {"score_below": edges[index + 1] if index + 1 < len(edges) else None}
 
 
-def _steps(strata: Sequence[_Stratum], edges: Sequence[float]) -> Iterator[Row]:
+def _steps(strata: Sequence[_Stratum], edges: Sequence[float], level: float) -> Iterator[Row]:
     for index, edge in enumerate(edges):
         joint = mean_of_means([stratum.reached[index] for stratum in strata])
-        found = interval(joint, 0.0, 1.0)
+        found = interval(joint, 0.0, 1.0, level)
         ends = (found.low, found.high) if isinstance(found, Interval) else (None, None)
         yield {
             "score_from": edge, "n_scores": sum(int(stratum.n_scores[index]) for stratum in strata),

@@ -5,7 +5,7 @@ become numbers here, once: rows are then gathered and summed by number, and scor
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,7 @@ class Judged:
     sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
     `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample. `twin` numbers the
     samples that are one and the same alike, prompt by prompt; None where each is its own. `is_again`: judgements of duplicates.
+    `first_look`: the look before which each judgement is asked, from 1; None where all are asked at once.
     """
 
     frame: pl.DataFrame
@@ -50,6 +51,7 @@ class Judged:
     sample_prompt: Array
     twin: Array | None = None
     is_again: Array = field(default_factory=lambda: np.empty(0, bool))
+    first_look: Array | None = None
 
     @cached_property
     def versions(self) -> dict[tuple[str, ...], frozenset[str]]:
@@ -110,6 +112,9 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     more = {"sample": pl.col("sample_id").hash(1)} if has_repeats else {}
     if has_twins:
         more |= {"twin": pl.coalesce(again, "sample_id").hash(1), "is_again": again.is_not_null()}
+    has_looks = bool(mine.select(pl.col("first_look").is_not_null().any()).collect().item())
+    if has_looks:
+        more |= {"first_look": pl.col("first_look").fill_null(1).cast(pl.Int16)}
     frame = mine.select(*few, **more, **HASHES).collect(engine="streaming")
     _refuse_reserved(mine)
     planned = np.flatnonzero((frame["status"] == JudgementStatus.PLANNED.value).to_numpy()).astype(np.int32)
@@ -125,7 +130,8 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     samples = _samples(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
     twins = _twins(frame, prompt, samples[0]) if has_twins else ()
     kept = frame.select("rubric_version", "status", "reason")
-    return Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
+    judged = Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
+    return replace(judged, first_look=frame["first_look"].to_numpy()) if has_looks else judged
 
 
 def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:

@@ -18,6 +18,7 @@ from tasks.aggregate.tables import Settings, long_table
 
 _SAMPLE = [
     "rubric_id", "rubric_version", "model", "checkpoint", "category", "prompt_id", "sample_id", "duplicate_of_sample_id",
+    "first_look",
 ]  # fmt: skip
 _CELL = ["rubric_id", "model", "checkpoint", "dimension", "category", "estimand"]
 _NUMBERS = ("score", "bound_low", "bound_high")

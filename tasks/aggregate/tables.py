@@ -17,6 +17,7 @@ from schemas.benchmark import Statistics
 from schemas.errors import RubricError
 from schemas.metrics import (
     BOARD,
+    CELL,
     CELL_ORDER,
     TOTALS,
     Metric,
@@ -28,9 +29,10 @@ from schemas.metrics import (
 from schemas.statuses import Total
 from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS, Table
 from tasks.aggregate.comparisons import comparison_rows, contestants_of
-from tasks.aggregate.families import corrected
+from tasks.aggregate.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
+from tasks.aggregate.looks import PlannedPrompts, Reached, planned_prompts, up_to_last_look
 from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
 from tasks.aggregate.standings import ranked, standing_rows
 from tasks.aggregate.tallies import Tally, aside_counts, failure_counts, known_categories, prompt_sums, tallies
@@ -117,12 +119,11 @@ def aggregated(
     compared: list[Row] = []
     standing: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
-        judged = judgements_of(judgements, rubric)
-        read = scores_of(judged, judgements, scores, rubric)
+        judged, read, reached = _read(judgements, scores, rubric)
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         health = list(health_rows(judged, read, replies))
         answered_by = models_that_answered(health, run.same_models)
-        for dimension in _dimensions(judged, read, rubric, run):
+        for dimension in _dimensions(judged, read, rubric, run, reached):
             rows[BENCHMARK_LONG] += dimension.rows
             rows[DISTRIBUTIONS] += [
                 named | row
@@ -157,13 +158,42 @@ def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[
     """benchmark_long alone."""
     rows: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
-        judged = judgements_of(judgements, rubric)
-        for dimension in _dimensions(judged, scores_of(judged, judgements, scores, rubric), rubric, run):
+        judged, read, reached = _read(judgements, scores, rubric)
+        for dimension in _dimensions(judged, read, rubric, run, reached):
             rows += dimension.rows
     return _framed(BENCHMARK_LONG, rows)
 
 
-def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Settings) -> Iterator[_Dimension]:
+def _read(
+    judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric, planned: PlannedPrompts | None = None
+) -> tuple[Judged, dict[str, Outcomes], dict[tuple[str, ...], Reached]]:
+    """One rubric's judgements, what became of them up to each cell's last look, and how far each was asked that had looks."""
+    judged = judgements_of(judgements, rubric)
+    read, last = up_to_last_look(judged, scores_of(judged, judgements, scores, rubric))
+    planned = (planned or planned_prompts(judgements, rubric.id)) if last else {}
+    judge = CELL.index("judge_model")
+    return judged, read, {cell: Reached(look, planned[cell[judge]]) for cell, look in last.items() if cell[judge] in planned}
+
+
+def headline_rows(
+    judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric, run: Settings, planned: PlannedPrompts
+) -> list[Row]:
+    """The comparisons of a rubric's primary rankings as they stand, not corrected: what a look decides by."""
+    judged, read, reached = _read(judgements, scores, rubric, planned)
+    found: list[Row] = []
+    for dimension in _dimensions(judged, read, rubric, run, reached):
+        if is_primary(rubric.id, dimension.key, read, run.statistics.primary):
+            contestants = contestants_of(dimension.tallied, dimension.rows)
+            rows = comparison_rows(
+                judged, contestants, dimension.expected, run.statistics, baseline=run.baseline, answered_by={}, is_headline=True
+            )
+            found += [{"rubric_id": rubric.id} | row for row in rows if row["family"] is Family.HEADLINE]
+    return found
+
+
+def _dimensions(
+    judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Settings, reached: Mapping[tuple[str, ...], Reached]
+) -> Iterator[_Dimension]:
     is_known = known_prompts(judged, rubric)
     for key, outcomes in read.items():
         check_not_stopped()
@@ -171,14 +201,14 @@ def _dimensions(judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, ru
         sums, failed = prompt_sums(judged, outcomes, is_known), failure_counts(judged, outcomes)
         expected = known_categories(judged, sums)
         n_aside = aside_counts(judged, outcomes)
-        tallied = list(tallies(judged, sums, failed, n_aside))
+        tallied = list(tallies(judged, sums, failed, n_aside, reached))
         has_categories = {name for _, tally in tallied for name in tally.categories} != {Total.UNNAMED.value}
         rows: list[Row] = []
         for metric in _metrics(rubric, key, run.statistics):
             at_least = metric.at_least
             if at_least is not None:
                 shares = prompt_sums(judged, outcomes, is_known, lambda values, k=at_least: (values >= k).astype(float))  # type: ignore[misc]
-                chosen = list(tallies(judged, shares, failed, n_aside))
+                chosen = list(tallies(judged, shares, failed, n_aside, reached))
             else:
                 chosen = tallied
             for address, tally in chosen:

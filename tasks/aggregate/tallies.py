@@ -12,6 +12,7 @@ import polars as pl
 from schemas.metrics import CELL
 from schemas.statuses import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
+from tasks.aggregate.looks import Reached
 from tasks.aggregate.outcomes import Array, Judged, Outcomes
 
 
@@ -112,13 +113,14 @@ class Tally:
     """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
 
     `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
-    judgements to which the dimension does not apply.
+    judgements to which the dimension does not apply. `reached`: how far the cell was asked; None where all was at once.
     """
 
     columns: Mapping[str, Array]
     categories: Mapping[str, slice]
     failures_in: Mapping[str, Counter[str]]
     n_aside_in: Mapping[str, int] = field(default_factory=dict)
+    reached: Reached | None = None
 
     @cached_property
     def by_category(self) -> dict[str, "Tally"]:
@@ -129,6 +131,7 @@ class Tally:
                 {category: slice(None)},
                 {category: self.failures_in.get(category, Counter())},
                 {category: self.n_aside_in.get(category, 0)},
+                self.reached,
             )
             for category, rows in self.categories.items()
         }
@@ -201,9 +204,13 @@ def aside_counts(judged: Judged, outcomes: Outcomes) -> Array:
 
 
 def tallies(
-    judged: Judged, sums: PromptSums, failed: Mapping[int, Mapping[str, int]], n_aside: Array | None = None
+    judged: Judged,
+    sums: PromptSums,
+    failed: Mapping[int, Mapping[str, int]],
+    n_aside: Array | None = None,
+    reached: Mapping[tuple[str, ...], Reached] | None = None,
 ) -> Iterator[tuple[dict[str, str], Tally]]:
-    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(); None: there are none."""
+    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(), `reached` by cell; None: without."""
     stratum = sums.columns["stratum"]
     starts = np.flatnonzero(np.diff(stratum, prepend=-1))
     ends = [*starts[1:].tolist(), len(stratum)]
@@ -218,7 +225,7 @@ def tallies(
         reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
         mine = {name: values[first:last] for name, values in sums.columns.items()}
         aside = {category: int(n_aside[number]) if n_aside is not None else 0 for category, (_, number) in found.items()}
-        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons, aside)
+        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons, aside, (reached or {}).get(cell_key))
 
 
 def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:

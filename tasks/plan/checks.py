@@ -1,6 +1,6 @@
 """What makes a plan whole: its id, requests asked once over all parts, and stopping before a rubric nobody can be asked under."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,11 +33,13 @@ def plan_id(
     n_rows_held: int = ROWS_IN_MEMORY,
     dataset_id: str | None = None,
     folder: Path | None = None,
+    looks: Sequence[float] = (),
 ) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
     Of a pair, second_sample_id follows sample_id.
-    Before them stand the dataset, whose parts number those of the plan, and the digests of the rubrics planned by, one a line:
+    Before them stand the dataset, whose parts number those of the plan, the looks by which they are cut, if any, and
+    the digests of the rubrics planned by, one a line:
     `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
     those of a large plan are dealt by these into files below `folder` (default: the system's temporary one), and sorted there.
     """
@@ -52,6 +54,8 @@ def plan_id(
     separator = b""
     if dataset_id is not None:
         hasher.update(f"{dataset_id}\n".encode())
+    if looks:
+        hasher.update(f"looks {list(looks)}\n".encode())
     for rubric in sorted(rubrics, key=lambda rubric: rubric.id):
         hasher.update(f"{rubric.id} {rubric.digest}\n".encode())
     for part in _sorted(lines, -(-n_rows // n_rows_held), folder):

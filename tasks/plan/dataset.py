@@ -31,8 +31,8 @@ ROWS_AT_ONCE = 50_000
 
 _NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change", "accept_models"}  # of a judge: what no question depends on
 
-_PLACE = ["part", "samples_part", "round", "comparison"]
-"""Of a row to plan: its part of requests, the part of samples that its picture stands in, and its round, if any."""
+_PLACE = ["part", "samples_part", "round", "about"]
+"""Of a row to plan: its part of requests, the part of samples that its picture stands in, its round, if any, and about whom."""
 
 ANCHORS = "__anchors__"
 """No model, checkpoint or source of a benchmark file has a name that begins so."""
@@ -67,7 +67,8 @@ def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -
         rubric = context.rubrics[rubric_id]
         some = list(_pair_blocks(paired(context, rubric))) if rubric.is_of_pairs else [(None, n_parts)]
         for _, judge, sources, occasion in choices:
-            for pairs, n_of_it in some:
+            n_most = _n_parts_in_looks(context) if _looks(context, rubric_id, judge, occasion) else n_parts
+            for pairs, n_of_it in some if rubric.is_of_pairs else [(None, n_most)]:
                 shards.append(PlanShard(rubric_id, judge, tuple(sources), judgements, requests, first_index, occasion, pairs))
                 first_index += n_of_it
     return shards
@@ -90,14 +91,14 @@ def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
     rubric, judge = context.rubrics[shard.rubric_id], context.judge(shard.judge_model)
     seen = SeenRequests()
     found: list[PlannedPart] = []
-    planner = Planner(rubric, judge, shard.occasion)
+    planner = Planner(rubric, judge, shard.occasion, looks=_looks(context, rubric.id, judge.id, shard.occasion))
     is_of_pairs = shard.pairs is not None
     for places, planned in _planned_pairs(context, planner, shard) if is_of_pairs else _planned(context, planner, shard.sources):
         # not "part", which is of `asked` the question about a sample's items
         asked = keep_first(planned.asked.with_columns(plan_part=places["part"].gather(planned.asked["sample"])), seen)
         by_part = asked.partition_by("plan_part", as_dict=True)
         shard.judgements.write_part(shard.first_index + len(found), planned.judgements)
-        for number, samples_part, *in_rounds in places.unique("part", keep="first", maintain_order=True).iter_rows():
+        for number, samples_part, *in_rounds in places.unique("part").sort("part").iter_rows():
             check_not_stopped()
             mine = by_part.get((number,), asked[:0])
             part = PlannedPart(shard.first_index + len(found), samples_part, rubric.id, judge.id, mine.height, *in_rounds)
@@ -115,7 +116,8 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
         if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
             check_something_to_ask(mine, context.rubrics, _with_first_row(context, context.sources_for(rubric.id)))
     staging = context.lake.root / "staging"
-    key = plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id, folder=staging)
+    looks = context.benchmark.statistics.stopping.looks
+    key = plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id, folder=staging, looks=looks)
     plan = Plan(key, tuple(parts))
     requests.commit(plan.plan_id, [part.index for part in parts])
     judgements.commit(plan.plan_id)
@@ -156,7 +158,7 @@ def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) ->
     assert shard.pairs is not None
     rows = planner.drawn(pair_rows(context.lake, context.ids.dataset_id, shard.pairs))
     if not rows.is_empty():
-        yield rows.select(_PLACE), planner.plan(rows)
+        yield rows.rename({"comparison": "about"}).select(_PLACE), planner.plan(rows)
 
 
 def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.DataFrame, Planned]]:
@@ -169,9 +171,35 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
         samples = of_sources.drop("source").collect()
         samples = planner.drawn(samples)
         if not samples.is_empty():
-            nothing = pl.lit(None, pl.Int64), pl.lit(None, pl.String)
-            places = samples.select(part="samples_part", samples_part="samples_part", round=nothing[0], comparison=nothing[1])
-            yield places, planner.plan(samples)
+            planned = planner.plan(samples)
+            yield _placed(samples, planned) if planner.looks else _as_samples(samples), planned
+
+
+def _as_samples(samples: pl.DataFrame) -> pl.DataFrame:
+    """_PLACE of samples that are asked at once: in parts as they are."""
+    nothing = {"round": pl.lit(None, pl.Int64), "about": pl.lit(None, pl.String)}
+    return samples.select(part="samples_part", samples_part="samples_part", **nothing)
+
+
+def _placed(samples: pl.DataFrame, planned: Planned) -> pl.DataFrame:
+    """_PLACE of samples that are asked look by look: those of one part, one checkpoint and one look are a part of requests."""
+    of = samples.select("samples_part", about=pl.col("model") + "/" + pl.col("checkpoint"))
+    of = of.with_columns(round=planned.judgements["first_look"].gather_every(planned.judge.repeats) - 1)
+    return of.with_columns(part=pl.struct("samples_part", "about", "round").rank("dense").cast(pl.Int64)).select(_PLACE)
+
+
+def _looks(context: StageContext, rubric_id: str, judge_id: str, occasion: str) -> Sequence[float]:
+    """The looks at what a judge is asked under a rubric: none at pairs, anchors, and what nobody is asked."""
+    rubric = context.rubrics[rubric_id]
+    is_asked = bool(rubric.messages) and not context.judge(judge_id).recorded
+    return context.benchmark.statistics.stopping.looks if is_asked and not occasion and not rubric.is_of_pairs else ()
+
+
+def _n_parts_in_looks(context: StageContext) -> int:
+    """The most parts of requests there can be where they are cut by checkpoint and look."""
+    paths = context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id)
+    cut = scanned(paths, 0).select("samples_part", "model", "checkpoint").unique().select(pl.len())
+    return int(cut.collect(engine="streaming").item()) * len(context.benchmark.statistics.stopping.looks)
 
 
 def _staged(judgements: Staging) -> pl.LazyFrame:
@@ -183,7 +211,8 @@ def _note(context: StageContext) -> Path:
     """Where the plan is noted, under the digest of all that it is made from."""
     judges = {judge.id: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
     digests = {rubric.id: rubric.digest for rubric in context.rubrics.values()}
-    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context), _of_pairs(context)]
+    looks = context.benchmark.statistics.stopping.looks
+    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context), _of_pairs(context), looks]
     return context.lake.root / "planned" / f"{sha256(canonical_json(made_from)).hexdigest()}.json"
 
 

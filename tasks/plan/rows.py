@@ -25,7 +25,7 @@ from schemas.statuses import SampleStatus
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import with_later_columns
-from tasks.plan.questions import TEXT_COLUMNS, Question, Questions
+from tasks.plan.questions import TEXT_COLUMNS, Question, Questions, Unit
 from tasks.plan.request_key import Slot, filled
 
 PLAN_COLUMNS = [
@@ -37,7 +37,7 @@ PAIR_COLUMNS = ["second_sample_id", "second_model", "second_checkpoint"]
 """What a row to plan has beside them where two samples are compared: `sample_id` is the one shown first."""
 
 JUDGED: Slot = (IMAGE, 0)
-_OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String}
+_OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String, "first_look": pl.Int64}
 _OF_PART = {"raw": pl.Binary, "sample": pl.Int64, "repeat": pl.Int64, "part": pl.Int64}
 _OF_REQUEST = {
     "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
@@ -100,6 +100,7 @@ class Planner:
     judge: Judge
     occasion: str = ""
     known: Questions | None = None
+    looks: Sequence[float] = ()  # shares of the prompts, rising to 1; none: all are asked at once
 
     @property
     def _questions(self) -> Questions:
@@ -142,7 +143,7 @@ class Planner:
             at = tuple(slots.index(slot) for slot in question.slots)
             shared = known.shared_unit(texts)
             if shared:
-                entries.append((shared.category, shared.prompt_id, question.status.value, question.reason))
+                entries.append(self._entry(shared, question))
             for row, sample_id, digest, joined in zip(rows, sample_ids, images, digests, strict=True):
                 own = (
                     tuple(joined.split(",")) if len(slots) != 1 else (joined,)
@@ -150,7 +151,7 @@ class Planner:
                 shown[row], places[row] = own, slots
                 if not shared:
                     unit = known.unit(texts, _by_role(digest, roles, joined))
-                    entries.append((unit.category, unit.prompt_id, question.status.value, question.reason))
+                    entries.append(self._entry(unit, question))
                 number[row], questions[row] = len(entries) - 1, question
                 named = [sample_id] if question.messages is None else [own[place] for place in at]
                 for repeat, template in enumerate(question.templates):
@@ -174,6 +175,10 @@ class Planner:
             asked = _frame(of_items, _OF_PART).with_columns(request_key=pl.col("raw").bin.encode("hex")).select(asked.columns)
         asked = asked.unique("raw", keep="first", maintain_order=True)
         return Planned(self.rubric, self.judge, self.occasion, judgements, asked, shown, questions, places)
+
+    def _entry(self, unit: Unit, question: Question) -> tuple[Any, ...]:
+        look = first_look(unit.prompt_id, self.looks) if self.looks else None
+        return unit.category, unit.prompt_id, question.status.value, question.reason, look
 
     def _judgements(
         self, samples: pl.DataFrame, of_entries: pl.DataFrame, keys: pl.Series, lists: list[bytes | None]
@@ -212,8 +217,17 @@ def _by_role(image: str | None, roles: str | None, digests: str | None) -> dict[
 
 def is_drawn(prompt_id: str, share: float) -> bool:
     """Whether a share of the prompts, drawn evenly, holds this one."""
-    drawn = sha256(f"salon share {prompt_id}".encode()).digest()[:8]
-    return int.from_bytes(drawn) < share * 2**64
+    return _drawn("share", prompt_id) < share * 2**64
+
+
+def first_look(prompt_id: str, looks: Sequence[float]) -> int:
+    """The look, from 1, before which a prompt is asked: it is drawn by its own digest, and the same for every checkpoint."""
+    drawn = _drawn("look", prompt_id)
+    return next((number for number, share in enumerate(looks, 1) if drawn < share * 2**64), len(looks))
+
+
+def _drawn(what: str, prompt_id: str) -> int:
+    return int.from_bytes(sha256(f"salon {what} {prompt_id}".encode()).digest()[:8])
 
 
 @lru_cache(maxsize=1000)

@@ -115,6 +115,8 @@ def why(row: Row) -> str:
     if row["is_reordered"]:
         shared = f"{row['shared_estimate']:.2f} over the {row['n_shared_prompts']} prompts that all have"
         said.append(f"{shared}: another order than by all prompts")
+    if (row.get("look") or 0) < (row.get("n_looks") or 0):  # as older publications have no looks
+        said.append(f"asked up to look {row['look']} of {row['n_looks']}")
     return "; ".join(said)
 
 

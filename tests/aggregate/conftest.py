@@ -53,6 +53,7 @@ def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.
             "category": where["category"], "prompt_id": digest(str(where["prompt"])), "status": status,
             "reason": where.get("reason"),
             "duplicate_of_sample_id": digest(f"{where['model']}/{where['checkpoint']}/{again}") if again else None,
+            "first_look": where.get("look"),
         })  # fmt: skip
         for dimension, value in (where.get("scores") or {}).items():
             scores.append(common | {"dimension": dimension, "variant": None, "note": None} | _read(value))

@@ -87,7 +87,7 @@ def _judgement(world: int, sample: str, rubric_id: str, request: str | None, rea
         "sample_id": digest(world, sample), "rubric_id": rubric_id, "rubric_version": "1", "judge_model": "j", "repeat": 0,
         "occasion": "", "model": "m", "checkpoint": "c", "prompt_id": "9" * 64,
         "request_key": request and digest(world, request), "status": reason or "planned", "reason": reason,
-        "duplicate_of_sample_id": "f" * 64,
+        "duplicate_of_sample_id": "f" * 64, "first_look": 1,
     }  # fmt: skip
 
 

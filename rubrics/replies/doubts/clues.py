@@ -102,21 +102,47 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
 ))  # fmt: skip
 
 
+def _bits() -> dict[str, int]:
+    """By word, a bit for each list of words it stands in."""
+    found: dict[str, int] = {}
+    lists = [one for needles, _ in _ALONE + _KINDS for one in needles]
+    for number, words in enumerate(lists):
+        for word in words:
+            found[word] = found.get(word, 0) | 1 << number
+    return found
+
+
+def _wanted() -> list[int]:
+    """Of each way, the bits of its lists."""
+    found, n_before = [], 0
+    for needles, _ in _ALONE + _KINDS:
+        found.append(((1 << len(needles)) - 1) << n_before)
+        n_before += len(needles)
+    return found
+
+
+# Whether a word of each of a way's lists stands in a sentence is asked of all ways in one look at each word.
+_BITS, _WANTED = _bits(), _wanted()
+_ALONE_WANTED = [(wanted, way) for wanted, (_, way) in zip(_WANTED, _ALONE, strict=False)]
+_KINDS_WANTED = [
+    (number, wanted, way) for number, (wanted, (_, way)) in enumerate(zip(_WANTED[len(_ALONE) :], _KINDS, strict=True))
+]
+
+
 def hints_at_nothing(sentences: Sequence[Sentence]) -> bool:
     """Whether one of a reply's sentences says it, or two kinds of clues stand in one or in neighbouring ones."""
-    before: frozenset[int] = frozenset()
+    before: set[int] = set()
     for text, words in sentences:
-        for needles, way in _ALONE:
-            if not any(one.isdisjoint(words) for one in needles):
+        bits = 0
+        for word in words:
+            bits |= _BITS.get(word, 0)
+        for wanted, way in _ALONE_WANTED:
+            if bits & wanted == wanted:
                 found = way.search(text)
                 if found and not _OF_A_CASE.search(text, 0, found.start()):
                     return True
-        near = frozenset(
-            number
-            for number, (needles, pattern) in enumerate(_KINDS)
-            if not any(one.isdisjoint(words) for one in needles) and pattern.search(text)
-        )
-        if len(near | before) > 1 and near:
+        near = {number for number, wanted, way in _KINDS_WANTED if bits & wanted == wanted and way.search(text)}
+        if near and len(near | before) > 1:
             return True
         before = near
     return False

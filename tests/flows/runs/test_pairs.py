@@ -140,7 +140,7 @@ def test_adaptive_pairs_are_left_once_decided_and_a_run_cut_short_decides_the_sa
     assert early["verdict"].to_list() == ["higher"]
     assert early["n_unjudged"].to_list() == [0], "what was left unasked is no failure"
     assert totals.filter(~pl.col("is_stopped_early"))["n_prompts"].to_list() == [60, 60]
-    assert "of 3 comparisons are decided" in said.err
+    assert "1 of 3 comparisons are decided" in " ".join(said.err.split())
     n_asked = 2 * int(totals["n_prompts"].sum())
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
     first, rest, again = runs_of(folder / "lake").sort("started_at")["n_asked"]

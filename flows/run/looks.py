@@ -1,0 +1,114 @@
+"""Checkpoints that are asked look by look: who is asked on. Rounds are rounds.py's, what looks are worth tasks/aggregate."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from flows.run.context import RunContext
+from rubrics.model import Rubric
+from schemas.metrics import primary_of
+from schemas.records import PlannedPart
+from schemas.tables import JUDGEMENTS, REQUESTS
+from tasks.aggregate.looks import planned_prompts
+from tasks.aggregate.scales import total_reason
+from tasks.aggregate.stopping_rule import need_no_more
+from tasks.aggregate.tables import Settings, headline_rows
+from tasks.ledger.ledger import opened
+from tasks.ledger.snapshot import replies_to
+from tasks.validate.parse import REQUEST_COLUMNS, parse_part
+
+_READ = ["request_key", "rubric_id", "dimension", "score", "status", "reason", "bound_low", "bound_high"]
+
+
+_CHECKPOINT = pl.concat_str("model", "checkpoint", separator="/")
+
+
+class WatchedScores:
+    """The checkpoints of one rubric and judge, as "model/checkpoint": the scores so far, and who is asked no more."""
+
+    what = "checkpoints need no more prompts"
+
+    def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart]) -> None:
+        self._run, self._rubric, self._parts = run, run.rubrics[rubric_id], parts
+        self._planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
+            pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model, pl.col("occasion") == ""
+        )
+        self._prompts = planned_prompts(self._planned, rubric_id)
+        self._n_family = _n_family(run, self._rubric)
+        self._scores: list[pl.DataFrame] = []
+        self._everyone = {str(part.about) for part in parts}
+        self._ended: dict[str, int] = {}
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """Who is asked no more."""
+        return frozenset(self._ended)
+
+    @property
+    def n_watched(self) -> int:
+        """Checkpoints in all."""
+        return len(self._everyone)
+
+    def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
+        """The parts of a round that are asked: of those not closed, and where a closed one's part holds what they ask too."""
+        mine = [part for part in of_round if part.about not in self.closed]
+        rest = [part for part in of_round if part.about in self.closed and part.n_requests]
+        if not mine or not rest:
+            return mine
+        asked = self._planned.filter(pl.col("first_look") == _look(of_round), ~_CHECKPOINT.is_in(list(self.closed)))
+        keys = asked.select("request_key").drop_nulls().unique().collect(engine="streaming")
+        if keys.height > sum(part.n_requests for part in mine):  # some stand in a part that comes first, of another checkpoint
+            mine += [part for part in rest if not self._keys(part).join(keys, on="request_key", how="semi").is_empty()]
+        return mine
+
+    def look(self, asked: Sequence[PlannedPart]) -> None:
+        """Take in what these parts' replies say, and see for whom no comparison is open any more."""
+        self._scores += [self._read(part) for part in asked]
+        scores = pl.concat(self._scores)
+        last = _CHECKPOINT.replace_strict(self._ended, default=_look(asked), return_dtype=pl.Int64)
+        mine = self._planned.filter(pl.col("first_look") <= last)  # a closed one may have replies that others asked for
+        mine = mine.join(scores.lazy().select("request_key").unique(), on="request_key", how="semi")
+        rows = headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._prompts)
+        closed = need_no_more(rows, self._run.benchmark.name, self._run.benchmark.statistics, self._n_family)
+        self._ended |= dict.fromkeys(closed & self._everyone - self.closed, _look(asked))
+
+    def _settings(self) -> Settings:
+        own = self._run.benchmark
+        gate, ids = own.gate.min_coverage, self._run.ids
+        return Settings(own.name, ids.dataset_id, "", self._run.run_date, gate, own.statistics, own.nightly.baseline)
+
+    def _read(self, part: PlannedPart) -> pl.DataFrame:
+        requests = self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, REQUEST_COLUMNS)
+        with opened(self._run.ledger_url) as ledger:
+            replies = replies_to(ledger, requests.select("request_key", "judge_model"))
+        return parse_part(requests, replies, self._run.rubrics).select(_READ)
+
+    def _keys(self, part: PlannedPart) -> pl.DataFrame:
+        return self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, ["request_key"])
+
+
+def _look(parts: Sequence[PlannedPart]) -> int:
+    return (parts[0].round or 0) + 1
+
+
+def _n_family(run: RunContext, rubric: Rubric) -> int:
+    """How many comparisons the published table corrects together with those of a rubric, at most."""
+    if run.benchmark.statistics.family == "pair":
+        return _n_rankings(run, rubric)
+    planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("second_sample_id").is_null())
+    by = ["rubric_id", "judge_model"]
+    counted = planned.group_by(by).agg(n=pl.struct("model", "checkpoint").n_unique()).collect(engine="streaming")
+    sizes = [(rubric_id, _n_pairs(run, n) * _n_rankings(run, run.rubrics[rubric_id])) for rubric_id, _, n in counted.iter_rows()]
+    if run.benchmark.statistics.family == "table":
+        return max(n for rubric_id, n in sizes if rubric_id == rubric.id)
+    return sum(n for _, n in sizes)
+
+
+def _n_pairs(run: RunContext, n_checkpoints: int) -> int:
+    """Every two; above max_ranked each with the baseline and with the one before it."""
+    return n_checkpoints * (n_checkpoints - 1) // 2 if n_checkpoints <= run.benchmark.statistics.max_ranked else 2 * n_checkpoints
+
+
+def _n_rankings(run: RunContext, rubric: Rubric) -> int:
+    mine = primary_of(rubric.id, [dimension.key for dimension in rubric.dimensions], run.benchmark.statistics.primary)
+    return sum(1 if total_reason(rubric, key) is None else max(1, len(rubric.variants)) for key in mine)

@@ -1,0 +1,117 @@
+"""Scores asked look by look: a checkpoint is left once its comparisons are decided, and what is left is not missing."""
+
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copyfile
+
+import polars as pl
+import pytest
+
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, REQUESTS
+from tasks.publish.reading import current
+from tests.flows.flow_support import Said, runs_of
+from tests.support.painting import paint
+
+FILE = """\
+name = "looks"
+[[sources]]
+name = "scenes"
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+[[rubrics]]
+id = "composition"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+parameters = {{ temperature = 0, max_tokens = 600 }}
+price = {{ input_usd_per_million = 1, output_usd_per_million = 4 }}
+[nightly]
+baseline = "demo-painter/{baseline}"
+[statistics]
+min_paired_prompts = 2
+[statistics.stopping]
+{stopping}
+"""
+STOPPING = 'looks = [0.25, 0.5, 0.75, 1.0]\ndecide = ["baseline"]\nfutility = 0.4'
+
+
+@pytest.fixture
+def world(tmp_path: Path, judge_url: str) -> Callable[..., Path]:
+    """A benchmark file beside the painter's scenes."""
+    paint(tmp_path)
+
+    def write(stopping: str = STOPPING, baseline: str = "step-1000") -> Path:
+        (tmp_path / "b.toml").write_text(FILE.format(url=judge_url, stopping=stopping, baseline=baseline))
+        return tmp_path
+
+    return write
+
+
+def table(folder: Path, name: str) -> pl.DataFrame:
+    found = pl.read_parquet(current(folder / "lake").folder / f"{name}.parquet")
+    return found.filter(pl.col("category") == "__macro__", pl.col("dimension") == "overall_score")
+
+
+def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
+    world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    folder = world()
+    assert "is reached" in salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.1").err
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert "after round 3 of 4: 1 of 3 checkpoints need no more prompts" in " ".join(said.err.split())
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
+    assert cells.select("checkpoint", "look", "n_looks").rows() == [("step-1000", 4, 4), ("step-2000", 4, 4), ("step-3000", 3, 4)]
+    assert cells["n_failed"].to_list() == [0, 0, 0], "what was left is no failure"
+    assert cells["n_prompts"][2] < 60
+    held = table(folder, COMPARISONS.name).filter(comparison="baseline").sort("checkpoint_a")
+    assert held.select("checkpoint_a", "verdict", "look").rows() == [("step-2000", "open", 4), ("step-3000", "higher", 3)]
+    assert "step-3000: asked up to look 3 of 4" in said.out
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    first, rest, again = runs_of(folder / "lake").sort("started_at")["n_asked"]
+    assert first > 0
+    assert (first + rest, again) == (int(cells["n_judgements"].sum()), 0)
+    verified = salon("verify", current(folder / "lake").folder, "--file", "b.toml")
+    assert verified.code == 0, verified.out
+
+    world("")
+    assert salon("run", "b.toml", "--run-date", "2026-01-04").code == 0
+    assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
+
+
+def test_what_an_open_checkpoint_asks_is_asked_where_it_stands_in_a_part_of_one_that_is_left(
+    world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    """An eighth of step-2000's pictures are step-1000's: their questions stand in parts of step-1000, which are asked whole."""
+    folder = world(baseline="step-3000")
+    scenes = folder / "scenes" / "demo-painter"
+    for picture in sorted(scenes.glob("step-1000/**/*.png"))[::8]:
+        copyfile(picture, scenes / "step-2000" / picture.relative_to(scenes / "step-1000"))
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
+    assert cells["n_failed"].to_list() == [0, 0, 0]
+    assert "after round 3 of 4: 1 of 3" in " ".join(said.err.split()), "step-1000 is left by its own comparison"
+    requests = pl.concat([pl.read_parquet(path) for path in (folder / "lake" / REQUESTS.name).glob("**/*.parquet")])
+    assert requests["request_key"].is_unique().all()
+
+
+@pytest.mark.parametrize(
+    ("stopping", "told"),
+    [
+        ("looks = [0.5]", "give two to ten shares that rise from above 0 to 1"),
+        ("looks = [0.5, 0.5, 1.0]", "give two to ten shares that rise from above 0 to 1"),
+        ("looks = [0.5, 0.9]", "give two to ten shares that rise from above 0 to 1"),
+        ('looks = [0.5, 1.0]\ndecide = ["all"]', "'baseline', 'predecessor' or 'each_other'"),
+        ("futility = 0.9", "less than 0.5"),
+    ],
+    ids=["one", "equal", "not to the whole", "unknown", "hasty"],
+)
+def test_looks_that_make_no_sense_are_refused_with_their_line(
+    stopping: str, told: str, world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    world(stopping)
+    said = salon("plan", "b.toml")
+    assert said.code == 2
+    assert told in said.err
+    assert "b.toml, line" in said.err
