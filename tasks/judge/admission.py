@@ -113,7 +113,7 @@ class AdmissionControl:
             self.rate_limiter.hear(answer.limits)
         if answer.status == ReplyStatus.RATE_LIMITED:
             self.rate_limiter.correct(self._n_tokens(estimate), 0)
-            pause_s = answer.retry_after_s or RETRIES[ReplyStatus.RATE_LIMITED].wait_s(1)
+            pause_s = answer.retry_after_s or RETRIES[ReplyStatus.RATE_LIMITED].wait_s(1, self.rate_limiter.uniform)
             await self.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))
         elif not answer.is_sent:
             self.rate_limiter.correct(self._n_tokens(estimate), 0)

@@ -37,7 +37,7 @@ from tasks.judge.retries import (
     Retry,
     unreadable_reason,
 )
-from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
+from tasks.judge.work_queue import LEAST_BLOCK, POLL_S, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
@@ -69,6 +69,7 @@ class Shard:
     retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
     n_failures_to_stop: int = Breaker().n_to_stop
     silence_s: float = SILENCE_S
+    poll_s: float = POLL_S
     max_missing_input: float = Gate().max_missing_input
 
 
@@ -81,10 +82,14 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     """
     requests = shard.requests.unique("request_key", keep="first", maintain_order=True)
     claims, stopping = Claims(shard.ledger), asyncio.Event()
-    queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency))
+    queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency), poll_s=shard.poll_s)
     pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)
     breaker = Breaker(
-        shard.n_failures_to_stop, shard.silence_s, shard.limits.deadline_s, max_missing_input=shard.max_missing_input
+        shard.n_failures_to_stop,
+        shard.silence_s,
+        shard.limits.deadline_s,
+        max_missing_input=shard.max_missing_input,
+        clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)
     beside = [asyncio.create_task(claims.renew())]
@@ -253,7 +258,7 @@ class _Run:
             return None
         asked_for = answer.retry_after_s or 0.0
         is_over = n_tried[answer.status] >= retry.n_attempts or asked_for > MAX_RETRY_AFTER_S
-        return None if is_over else asked_for + retry.wait_s(n_tried[answer.status])
+        return None if is_over else asked_for + retry.wait_s(n_tried[answer.status], self.shard.ledger.machine.uniform)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, or less where the run is stopped."""

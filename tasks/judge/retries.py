@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import orjson
 
@@ -17,6 +17,7 @@ from schemas.statuses import PROVIDER_FAILURES, ParseReason, ReplyStatus
 from tasks.judge.provider.base import Answer, CallFailedError
 
 _Found = TypeVar("_Found")
+Uniform: TypeAlias = Callable[[float, float], float]
 
 MAX_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer pause is asked again by the next run, not by this one; after a 429, nothing more is asked."""
@@ -30,9 +31,9 @@ class Retry:
     base_s: float
     cap_s: float
 
-    def wait_s(self, n_tried: int) -> float:
+    def wait_s(self, n_tried: int, uniform: Uniform = random.uniform) -> float:
         """The wait after `n_tried` attempts. Random over the whole span: callers that failed together do not return together."""
-        return random.uniform(0, min(self.cap_s, self.base_s * 2.0 ** min(n_tried - 1, 30)))  # noqa: S311 - no secret
+        return uniform(0, min(self.cap_s, self.base_s * 2.0 ** min(n_tried - 1, 30)))
 
 
 RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
@@ -64,20 +65,22 @@ class CallBackoff:
 
     patience_s: float
     first_patience_s: float
+    uniform: Uniform = random.uniform
     has_answered: bool = False
 
     async def until_done(self, call: Callable[[], Awaitable[_Found]]) -> _Found:
         """What the call returns, made again while the provider is away. Raises the last CallFailedError."""
-        started, n_tried = time.monotonic(), 0
+        clock_s = asyncio.get_running_loop().time
+        started, n_tried = clock_s(), 0
         while True:
             try:
                 found = await call()
             except CallFailedError as error:
                 n_tried += 1
                 asked_for = error.answer.retry_after_s or 0.0
-                wait_s = asked_for + RETRIES[ReplyStatus.SERVER_ERROR].wait_s(n_tried)
+                wait_s = asked_for + RETRIES[ReplyStatus.SERVER_ERROR].wait_s(n_tried, self.uniform)
                 patience_s = self.patience_s if self.has_answered else self.first_patience_s
-                is_late = time.monotonic() - started + wait_s > patience_s or asked_for > MAX_RETRY_AFTER_S
+                is_late = clock_s() - started + wait_s > patience_s or asked_for > MAX_RETRY_AFTER_S
                 if is_late or error.answer.status not in RETRIES:
                     raise
                 await asyncio.sleep(wait_s)
@@ -111,13 +114,17 @@ class Breaker:
     n_unseen: int = 0
     rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
     _rejected_with: str | None = None
-    _heard_s: float = field(default_factory=time.monotonic)
+    clock_s: Callable[[], float] = time.monotonic
+    _heard_s: float = field(init=False)
     _has_begun: bool = False
+
+    def __post_init__(self) -> None:
+        self._heard_s = self.clock_s()
 
     def begin(self) -> None:
         """An attempt is sent: how long the first waited for its turn, behind other shards, says nothing about the provider."""
         if not self._has_begun:
-            self._has_begun, self._heard_s = True, time.monotonic()
+            self._has_begun, self._heard_s = True, self.clock_s()
 
     def record(self, answer: Answer) -> None:
         """Count how an ask ended. Once open it stays so: replies that were under way say nothing new."""
@@ -153,7 +160,7 @@ class Breaker:
         if not self.is_open and answer.status not in ENDPOINT_FAILURES:
             self.failing.clear()
             self.has_heard = True
-            self._heard_s = time.monotonic()
+            self._heard_s = self.clock_s()
 
     def record_reading(self, reason: ParseReason | None) -> None:
         """Count whether a reply says that its judge was given what it is to judge."""
@@ -178,7 +185,7 @@ class Breaker:
     @property
     def silent_s(self) -> float:
         """Seconds since the provider's last word about a request."""
-        return time.monotonic() - self._heard_s
+        return self.clock_s() - self._heard_s
 
     @property
     def is_rejecting(self) -> bool:

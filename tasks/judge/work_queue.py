@@ -47,6 +47,7 @@ class WorkQueue:
     claims: Claims
     stopping: asyncio.Event
     block: int = LEAST_BLOCK
+    poll_s: float = POLL_S
     n_done: int = 0
     _ready: deque[QueuedRequest] = field(default_factory=deque)
     _handed_out: set[str] = field(default_factory=set)
@@ -107,7 +108,7 @@ class WorkQueue:
     async def _wait(self) -> None:
         """Look again after a while at what others are asking: it has its reply by then, or its owner is gone."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), POLL_S)
+            await asyncio.wait_for(self.stopping.wait(), self.poll_s)
         if not self.stopping.is_set():
             rows, self._elsewhere = self._elsewhere, {}
             await self._claim(rows)

@@ -2,9 +2,7 @@
 
 import logging
 import os
-import random
 import sqlite3
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from schemas.errors import StoreError
+from tasks.ledger.process_identity import HERE, Machine
 
 log = logging.getLogger("salon.ledger")
 _PASSING = ("08", "40", "57P", "53300")
@@ -53,13 +52,17 @@ class Backoff:
     """The waits between tries of one thing: twice as long each time, and another for each process, until `seconds` are over."""
 
     seconds: float
+    machine: Machine = HERE
     n_waits: int = 0
-    _since_s: float = field(default_factory=time.monotonic)
+    _since_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since_s = self.machine.monotonic_s()
 
     @property
     def waited_s(self) -> float:
         """Seconds since the first try."""
-        return time.monotonic() - self._since_s
+        return self.machine.monotonic_s() - self._since_s
 
     @property
     def is_over(self) -> bool:
@@ -72,16 +75,16 @@ class Backoff:
             log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", self.seconds)
         if self.n_waits:
             most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
-            time.sleep(most_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
+            self.machine.sleep(most_s * self.machine.uniform(0.5, 1))
         self.n_waits += 1
 
 
-def retried(function: Callable[[], _Found], seconds: float, host: str | None = None) -> _Found:
+def retried(function: Callable[[], _Found], seconds: float, host: str | None = None, machine: Machine = HERE) -> _Found:
     """What a function returns that may be called again, tried until the server is back. Raises its last error.
 
     `host`: of a server that is opened; a name that nobody knows is tried for UNRESOLVED_S alone, unless it was known before.
     """
-    backoff = Backoff(seconds)
+    backoff = Backoff(seconds, machine)
     while True:
         try:
             found = function()

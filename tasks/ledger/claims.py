@@ -8,8 +8,6 @@ only with its owner, after the reply is stored: what is claimed and has no reply
 import asyncio
 import contextlib
 import math
-import secrets
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +19,7 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
-from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
+from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Doubts, Process, expiry_us
 from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
@@ -48,6 +46,8 @@ _FOUND = union_all(
 """(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
 
 
+_KEPT_US = 86_400 * 1_000_000
+"""Rows of killed processes are swept after a day: after a pause, or where a clock was set, a living one's mutex looks over."""
 _SPARE_S = 5.0
 """A claim is not relied on for the last seconds of its owner's row: from the look to the wire is a moment, too."""
 
@@ -68,20 +68,24 @@ class Claims:
     """The claims of one owner. `is_lost` turns true when others must have thought it gone: then all are to be taken anew."""
 
     ledger: Ledger
-    owner_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    owner_id: str = ""
     is_lost: bool = False
     _is_known: bool = False
     _said_s: float = -math.inf
-    _doubts: Doubts = field(default_factory=Doubts)
+    _doubts: Doubts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owner_id = self.owner_id or self.ledger.machine.token_hex(16)
+        self._doubts = Doubts(self.ledger.machine)
 
     @property
     def is_sure(self) -> bool:
         """Whether the owner's row cannot be over yet, by this process's clock: asked before what is paid for is sent."""
-        return time.monotonic() - self._said_s < EXPIRES_AFTER_S - _SPARE_S
+        return self.ledger.machine.monotonic_s() - self._said_s < EXPIRES_AFTER_S - _SPARE_S
 
     async def take(self, keys: Collection[str]) -> Taken:
         """Claim what can be claimed of these keys. Durable when it returns."""
-        was_known, said_s = self._is_known, time.monotonic()
+        was_known, said_s = self._is_known, self.ledger.machine.monotonic_s()
         taken, is_new = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
         self._is_known, self._said_s = True, said_s
         self.is_lost |= was_known and is_new
@@ -92,7 +96,7 @@ class Claims:
         while True:
             await asyncio.sleep(RENEW_EVERY_S)
             with contextlib.suppress(StoreError):  # else others would take over what is still being asked
-                said_s = time.monotonic()
+                said_s = self.ledger.machine.monotonic_s()
                 if self._is_known and not await self.ledger.alone(self._renew):
                     self.is_lost, self._is_known = True, False
                 else:
@@ -114,8 +118,9 @@ class Claims:
         holders = connection.execute(_HOLDERS, {"keys": keys, "owner": self.owner_id}).all()
         is_new = all(owner_id != self.owner_id for owner_id, *_ in holders)
         if is_new:
-            process = this_process()
-            later(connection, delete(OWNERS).where(OWNERS.c.expires_at_us < moment_us, OWNERS.c.owner_id.not_in(_HOLDING)))
+            process = self.ledger.machine.this_process()
+            is_old = OWNERS.c.expires_at_us < moment_us - _KEPT_US
+            later(connection, delete(OWNERS).where(is_old, OWNERS.c.owner_id.not_in(_HOLDING)))
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
             later(connection, insert(OWNERS), [row | {"expires_at_us": expiry_us(moment_us)}])
         else:

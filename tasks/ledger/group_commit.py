@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import queue
 import shutil
-import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from schemas.errors import StoreError
 from tasks.ledger.backoff import Backoff, is_passing
+from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.transactions import NO_RESULTS, Result, Transactions, Waiting, Write
 
 _Found = TypeVar("_Found")
@@ -38,17 +37,18 @@ class GroupCommit:
         folder: Path | None,
         reserve_bytes: int,
         max_away_s: float,
+        machine: Machine = HERE,
     ) -> None:
-        self._transactions = Transactions(engine, explain)
+        self._transactions = Transactions(engine, explain, machine)
+        self._machine = machine
         self._explain = explain
         self._folder = folder
         self._reserve_bytes = reserve_bytes
         self._max_away_s = max_away_s
         self.n_under_way = 0  # attempts begun here whose end will be written here
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Waiting | None] = machine.queue()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="salon-ledger", daemon=True)
-        self._thread.start()
+        self._thread = machine.start(self._run, "salon-ledger")
 
     @property
     def n_commits(self) -> int:
@@ -69,7 +69,7 @@ class GroupCommit:
         """The same for callers without an event loop."""
         done: Future[None] = Future()
         self._put(Waiting(writes, done))
-        done.result()
+        self._machine.result(done)
 
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:
         """Run a function as the only writer of the database; returns what it returns, once what it wrote is durable.
@@ -84,7 +84,8 @@ class GroupCommit:
         """The same for callers without an event loop."""
         done: Future[_Found] = Future()
         self._put(Waiting((), done, function, changes_state=changes_state))
-        return done.result()
+        found: _Found = self._machine.result(done)
+        return found
 
     def close(self) -> None:
         """Write what is waiting and stop."""
@@ -119,15 +120,15 @@ class GroupCommit:
             self._write(batch)
 
     def _wait_for_more(self) -> None:
-        until_s = time.monotonic() + MOST_PAUSE_S
-        while self.n_under_way >= N_FOR_PAUSE and not self._is_closed and time.monotonic() < until_s:
+        until_s = self._machine.monotonic_s() + MOST_PAUSE_S
+        while self.n_under_way >= N_FOR_PAUSE and not self._is_closed and self._machine.monotonic_s() < until_s:
             if self._queue.qsize() + 1 >= self.n_under_way // SHARE_FOR_COMMIT:
                 return
-            time.sleep(PAUSE_STEP_S)
+            self._machine.sleep(PAUSE_STEP_S)
 
     def _write(self, batch: list[Waiting]) -> None:
         """Commit a batch and tell its callers. A server that goes away is waited for: what was bought is to be stored."""
-        backoff = Backoff(self._max_away_s)
+        backoff = Backoff(self._max_away_s, self._machine)
         while batch:
             try:
                 batch = self._without_spending(batch)

@@ -5,7 +5,6 @@ one stored for (request_key, ask_index) stays. The first attempt of a re-ask is 
 unreadable reply, so that a killed run knows which re-asks it still owes.
 """
 
-import asyncio
 import os
 import threading
 from collections import Counter
@@ -28,6 +27,7 @@ from tasks.ledger.backoff import retried, store_wait_s
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_folder
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
+from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
 from tasks.ledger.transactions import Write
 
@@ -55,7 +55,9 @@ class Ledger:
         reserve_bytes: int = RESERVE_BYTES,
         max_away_s: float | None = None,
         max_silent_s: float = MAX_SILENT_S,
+        machine: Machine = HERE,
     ) -> None:
+        self.machine = machine
         self._busy_timeout_ms = busy_timeout_ms
         self._max_away_s = store_wait_s() if max_away_s is None else max_away_s
         self._max_silent_s = max_silent_s
@@ -71,7 +73,7 @@ class Ledger:
     # --- asking ---------------------------------------------------------------------------------------------------
     async def begin(self, request_key: str, ask_index: int, judge_model: str) -> str:
         """Record an attempt; when this returns, its row is durable and the request may be sent."""
-        row = queries.attempt_row(request_key, ask_index, judge_model)
+        row = queries.attempt_row(request_key, ask_index, judge_model, self.machine)
         writer = self._open()
         await writer.commit(Write(self._begin, [row], opens=True))
         writer.n_under_way += 1
@@ -81,15 +83,16 @@ class Ledger:
         """Record that an attempt ended without a final reply."""
         writer = self._open()
         writer.end_attempt()
-        await writer.commit(Write(_END, [queries.end_row(attempt_id, status, detail)]))
+        await writer.commit(Write(_END, [queries.end_row(attempt_id, status, detail, self.machine)]))
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
         writer = self._open()
-        ended = Write(_END, [queries.end_row(attempt_id, reply.status, reply.error_detail)])
-        writes = [ended, Write(self._insert, [queries.received_row(reply)])]
-        reask = queries.attempt_row(reply.request_key, reply.ask_index + 1, reply.judge_model) if is_reasked else None
-        if reask:
+        ended = Write(_END, [queries.end_row(attempt_id, reply.status, reply.error_detail, self.machine)])
+        writes = [ended, Write(self._insert, [queries.received_row(reply, self.machine)])]
+        reask = None
+        if is_reasked:
+            reask = queries.attempt_row(reply.request_key, reply.ask_index + 1, reply.judge_model, self.machine)
             writes.append(Write(self._begin, [reask]))
         if not reask:
             writer.end_attempt()
@@ -98,7 +101,7 @@ class Ledger:
 
     def store(self, replies: Sequence[JudgeReply]) -> int:
         """Store replies that were not asked for here. Returns how many were new; an earlier reply stays."""
-        return self.store_rows([queries.received_row(reply) for reply in replies])
+        return self.store_rows([queries.received_row(reply, self.machine) for reply in replies])
 
     def store_rows(self, rows: Sequence[dict[str, Any]]) -> int:
         """The same from rows of the ledger's own `replies` (see queries.py)."""
@@ -141,7 +144,8 @@ class Ledger:
 
     async def look(self, function: Callable[[Connection], _Found]) -> _Found:
         """What a function finds that writes nothing, without being alone; the event loop goes on meanwhile."""
-        return await asyncio.to_thread(self.read, function)
+        found: _Found = await self.machine.in_thread(self.read, function)
+        return found
 
     # --- reading --------------------------------------------------------------------------------------------------
     def read(self, function: Callable[[Connection], _Found]) -> _Found:
@@ -201,7 +205,7 @@ class Ledger:
                 self._begin = insert_where_absent(self._engine, ATTEMPTS)
                 folder = sqlite_folder(self._url)
                 explained = partial(explain, self._url)
-                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._max_away_s)
+                make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._max_away_s, self.machine)
                 self._writer = make()
                 # On a server rows need not wait for their turn: only functions do. A file has one writer at a time anyway.
                 self._in_turn = self._writer if self._engine.dialect.name == "sqlite" else make()
@@ -213,9 +217,13 @@ class Ledger:
 
     def _opened(self) -> Engine:
         """An engine. A server that is not there may be restarting: it is waited for as one that goes away later."""
-        return retried(
-            lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s), self._max_away_s, self._url.host
+        engine = retried(
+            lambda: open_engine(self._url, self._busy_timeout_ms, silent_s=self._max_silent_s),
+            self._max_away_s,
+            self._url.host,
+            self.machine,
         )
+        return engine if self.machine is HERE else engine.execution_options(machine=self.machine)
 
     def _read(self, function: Callable[[Connection, Sequence[str]], _Found], keys: Iterable[str]) -> _Found:
         self._open()
@@ -228,7 +236,7 @@ class Ledger:
                 return function(connection, listed)
 
         try:
-            return retried(read, self._max_away_s)
+            return retried(read, self._max_away_s, machine=self.machine)
         except SQLAlchemyError as error:
             raise explain(self._url, error) from error
 

@@ -4,10 +4,10 @@ All are rows among the ledger's owners that live as long as their process renews
 process that is gone is noticed at once on its machine, within a minute elsewhere.
 """
 
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from typing import TypeVar
 
@@ -16,8 +16,8 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Process, expiry_us, this_process
-from tasks.ledger.tables import OWNERS, insert_where_absent, now_us
+from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Machine, Process, expiry_us
+from tasks.ledger.tables import OWNERS, insert_where_absent, machine_of, now_us
 from tasks.stopping import STOP, check_not_stopped
 
 _Found = TypeVar("_Found")
@@ -27,7 +27,7 @@ TURN_POLL_S = 0.5
 @contextmanager
 def heartbeat(ledger: Ledger, name: str) -> Iterator[None]:
     """Say under this name, while the block runs, that the process lives."""
-    own = f"{_prefix('stands', name)}{secrets.token_hex(6)}"
+    own = f"{_prefix('stands', name)}{ledger.machine.token_hex(6)}"
     _written(ledger, lambda connection: _begin(connection, own))
     with _renewed(ledger, own):
         yield
@@ -44,7 +44,7 @@ def mutex(ledger: Ledger, name: str, on_wait: Callable[[Process], None] | None =
 
     Raises StoppedError where it is told to stop while it waits.
     """
-    own = _Row("alone", name)
+    own = _Row(ledger.machine, "alone", name)
     with _turn(ledger, own, (own.prefix,), on_wait):
         yield
 
@@ -52,15 +52,15 @@ def mutex(ledger: Ledger, name: str, on_wait: Callable[[Process], None] | None =
 @contextmanager
 def in_use(ledger: Ledger, lake: str, on_wait: Callable[[Process], None] | None = None) -> Iterator[None]:
     """While the block runs nothing is cleared out of the lake; who does so now is waited for. Raises StoppedError."""
-    with _turn(ledger, _Row("uses", lake), (_Row("clears", lake).prefix,), on_wait):
+    with _turn(ledger, _Row(ledger.machine, "uses", lake), (_prefix("clears", lake),), on_wait):
         yield
 
 
 @contextmanager
 def clearing(ledger: Ledger, lake: str) -> Iterator[Process | None]:
     """While the block runs no run begins to use the lake. Gives a living process that uses or clears it already: hands off."""
-    own = _Row("clears", lake)
-    other = _written(ledger, lambda connection: _take_turn(connection, own, (own.prefix, _Row("uses", lake).prefix)))
+    own = _Row(ledger.machine, "clears", lake)
+    other = _written(ledger, lambda connection: _take_turn(connection, own, (own.prefix, _prefix("uses", lake))))
     if other is not None:
         yield other
         return
@@ -71,10 +71,10 @@ def clearing(ledger: Ledger, lake: str) -> Iterator[Process | None]:
 class _Row:
     """A row to be among the owners: what it says of which name, under an id of its own."""
 
-    def __init__(self, what: str, name: str) -> None:
+    def __init__(self, machine: Machine, what: str, name: str) -> None:
         self.prefix, self.lock = _prefix(what, name), sha256(name.encode()).digest()
-        self.id = f"{self.prefix}{secrets.token_hex(6)}"
-        self.doubts = Doubts()
+        self.id = f"{self.prefix}{machine.token_hex(6)}"
+        self.doubts = Doubts(machine)
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def _turn(ledger: Ledger, own: _Row, in_the_way: tuple[str, ...], on_wait: Calla
         if on_wait is not None:
             on_wait(other)
             on_wait = None
-        STOP.wait(TURN_POLL_S)
+        ledger.machine.wait(STOP, TURN_POLL_S)
         check_not_stopped()
     with _renewed(ledger, own.id):
         yield
@@ -103,7 +103,7 @@ def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Pro
         if own is not None and name == own.id:
             continue
         is_over = own is None and expires_us < now  # who looks once has nothing to hold a doubt against
-        if not is_over and not (own.doubts if own else Doubts()).is_gone(name, found, expires_us, now):
+        if not is_over and not (own.doubts if own else Doubts(machine_of(connection))).is_gone(name, found, expires_us, now):
             return found
     return None
 
@@ -126,7 +126,7 @@ def _take_turn(connection: Connection, own: _Row, in_the_way: tuple[str, ...]) -
 
 def _begin(connection: Connection, own: str) -> None:
     """Where it stands there already, the answer to an earlier try was lost."""
-    process = this_process()
+    process = machine_of(connection).this_process()
     row = {"owner_id": own, "host": process.host, "pid": process.pid, "process_started": process.started}
     expires = {"expires_at_us": expiry_us(now_us(connection))}
     connection.execute(insert_where_absent(connection.engine, OWNERS), [row | expires])
@@ -136,8 +136,7 @@ def _begin(connection: Connection, own: str) -> None:
 def _renewed(ledger: Ledger, own: str) -> Iterator[None]:
     """Keep this row alive while the block runs, and remove it at its end."""
     done = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(ledger, own, done), name="salon-heartbeat", daemon=True)
-    renewing.start()
+    renewing = ledger.machine.start(partial(_renew, ledger, own, done), "salon-heartbeat")
     try:
         yield
     finally:
@@ -148,7 +147,7 @@ def _renewed(ledger: Ledger, own: str) -> Iterator[None]:
 
 
 def _renew(ledger: Ledger, own: str, done: threading.Event) -> None:
-    while not done.wait(RENEW_EVERY_S):
+    while not ledger.machine.wait(done, RENEW_EVERY_S):
         with suppress(StoreError):  # the next renewal is well before the row expires
             _written(ledger, lambda connection: _extend(connection, own))
 

@@ -1,12 +1,23 @@
-"""Who holds claims: a process known by its machine, number and start, so that a dead one is seen dead at once. No SQL here."""
+"""Who holds claims: a process known by its machine, number and start, so that a dead one is seen dead at once. No SQL here.
 
+And what a process has of its machine: clocks, chance, threads, the sight of other processes. It is handed in with the ledger.
+"""
+
+import asyncio
 import os
 import platform
+import queue
+import random
+import secrets
+import threading
 import time
 import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import psutil
 
@@ -39,14 +50,6 @@ def this_process() -> Process:
 os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
-def is_dead(owner: Process) -> bool:
-    """Whether the owner ran on this machine and its process is no more; False where that cannot be told from here.
-
-    A row of another machine, container or boot is believed until it expires, and so is one whose process may not be looked at.
-    """
-    return lives(owner) is False
-
-
 def lives(owner: Process) -> bool | None:
     """Whether the owner's process lives on this machine; None where that cannot be told from here."""
     here = this_process()
@@ -68,6 +71,58 @@ def is_paused(owner: Process) -> bool:
         return False
 
 
+class Joinable(Protocol):
+    """A thread that was started."""
+
+    def join(self) -> None:
+        """Wait for its end."""
+
+
+def _started_thread(function: Callable[[], None], name: str) -> Joinable:
+    thread = threading.Thread(target=function, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a process has of its machine. By default the one it runs on; a simulation hands in another.
+
+    `monotonic_s` and `time_ns` are the clocks nobody sets and the one that tells the day; `wait` and `result` are how a thread
+    waits for an event and for what another one makes.
+    """
+
+    monotonic_s: Callable[[], float] = time.monotonic
+    time_ns: Callable[[], int] = time.time_ns
+    sleep: Callable[[float], None] = time.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+    getrandbits: Callable[[int], int] = random.getrandbits
+    token_hex: Callable[[int], str] = secrets.token_hex
+    this_process: Callable[[], Process] = this_process
+    lives: Callable[[Process], bool | None] = lives
+    is_paused: Callable[[Process], bool] = is_paused
+    queue: Callable[[], "queue.SimpleQueue[Any]"] = queue.SimpleQueue
+    start: Callable[[Callable[[], None], str], Joinable] = _started_thread
+    wait: Callable[[threading.Event, float], bool] = threading.Event.wait
+    result: Callable[["Future[Any]"], Any] = Future.result
+    in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread
+
+    def is_dead(self, owner: Process) -> bool:
+        """Whether the owner ran on this machine and its process is no more; False where that cannot be told from here.
+
+        A row of another machine, container or boot is believed until it expires; so is one whose process may not be looked at.
+        """
+        return self.lives(owner) is False
+
+
+HERE = Machine()
+
+
+def is_dead(owner: Process) -> bool:
+    """Whether the owner ran on this very machine and its process is no more; see `Machine.is_dead`."""
+    return HERE.is_dead(owner)
+
+
 @dataclass(slots=True)
 class Doubts:
     """Rows of other owners that are over, and since when: one object for each that looks at them.
@@ -77,19 +132,20 @@ class Doubts:
     nobody looked it may have been paused, and only now go on.
     """
 
+    machine: Machine = HERE
     _since: dict[str, tuple[int, float, float]] = field(default_factory=dict)
 
     def is_gone(self, owner_id: str, owner: Process, expires_at_us: int, moment_us: int) -> bool:
         """Whether an owner whose row ends at `expires_at_us` counts as gone at `moment_us`."""
-        is_alive = lives(owner)
+        is_alive = self.machine.lives(owner)
         if is_alive is False or (expires_at_us < moment_us and not is_alive):
             return True
         if expires_at_us >= moment_us:
             self._since.pop(owner_id, None)
             return False
-        now_s = time.monotonic()
+        now_s = self.machine.monotonic_s()
         said, since_s, looked_s = self._since.get(owner_id, (None, 0.0, 0.0))
-        if said != expires_at_us or is_paused(owner) or now_s - looked_s > RENEW_EVERY_S:
+        if said != expires_at_us or self.machine.is_paused(owner) or now_s - looked_s > RENEW_EVERY_S:
             since_s = now_s
         self._since[owner_id] = (expires_at_us, since_s, now_s)
         return now_s - since_s > EXPIRES_AFTER_S

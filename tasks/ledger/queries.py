@@ -3,8 +3,6 @@
 A chunk's keys go as one JSON list: as a parameter each, ten thousand of them cost more to write down than to look up.
 """
 
-import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,6 +20,7 @@ from schemas.fields import Field
 from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables import REPLIES as LAKE_REPLIES
+from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, stored_name
 
 KEYS_PER_QUERY = 10_000
@@ -47,30 +46,27 @@ def stored_row(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if (value := values.get(of)) is None else kept(value) for of, name, kept in _KEPT}
 
 
-def received_row(reply: JudgeReply) -> dict[str, Any]:
+def received_row(reply: JudgeReply, machine: Machine = HERE) -> dict[str, Any]:
     """A reply that arrives now as a row of REPLIES."""
-    return row_of(reply) | {"received_at_us": _moment_us()}
+    return row_of(reply) | {"received_at_us": machine.time_ns() // 1000}
 
 
-def attempt_row(request_key: str, ask_index: int, judge_model: str) -> dict[str, Any]:
+def attempt_row(request_key: str, ask_index: int, judge_model: str, machine: Machine = HERE) -> dict[str, Any]:
     """An attempt that begins now as a row of ATTEMPTS."""
     return {
         # Ordered by time, so that new rows are neighbours; random bits make it unique among processes.
-        "attempt_id": f"{time.time_ns():016x}{random.getrandbits(64):016x}",
+        "attempt_id": f"{machine.time_ns():016x}{machine.getrandbits(64):016x}",
         "request_key": request_key,
         "ask_index": ask_index,
         "judge_model": judge_model,
-        "started_at_us": _moment_us(),
+        "started_at_us": machine.time_ns() // 1000,
     }
 
 
-def end_row(attempt_id: str, status: ReplyStatus, detail: str | None) -> dict[str, Any]:
+def end_row(attempt_id: str, status: ReplyStatus, detail: str | None, machine: Machine = HERE) -> dict[str, Any]:
     """The values of an attempt that ends now."""
-    return {"id": attempt_id, "at": _moment_us(), "how": status.value, "why": None if detail is None else utf8(detail)}
-
-
-def _moment_us() -> int:
-    return time.time_ns() // 1000
+    at_us = machine.time_ns() // 1000
+    return {"id": attempt_id, "at": at_us, "how": status.value, "why": None if detail is None else utf8(detail)}
 
 
 def utf8(text: object) -> bytes:

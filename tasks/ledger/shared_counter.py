@@ -6,7 +6,6 @@ than was reserved for it.
 """
 
 import asyncio
-import os
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
+from tasks.ledger.process_identity import Process
 from tasks.ledger.tables import BUDGETS, insert_where_absent
 
 BLOCKS = 50
@@ -36,7 +36,7 @@ class ProcessShare:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_SHARES: dict[tuple[int, str], ProcessShare] = {}
+_SHARES: dict[tuple[Process, str], ProcessShare] = {}
 _SHARES_LOCK = threading.Lock()
 
 
@@ -49,7 +49,7 @@ class SharedCounter:
         self._ledger = ledger
         self._id = counter_id
         self._most, self._block = most, most // n_blocks
-        self._held_by = (os.getpid(), counter_id)  # a forked process must not use what its parent holds
+        self._held_by = (ledger.machine.this_process(), counter_id)  # a forked process must not use what its parent holds
         with _SHARES_LOCK:
             self._share = share or _SHARES.setdefault(self._held_by, ProcessShare())
             self._share.n_users += 1

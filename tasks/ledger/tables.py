@@ -4,7 +4,6 @@ Digests and words are text, what judges and providers wrote is UTF-8 bytes (verb
 character), moments are microseconds since 1970 UTC.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +30,7 @@ from sqlalchemy.types import TypeEngine
 
 from schemas.fields import Field
 from schemas.tables import REPLIES as LAKE_REPLIES
+from tasks.ledger.process_identity import HERE, Machine
 
 METADATA = MetaData()
 
@@ -247,4 +247,10 @@ def now_us(connection: Connection) -> int:
     """The moment by the clock all processes of the ledger share: the server's, or for a file the machine's."""
     if connection.dialect.name == "postgresql":
         return int(connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").scalar_one())
-    return time.time_ns() // 1000
+    return machine_of(connection).time_ns() // 1000
+
+
+def machine_of(connection: Connection) -> Machine:
+    """The machine of the process whose connection this is."""
+    machine: Machine = connection.get_execution_options().get("machine", HERE)
+    return machine

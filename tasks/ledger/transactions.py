@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from sqlalchemy.sql.expression import Executable
 from schemas.errors import StoreError
 from tasks.ledger.backoff import is_passing
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
-from tasks.ledger.process_identity import RENEW_EVERY_S, expiry_us
+from tasks.ledger.process_identity import HERE, RENEW_EVERY_S, Machine, expiry_us
 from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS, now_us, state_row, upsert
 
 Result: TypeAlias = tuple[Any, Exception | None]
@@ -51,13 +49,13 @@ class Waiting:
 class Transactions:
     """The transactions of one writer, one after the other. `n_commits` counts those that wrote."""
 
-    def __init__(self, engine: Engine, explain: Callable[[BaseException], StoreError]) -> None:
+    def __init__(self, engine: Engine, explain: Callable[[BaseException], StoreError], machine: Machine = HERE) -> None:
         self.n_commits = 0
-        self._engine, self._explain = engine, explain
+        self._engine, self._explain, self._machine = engine, explain, machine
         self._set_state = upsert(engine, LEDGER_META, is_where_written=True)
         self._leave_word = upsert(engine, WRITERS, is_where_written=True)
         self._is_on_server = engine.dialect.name != "sqlite"
-        self._id = secrets.token_hex(16)
+        self._id = machine.token_hex(16)
         self._has_word = False
         self._in_doubt: tuple[str, Mapping[int, Result]] | None = None
 
@@ -110,9 +108,9 @@ class Transactions:
                 connection.execute(delete(WRITERS).where(WRITERS.c.writer_id == self._id))
 
     def _commit(self, connection: Connection, results: Mapping[int, Result], *, has_functions: bool, changes_state: bool) -> None:
-        commit_id = secrets.token_hex(16)
+        commit_id = self._machine.token_hex(16)
         if has_functions and self._is_on_server:
-            moment_us = time.time_ns() // 1000
+            moment_us = self._machine.time_ns() // 1000
             if not self._has_word:
                 later(connection, delete(WRITERS).where(WRITERS.c.committed_at_us < moment_us - _KEPT_US))
             row = {"writer_id": self._id, "commit_id": commit_id, "committed_at_us": moment_us}

@@ -1,18 +1,23 @@
 """A mutex beside a process that says nothing for a while: one that is paused, on this machine, still has its turn."""
 
+import asyncio
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from tasks.ledger import process_identity
+from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import clearing, in_use, mutex
+from tasks.ledger.process_identity import HERE
 from tasks.ledger.tables import OWNERS
 
 
@@ -45,3 +50,13 @@ def test_a_turn_of_a_paused_process_is_not_taken(
         child.kill()
         assert has_turn.wait(10), "a process that is gone is seen so at once"
         waiter.join()
+
+
+def test_where_the_clock_was_set_a_living_mutex_is_not_swept(tmp_path: Path) -> None:
+    """Who takes claims sweeps rows that are over; one that is, by a clock an hour ahead, may be a night's that goes on."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    ahead = replace(HERE, time_ns=lambda: time.time_ns() + 3600 * 10**9)
+    with Ledger(url) as ledger, Ledger(url, machine=ahead) as elsewhen, mutex(ledger, "a night"):
+        asyncio.run(Claims(elsewhen).take(["0" * 64]))
+        names = ledger.read(lambda connection: connection.execute(select(OWNERS.c.owner_id)).scalars().all())
+        assert sum(name.startswith("alone-") for name in names) == 1

@@ -1,7 +1,6 @@
 """A judge asked by batches, round after round: each open batch a step further, what is missing handed over. Called by run.py."""
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -87,7 +86,7 @@ class BatchRun:
             if _states(after) == _states(batches):
                 n_idle = 0 if self.reported != before else n_idle + 1
                 wait_s = min(self.rules.poll_s * _SLOWER**n_idle, self.rules.poll_at_most_s)
-                await asyncio.sleep(wait_s * random.uniform(0.8, 1.2))  # noqa: S311 - so that processes do not look all at once
+                await asyncio.sleep(wait_s * self.ledger.machine.uniform(0.8, 1.2))  # so that processes do not look all at once
                 after = await self.open_batches()
             batches = after
 

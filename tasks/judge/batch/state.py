@@ -3,7 +3,6 @@
 Whoever does a batch's next step holds it; a holder that is gone is replaced.
 """
 
-import random
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -13,8 +12,8 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.statuses import ReplyStatus
-from tasks.ledger.process_identity import Process, is_dead
-from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES, now_us
+from tasks.ledger.process_identity import Process
+from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES, machine_of, now_us
 
 MAX_FILE_BYTES = 200 * 10**6
 MAX_LINES = 50_000
@@ -126,7 +125,7 @@ def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]
     connection.execute(insert(OWNERS), [owner])
     row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
     connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
-    ids = {key: f"{moment_us * 1000:016x}{random.getrandbits(64):016x}" for key in ask_indexes}
+    ids = {key: f"{moment_us * 1000:016x}{machine_of(connection).getrandbits(64):016x}" for key in ask_indexes}
     attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
     lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()]
     connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
@@ -173,7 +172,7 @@ def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
     if row is None:
         return None
     before, process = row["holder_id"], Process(row["host"], row["pid"], row["process_started"])
-    is_gone = row["expires_at_us"] is None or row["expires_at_us"] < now_us(connection) or is_dead(process)
+    is_gone = row["expires_at_us"] is None or row["expires_at_us"] < now_us(connection) or machine_of(connection).is_dead(process)
     if before not in (None, holder_id) and not is_gone:
         return None
     if before not in (None, holder_id):  # what it had claimed and not handed over is free

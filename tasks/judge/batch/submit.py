@@ -1,7 +1,6 @@
 """From requests the ledger lacks to batches at the provider: claimed, written into files up to the limits, handed over."""
 
 import asyncio
-import secrets
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import closing, suppress
@@ -144,7 +143,7 @@ class Submitter:
     async def _hand_over(self, file: RequestFile) -> None:
         """Declare a batch of this file and see it through to its creation."""
         self._file = None
-        judge, token = self.machine.provider.judge, secrets.token_hex(16)
+        judge, token = self.machine.provider.judge, self.ledger.machine.token_hex(16)
         try:
             file.finish()
             batch = Batch(

@@ -5,7 +5,6 @@ wait for it. Nothing is ever released: what a holder was granted and does not se
 """
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,9 +76,10 @@ class RateLimiter:
         clock: Clock = now_us,
     ) -> None:
         self._ledger, self.id, self._clock = ledger, limiter_id, clock
+        self.uniform = ledger.machine.uniform
         self._given = (requests_per_minute, tokens_per_minute)
         self._gives_way = gives_way()
-        self._waiters = Waiters()
+        self._waiters = Waiters(self.uniform)
         self._slots: deque[tuple[float, int]] = deque()  # (moment of the loop's clock, tokens)
         self._news = LimitNews()
         self._lease: Lease | None = None
@@ -140,7 +140,7 @@ class RateLimiter:
     def _hold(self, until_s: float) -> None:
         if until_s > self._paused_until_s + 0.05:  # else the same pause, told by the ledger
             self._paused_until_s = until_s
-            self._go_on_s = until_s + random.uniform(0, SPREAD_S)  # noqa: S311 - no secret
+            self._go_on_s = until_s + self.uniform(0, SPREAD_S)
 
     def _turn(self) -> None:
         """Let go whom may go, ask for more where it is time, and say when to look again. Called on every occasion."""
@@ -266,4 +266,4 @@ class RateLimiter:
         if self._n_refused < 2:
             return 0.0
         most_s = MOST_LATER_YIELDING_S if self._gives_way else MOST_LATER_S
-        return random.uniform(0, min(most_s, BLOCK_US / 1e6 * 2.0 ** (self._n_refused - 2)))  # noqa: S311 - no secret
+        return self.uniform(0, min(most_s, BLOCK_US / 1e6 * 2.0 ** (self._n_refused - 2)))

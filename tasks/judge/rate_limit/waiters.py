@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,13 +16,14 @@ class _Caller:
     may_go: "asyncio.Future[None]"
     n_tokens: int
     stopping: asyncio.Event
-    spread_s: float = field(default_factory=lambda: random.uniform(0, SPREAD_S))  # noqa: S311 - no secret
+    spread_s: float
 
 
 @dataclass(slots=True)
 class Waiters:
     """Who waits, and how many were let go."""
 
+    uniform: Callable[[float, float], float] = random.uniform
     _n_gone: int = 0
     _n_tokens_gone: int = 0
     _callers: deque[_Caller] = field(default_factory=deque)
@@ -32,7 +34,7 @@ class Waiters:
     def join(self, n_tokens: int, stopping: asyncio.Event) -> "asyncio.Future[None]":
         """What the caller is to wait for."""
         may_go: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._callers.append(_Caller(may_go, n_tokens, stopping))
+        self._callers.append(_Caller(may_go, n_tokens, stopping, self.uniform(0, SPREAD_S)))
         return may_go
 
     def sizes(self, start: int, n: int) -> tuple[int, ...]:

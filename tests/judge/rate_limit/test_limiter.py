@@ -41,6 +41,7 @@ from tasks.judge.rate_limit.gcra import (
 from tasks.judge.rate_limit.heard import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter, limiter_id
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import HERE
 from tasks.ledger.tables import METADATA
 
 _Found = TypeVar("_Found")
@@ -245,7 +246,7 @@ class Shared:
     def __init__(self, commit_s: float = 0.01, answer_s: float = 0.0) -> None:
         self.engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         METADATA.create_all(self.engine)
-        self.commit_s, self.answer_s, self.n = commit_s, answer_s, 0
+        self.commit_s, self.answer_s, self.n, self.machine = commit_s, answer_s, 0, HERE
         self.error: Exception | None = None
 
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:  # noqa: ARG002 - nothing here lasts

@@ -1,0 +1,96 @@
+"""Some hundred simulated worlds, a form of `python -m benchmarks.simulate_protocol` short enough for every day."""
+
+import logging
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.play import play, play_seed, shrunk
+from tests.simulation.scenario import FAULTS, Command, Fault, Scenario, drawn
+
+N_SEEDS, N_PARTS = 240, 4
+ROOT = Path(__file__).parents[2]
+FIRED: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "salon.ledger")  # a server that is away is no news here
+
+
+@pytest.mark.parametrize("part", range(N_PARTS))
+def test_every_promise_is_kept_in_every_world(part: int) -> None:
+    for seed in range(part, N_SEEDS, N_PARTS):
+        played = play_seed(seed)
+        FIRED.update(played.fired)
+        assert played.broken is None, shrunk(played).history
+
+
+def test_every_kind_of_fault_struck() -> None:
+    if FIRED:  # else this test runs without the worlds before it
+        assert set(FAULTS) == set(FIRED)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_seed_is_one_history_in_every_process(seed: int) -> None:
+    code = f"from tests.simulation.play import play_seed; print(play_seed({seed}).history)"
+    run = [sys.executable, "-c", code]
+    other = subprocess.run(
+        run, cwd=ROOT, env={"PYTHONHASHSEED": "7", "PYTHONPATH": "."}, capture_output=True, text=True, check=True
+    )
+    assert other.stdout.rstrip("\n") == play_seed(seed).history
+
+
+@pytest.mark.parametrize("name", ["double claim", "attempt recorded after it is sent"])
+def test_a_broken_protocol_is_found(name: str) -> None:
+    command = [sys.executable, "-m", "benchmarks.simulate_protocol", "--mutation", name, "--seeds", "200", "--processes", "1"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 of 1 found" in ran.stdout
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS)
+def test_what_a_mutation_changes_is_still_there(mutation: Mutation) -> None:
+    source = (ROOT / mutation.module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
+    assert source.count(mutation.old) == 1
+
+
+def of_one_machine(kinds: tuple[str, ...], *faults: Fault) -> Scenario:
+    """Processes of one machine, one after the other, without limits, and these faults."""
+    commands = tuple(Command(kind, 0, f"run {i}", tuple(range(5)), 2.0 * i) for i, kind in enumerate(kinds))
+    return Scenario(
+        seed=0, is_server=False, commands=commands, n_requests=5, concurrency=1, deadline_s=15.0, given_per_minute=None,
+        limit=None, tells_limit=False, max_usd=None, attempts_per_run=None, unreadable=0.0, failing=0.0, latency_s=3.0,
+        poll_s=0.5, faults=faults,
+    )  # fmt: skip
+
+
+FOUND = {
+    "the clock is set while a creation may be under way": of_one_machine(
+        ("batch", "batch"), Fault("create lost"), Fault("clock", at_s=8.0, seconds=3600.0)
+    ),
+    "the clock is set while another has its turn": of_one_machine(
+        ("night", "online", "night"), Fault("clock", at_s=1.0, seconds=3600.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("scenario", FOUND.values(), ids=FOUND)
+def test_what_was_found_stays_mended(scenario: Scenario) -> None:
+    played = play(scenario)
+    assert played.broken is None, played.history
+    assert {fault.kind for fault in scenario.faults} == set(played.fired)
+
+
+def test_without_faults_nobody_is_disturbed() -> None:
+    """The referee sees nothing where nothing happens, and every request is bought."""
+    for seed in range(20):
+        calm = replace(drawn(seed), faults=(), unreadable=0.0, failing=0.0, latency_s=0.5)
+        played = play(calm)
+        assert played.broken is None, played.history
+        assert played.n_paid == calm.n_requests, played.history
