@@ -61,7 +61,10 @@ class AdmissionControl:
         is_in = False
         try:
             await self.rate_limiter.wait(self._n_tokens(estimate), stopping)
-            is_in = not stopping.is_set() and await self._count_attempt(stopping) and await self._reserve(estimate, stopping)
+            if not stopping.is_set() and await self._count_attempt(stopping):
+                is_in = await self._reserve(estimate, stopping)
+                if not is_in:
+                    self._uncount_attempt()
         finally:
             if not is_in:
                 self.concurrency.release(None, ReplyStatus.NOT_ASKED)
@@ -93,6 +96,7 @@ class AdmissionControl:
         elif isinstance(ended, NotSent):
             self.concurrency.release(None, ReplyStatus.NOT_ASKED)
             self.rate_limiter.correct(self._n_tokens(estimate), 0)
+            self._uncount_attempt()
         else:
             await self._learn(estimate, ended)
 
@@ -117,8 +121,7 @@ class AdmissionControl:
             await self.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))
         elif not answer.is_sent:
             self.rate_limiter.correct(self._n_tokens(estimate), 0)
-            if self.attempts is not None:
-                self.attempts.give_back()
+            self._uncount_attempt()
         elif answer.n_input_tokens is not None:
             self.rate_limiter.correct(self._n_tokens(estimate), answer.n_input_tokens + self.n_output_tokens_most)
 
@@ -127,6 +130,11 @@ class AdmissionControl:
 
     async def _count_attempt(self, stopping: asyncio.Event) -> bool:
         return self.attempts is None or await self.attempts.take(stopping)
+
+    def _uncount_attempt(self) -> None:
+        """It never reached the provider."""
+        if self.attempts is not None:
+            self.attempts.give_back()
 
     async def _reserve(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         if self.budget is None or await self.budget.reserve(estimate.worst_usd or 0.0, stopping):

@@ -205,7 +205,7 @@ class _Run:
                 async with self.admission.sending(self.stopping) as is_sent:
                     if is_sent is None:
                         return await self.not_sent(attempt_id), "", n_attempts
-                    if not self.queue.claims.is_sure:  # this process slept, and another one may be asking
+                    if not self.queue.claims.is_sure(request.n_lost):  # this process slept, and another one may be asking
                         await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its claim was no longer sure")
                         return Unclaimed(), "", n_attempts
                     payload = await self.payload(request, pictures, attempt_id)

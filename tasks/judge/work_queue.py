@@ -37,6 +37,7 @@ class QueuedRequest:
     image_sha256: str | None
     ask_index: int = 0
     n_earlier: tuple[int, int] = (0, 0)
+    n_lost: int = 0  # of its claims, when it was claimed
 
 
 @dataclass(slots=True)
@@ -99,7 +100,9 @@ class WorkQueue:
                 n_earlier = (taken.n_attempts.get((key, 0), 0), taken.n_attempts.get((key, 1), 0))
                 _, variant, parameters, facts, messages, digest = row
                 self._ready.append(
-                    QueuedRequest(key, variant, parameters, facts, messages, digest, int(key in taken.due), n_earlier)
+                    QueuedRequest(
+                        key, variant, parameters, facts, messages, digest, int(key in taken.due), n_earlier, self.claims.n_lost
+                    )
                 )
             elif key in taken.elsewhere:
                 self._elsewhere[key] = row

@@ -65,11 +65,15 @@ class Taken:
 
 @dataclass(slots=True)
 class Claims:
-    """The claims of one owner. `is_lost` turns true when others must have thought it gone: then all are to be taken anew."""
+    """The claims of one owner. `is_lost` turns true when others must have thought it gone: then all are to be taken anew.
+
+    `n_lost`: how often that was. What was claimed before is never sure again, whatever was claimed since.
+    """
 
     ledger: Ledger
     owner_id: str = ""
     is_lost: bool = False
+    n_lost: int = 0
     _is_known: bool = False
     _said_s: float = -math.inf
     _doubts: Doubts = field(init=False)
@@ -78,17 +82,20 @@ class Claims:
         self.owner_id = self.owner_id or self.ledger.machine.token_hex(16)
         self._doubts = Doubts(self.ledger.machine)
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the owner's row cannot be over yet, by this process's clock: asked before what is paid for is sent."""
-        return self.ledger.machine.monotonic_s() - self._said_s < EXPIRES_AFTER_S - _SPARE_S
+    def is_sure(self, n_lost: int) -> bool:
+        """Whether a claim taken when `n_lost` was this is the owner's still: its row cannot be over by this process's clock.
+
+        Asked before what is paid for is sent.
+        """
+        return n_lost == self.n_lost and self.ledger.machine.monotonic_s() - self._said_s < EXPIRES_AFTER_S - _SPARE_S
 
     async def take(self, keys: Collection[str]) -> Taken:
         """Claim what can be claimed of these keys. Durable when it returns."""
         was_known, said_s = self._is_known, self.ledger.machine.monotonic_s()
         taken, is_new = await self.ledger.alone(lambda connection: self._take(connection, sorted(keys)))
         self._is_known, self._said_s = True, said_s
-        self.is_lost |= was_known and is_new
+        if was_known and is_new:
+            self.is_lost, self.n_lost = True, self.n_lost + 1
         return taken
 
     async def renew(self) -> None:
@@ -98,7 +105,7 @@ class Claims:
             with contextlib.suppress(StoreError):  # else others would take over what is still being asked
                 said_s = self.ledger.machine.monotonic_s()
                 if self._is_known and not await self.ledger.alone(self._renew):
-                    self.is_lost, self._is_known = True, False
+                    self.is_lost, self._is_known, self.n_lost = True, False, self.n_lost + 1
                 else:
                     self._said_s = said_s
 

@@ -120,14 +120,14 @@ def test_who_slept_looks_at_its_claim_before_it_sends(
                 engine = _Run(shard, queue, admission, ModelPin(ledger, "", judge), Breaker())
                 claimed = await queue.next()
                 assert claimed is not None
-                assert claims.is_sure
+                assert claims.is_sure(claimed.n_lost)
                 claims._said_s -= EXPIRES_AFTER_S
                 await engine.judge(claimed)
                 assert stats(judge.base_url)["n_requests"] == 0
                 assert ledger.last_failures([claimed.request_key])["status"].to_list() == ["not_asked"]
                 again = await queue.next()
                 assert again is not None
-                assert (again.request_key, claims.is_sure) == (claimed.request_key, True)
+                assert (again.request_key, claims.is_sure(again.n_lost)) == (claimed.request_key, True)
                 await engine.judge(again)
                 assert ledger.known([claimed.request_key])
                 assert await queue.next() is None

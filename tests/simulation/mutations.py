@@ -35,9 +35,15 @@ MUTATIONS: Mapping[str, Mutation] = {
     ),
     "what is answered is asked": Mutation("tasks.ledger.claims", "ours = held - done", "ours = held"),
     "renewing never notices a loss": Mutation(
-        "tasks.ledger.claims", "self.is_lost, self._is_known = True, False", "self._said_s = said_s"
+        "tasks.ledger.claims", "self.is_lost, self._is_known, self.n_lost = True, False, self.n_lost + 1",
+        "self._said_s = said_s",
     ),
-    "sent without looking at the claim": Mutation("tasks.judge.engine", "if not self.queue.claims.is_sure:", "if False:"),
+    "sent without looking at the claim": Mutation(
+        "tasks.judge.engine", "if not self.queue.claims.is_sure(request.n_lost):", "if False:"
+    ),
+    "a claim of before a loss is relied on": Mutation(
+        "tasks.ledger.claims", "return n_lost == self.n_lost and self", "return self"
+    ),
     "claim given back before the reply is stored": Mutation(
         "tasks.judge.engine", "            reply = self.reply(",
         "            await self.queue.claims.give_back(request.request_key)\n            reply = self.reply(",

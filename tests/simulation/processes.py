@@ -150,6 +150,7 @@ class Processes:
         with mutex(ledger, "the lake"):
             referee.enters(node)
             try:
+                ledger.machine.sleep(self.world.draw.choice((0.0, 0.0, 0.0, 70.0)))
                 await_only(self._online(node, ledger, keys, run_id))
             finally:
                 referee.leaves(node)

@@ -21,7 +21,7 @@ JUDGE = Judge(
     price=Price(input_usd_per_million=1.0, output_usd_per_million=4.0),
 )  # fmt: skip
 N_INPUT, N_OUTPUT = 30, 12
-USD = (N_INPUT * 1.0 + N_OUTPUT * 4.0) / 1e6
+USD, MOST_USD = ((N_INPUT * 1.0 + n_output * 4.0) / 1e6 for n_output in (N_OUTPUT, 100))  # who heard no end may pay for all
 
 
 class SimulatedPayload:
@@ -121,18 +121,19 @@ class SimulatedProvider:
         await world.effect(f"sends {payload.key[:2]}")
         scenario, started_s = world.scenario, world.loop.now_s
         latency_s = scenario.latency_s * world.draw.uniform(0.5, 2.0)
-        if world.takes("late reply"):
+        if world.takes("late reply") or (not world.is_healed and world.draw.random() < scenario.failing / 2):
             latency_s = scenario.deadline_s + 5.0
+        is_late, is_reset = latency_s >= scenario.deadline_s, world.takes("reset")
         refused = self.service.refused()
         text = None
         if refused is None:
             text = self.service.says()
-            referee.pays(sent, USD, text)
+            referee.pays(sent, MOST_USD if is_late or is_reset else USD, text)
         await asyncio.sleep(min(latency_s, scenario.deadline_s))
-        if latency_s >= scenario.deadline_s or node.provider_cut:
+        if is_late or node.provider_cut:
             sent.state = "lost"
             return Answer(S.TIMED_OUT, "no complete reply", latency_s=world.loop.now_s - started_s)
-        if world.takes("reset"):
+        if is_reset:
             sent.state = "lost"
             return Answer(S.UNREACHABLE, "reset", latency_s=world.loop.now_s - started_s)
         await world.effect(f"hears of {payload.key[:2]}")

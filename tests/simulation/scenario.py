@@ -122,7 +122,7 @@ def drawn(seed: int) -> Scenario:
         given_per_minute=draw.choice((limit, None)),
         limit=limit,
         tells_limit=draw.random() < 0.7,
-        max_usd=draw.choices((None, 0.0025, 0.02), (65, 25, 10))[0],
+        max_usd=draw.choices((None, 0.0012, 0.0025, 0.02), (60, 20, 12, 8))[0],
         attempts_per_run=draw.choices((None, 6, 30), (70, 15, 15))[0],
         unreadable=draw.choice((0.0, 0.1, 0.4)),
         failing=draw.choice((0.0, 0.0, 0.1, 0.4)),

@@ -70,7 +70,18 @@ def of_one_machine(kinds: tuple[str, ...], *faults: Fault) -> Scenario:
     )  # fmt: skip
 
 
+def of_two_machines(*faults: Fault) -> Scenario:
+    """Two online processes that share a slow key and a server, the second one some seconds later."""
+    commands = tuple(Command("online", host, f"run {host}", (0, 1), begins_s) for host, begins_s in ((1, 2.0), (0, 9.0)))
+    there = of_one_machine((), *faults)
+    limited = replace(there, limit=12, tells_limit=True, concurrency=8, deadline_s=5.0, max_usd=0.0025, poll_s=9.0)
+    return replace(limited, seed=288, is_server=True, commands=commands, n_requests=2)
+
+
 FOUND = {
+    "a process slept, and claims anew while it prepares what it had claimed": of_two_machines(
+        Fault("pause", process=0, effect=6, seconds=70.0)
+    ),
     "the clock is set while a creation may be under way": of_one_machine(
         ("batch", "batch"), Fault("create lost"), Fault("clock", at_s=8.0, seconds=3600.0)
     ),
