@@ -15,6 +15,8 @@ UNTIL_ALL_KNOW_S = 2.5
 LATE_S = 1.4
 """How much later than its moment a request may be sent: 0.2 s of the limiter's, and what a slow ledger takes to record it."""
 
+LATE_FAULTS = {"clock", "server clock", "pause", "ledger away"}
+"""After these a request may be sent later than it was granted, or be granted by another clock: the provider's to refuse."""
 _OPEN = """
     SELECT count(*), count(CASE WHEN ended_at_us IS NULL THEN 1 END), count(CASE WHEN ask_index > 0 THEN 1 END)
     FROM attempts WHERE request_key = ?"""
@@ -124,7 +126,7 @@ class Referee:
             if from_s < now_s < until_s and (is_own or (knows and not world.server_jumped and "clock" not in world.fired)):
                 self.broken(f"429: {sent.key[:2]} is sent {until_s - now_s:.2f} s before the pause is over")
         given = scenario.given_per_minute
-        if given is None or world.server_jumped or "clock" in world.fired:
+        if given is None or world.fired.keys() & LATE_FAULTS:
             return
         self.moments_s.append(now_s)
         for back, then_s in enumerate(reversed(self.moments_s)):

@@ -82,6 +82,9 @@ FOUND = {
     "a process slept, and claims anew while it prepares what it had claimed": of_two_machines(
         Fault("pause", process=0, effect=6, seconds=70.0)
     ),
+    "the clock is set back while the key is paused": replace(
+        of_two_machines(Fault("429", at_s=1.0, seconds=20.0), Fault("server clock", at_s=12.0, seconds=-3600.0)), limit=None
+    ),
     "the clock is set while a creation may be under way": of_one_machine(
         ("batch", "batch"), Fault("create lost"), Fault("clock", at_s=8.0, seconds=3600.0)
     ),

@@ -74,7 +74,7 @@ def exchange(
     """
     row = _row(connection, allowance_id)
     now = clock(connection)
-    paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
+    paused_us = _paused_until_us(row, now)
     limits = [_limit(row, "requests"), _limit(row, "tokens")]
     if report.has_heard:
         limits = [limit.after(heard, now) for limit, heard in zip(limits, (report.requests, report.tokens), strict=True)]
@@ -118,8 +118,17 @@ def look(connection: Connection, allowance_id: str, given: tuple[int | None, int
     if requests.heard_us is None or any(rate is not None for rate in (*given, requests.per_minute, tokens.per_minute)):
         return None
     now = clock(connection)
-    paused_us = min(int(row["paused_until_us"]), now + LONGEST_PAUSE_US)
+    paused_us = _paused_until_us(row, now)
     return Lease(now, paused_us, (requests, tokens), (None, None), is_open=True, slots=(), next_us=paused_us)
+
+
+def _paused_until_us(row: RowMapping, now: int) -> int:
+    """Until when nobody sends. What lies beyond any pause is of a clock that was set back since, and is not believed.
+
+    Cut to the longest pause it would be that long from every look on, until the clock is where it was.
+    """
+    until_us = int(row["paused_until_us"])
+    return until_us if until_us <= now + LONGEST_PAUSE_US else 0
 
 
 def pause(connection: Connection, allowance_id: str, seconds: float, clock: Clock = now_us) -> None:
