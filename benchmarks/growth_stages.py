@@ -147,7 +147,7 @@ def _publish(run: StageContext, usage: Usage) -> Ids:
 
 def _verify(run: StageContext, _: Usage) -> Ids:
     from flows.observability.progress import Reporter
-    from flows.verification import verify
+    from flows.verification.verifying import verify
     from tasks.verify.publication import find_folder
 
     verdict = verify(find_folder(run.lake.root, run.ids.publication_id), run.lake, Reporter())

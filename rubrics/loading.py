@@ -46,12 +46,9 @@ _PROMPT_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}/)*[A-Za-z0-9_][A
 
 def load_rubric(folder: Path) -> Rubric:
     """The rubric declared in a folder. Raises RubricError naming the file, the key and what is allowed."""
-    raw = _read(folder, DECLARATION, RUBRIC_DECLARATION_BYTES)
-    declared = _declaration(folder / DECLARATION, raw)
-    names = [declared.prompt, *(variant.prompt for variant in declared.variants)]
-    prompts = {name: _read_prompt(folder, name) for name in names if name}
-    shown = [part.value or "" for message in declared.messages for part in message.parts if part.kind == "example"]
-    examples = {name: _read_prompt(folder, name, RUBRIC_EXAMPLE_BYTES) for name in shown}
+    declared, raw = _declared(folder)
+    prompts = {name: _read_prompt(folder, name) for name in _prompt_names(declared)}
+    examples = {name: _read_prompt(folder, name, RUBRIC_EXAMPLE_BYTES) for name in _example_names(declared)}
     _refuse_repeats(folder, "requests", declared.requests)
     requests = {name: load_rubric(folder / name) for name in declared.requests}
     digests = {f"{name}/": request.digest.encode() for name, request in requests.items()}
@@ -66,6 +63,13 @@ def load_rubric(folder: Path) -> Rubric:
         "digest": digest, "slots": {}, "unit": tuple(declared.unit), "report_by": declared.report_by,
     }  # fmt: skip
     return replace(next(iter(requests.values())), **own, **combined(folder, declared, requests))
+
+
+def rubric_files(folder: Path) -> list[str]:
+    """The names of the files that a rubric's digest is of, relative to its folder, which loads."""
+    declared, _ = _declared(folder)
+    inside = [f"{name}/{file}" for name in declared.requests for file in rubric_files(folder / name)]
+    return sorted({DECLARATION, *_prompt_names(declared), *_example_names(declared), *inside})
 
 
 def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Rubric]:
@@ -106,6 +110,19 @@ def _places(folders: Sequence[Path]) -> dict[str, list[Path]]:
             if (place / DECLARATION).is_file():
                 places.setdefault(place.resolve().name, {}).setdefault(place.resolve(), place)
     return {name: list(at.values()) for name, at in places.items()}
+
+
+def _declared(folder: Path) -> tuple[Declaration, bytes]:
+    raw = _read(folder, DECLARATION, RUBRIC_DECLARATION_BYTES)
+    return _declaration(folder / DECLARATION, raw), raw
+
+
+def _prompt_names(declared: Declaration) -> list[str]:
+    return [name for name in (declared.prompt, *(variant.prompt for variant in declared.variants)) if name]
+
+
+def _example_names(declared: Declaration) -> list[str]:
+    return [part.value or "" for message in declared.messages for part in message.parts if part.kind == "example"]
 
 
 def _read_prompt(folder: Path, name: str, max_bytes: int = RUBRIC_PROMPT_BYTES) -> bytes:

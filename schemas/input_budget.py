@@ -35,6 +35,10 @@ PICTURE_CPU_S = 10  # the slowest that is allowed takes 1.4 s (docs/decisions/02
 PICTURE_ADDRESS_BYTES = 512 * _MIB  # beyond what the decoder has before it sees a picture; resident it stays under 300 MB
 SHARD_PICTURE_BYTES = 256 * _MIB  # of pictures that readers hand on in memory
 
+BUNDLE_BYTES, BUNDLE_UNPACKED = 256 * _MIB, 20  # a bundle that unpacks to more than both is not read: Parquet is packed already
+BUNDLE_LISTING_BYTES = 16 * _MIB  # of a zip's own list of files, which the library reads whole: some 150,000 names
+BUNDLE_JSON_BYTES = 64 * _MIB  # markers and manifests, read whole
+
 RUBRIC_DECLARATION_BYTES = _MIB // 4
 RUBRIC_PROMPT_BYTES = _MIB
 RUBRIC_EXAMPLE_BYTES = 8 * _MIB
@@ -89,6 +93,11 @@ TABLE = (
         "a picture",
         {"of the file": PICTURE_BYTES, "of address space": PICTURE_ADDRESS_BYTES, "of a shard's pictures": SHARD_PICTURE_BYTES},
         {"pixels": PICTURE_PIXELS, "reads": PICTURE_READS}, PICTURE_CPU_S, 300, "the sample's status",
+    ),
+    Kind(
+        "a bundle that is verified (zip, folder)",
+        {"unpacked": BUNDLE_BYTES, "of its list of files": BUNDLE_LISTING_BYTES, "of a file of JSON": BUNDLE_JSON_BYTES},
+        {"times its size, unpacked": BUNDLE_UNPACKED, "rows a byte of a table": 1}, 40, 300, "the bundle is refused",
     ),
     Kind(
         "a rubric",

@@ -30,14 +30,14 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "run": "running.run",
         "nightly": "nights.nightly",
         "backfill": "nights.backfill",
-        "export": "exporting.export",
+        "export": "exchange.exporting.export",
         "import": "running.import_",
     },
     "Read": {
         "table": "reading.table",
         "open": "reading.open_page",
         "explain": "explaining.explain",
-        "verify": "verifying.verify",
+        "verify": "exchange.verifying.verify",
         "gate": "gating.gate",
     },
     "Operate": {
@@ -82,7 +82,7 @@ class _Commands(Mapping[str, Any]):
         of = self._functions[name]
         if isinstance(of, Mapping):
             return _group(_Commands(of), help=GROUPS[name], callback=lambda: None)
-        module, _, function = of.partition(".")
+        module, _, function = of.rpartition(".")
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
         one.command(name)(_exiting(getattr(import_module(f"flows.commands.{module}"), function)))
         return typer.main.get_command(one)
@@ -96,7 +96,7 @@ class _Commands(Mapping[str, Any]):
     def about(self, name: str) -> str:
         """The command's first sentences, read from its source: nothing is imported for a list of commands."""
         of = self._functions[name]
-        return GROUPS[name] if isinstance(of, Mapping) else _docstrings(of.partition(".")[0])[of.partition(".")[2]]
+        return GROUPS[name] if isinstance(of, Mapping) else _docstrings(of.rpartition(".")[0])[of.rpartition(".")[2]]
 
 
 class _Group(TyperGroup):
@@ -113,7 +113,7 @@ class _Group(TyperGroup):
 
 @functools.cache
 def _docstrings(module: str) -> dict[str, str]:
-    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text("utf-8"))
+    tree = ast.parse(Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8"))
     of = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}
     return {name: text.partition("\n\n")[0].replace("\n", " ") for name, text in of.items()}
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.exchange import print_imported
+from flows.commands.exchange.told import print_imported
 from flows.commands.pairs_table import print_pairs
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these

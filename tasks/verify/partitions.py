@@ -21,7 +21,8 @@ from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import parse_part, reading_id
-from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows
+from tasks.verify.layers import Layer, Tally
+from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows, n_rows_of
 
 
 def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Difference], int]:
@@ -44,7 +45,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
         digest = sha256_of_file(path)
         if digest != entry.get("sha256"):
             found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", f"sha256 {digest}"))
-        there.append({"name": path.name, "n_rows": _n_rows(path), "n_bytes": path.stat().st_size, "sha256": digest})
+        there.append({"name": path.name, "n_rows": n_rows_of(path), "n_bytes": path.stat().st_size, "sha256": digest})
     own.partition(table, key).parent.mkdir(parents=True, exist_ok=True)
     own.partition(table, key).symlink_to(stored.partition(table, key).resolve(), target_is_directory=True)
     own.marker(table, key).parent.mkdir(parents=True, exist_ok=True)
@@ -52,21 +53,20 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     return found, len(entries)
 
 
-def _n_rows(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (ValueError, OSError):
-        return 0
+def check_samples(
+    lake: Lake, ids: RunIds, advance: Callable[[int], None], *, may_lack_pictures: bool = False
+) -> tuple[list[Difference], str, Tally]:
+    """Pictures' digests, rows' ids, the dataset's id; what was done, for people; how many pictures there were bytes of.
 
-
-def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tuple[list[Difference], str]:
-    """Pictures' digests, rows' ids, the dataset's id; what was done, for people."""
+    `may_lack_pictures`: a picture whose row is there without its bytes is counted, and no difference.
+    """
     found: list[Difference] = []
     sample_ids: list[bytes] = []
     n_rows, is_each_a_digest = 0, True
     table = table_of_pictures(lake, ids.dataset_id)
-    n_pictures, stored, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
+    stored, bare, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
     found += wrong
+    named: set[str] = set()
     for rows in _row_groups(lake.parts(SAMPLES, ids.dataset_id)):
         try:
             sample_ids.append(packed(rows["sample_id"]))
@@ -74,8 +74,10 @@ def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tu
             is_each_a_digest = False
         n_rows += rows.height
         usable = with_later_columns(rows.lazy(), SAMPLES).filter(status=SampleStatus.OK.value).collect()
-        missing = digests_in(usable).difference(stored)
-        found += [Difference(table.name, digest, "image", digest, NOTHING) for digest in sorted(missing)]
+        shown = digests_in(usable)
+        named |= shown
+        missing = shown.difference(stored, bare if may_lack_pictures else ())
+        found += [Difference(PICTURES.name, digest, "image", digest, NOTHING) for digest in sorted(missing)]
         found += [
             Difference(SAMPLES.name, row, column, str(stored), str(computed))
             for row, column, stored, computed in changed_samples(rows)
@@ -83,20 +85,25 @@ def check_samples(lake: Lake, ids: RunIds, advance: Callable[[int], None]) -> tu
         advance(rows.height)
     computed = dataset_id(sample_ids) if is_each_a_digest else "none: a sample_id is no sha256"
     found += check_identity("dataset_id", ids.dataset_id, computed)
-    return found, f"{n_rows:,} rows and {n_pictures:,} pictures against their digests"
+    lacking = len((named & bare) - stored) if may_lack_pictures else 0
+    why = "their bytes are not in it (samples and requests name them by digest)"
+    tally = Tally(Layer.PICTURE, len(named), "pictures", lacking, why if lacking else None)
+    return found, f"{n_rows:,} rows and {len(stored):,} pictures against their digests", tally
 
 
-def _check_pictures(paths: Iterable[Path]) -> tuple[int, set[str], list[Difference]]:
-    """How many pictures there are, the digests that they are stored under, and those whose bytes are others."""
-    n_pictures, stored, found = 0, set[str](), list[Difference]()
+def _check_pictures(paths: Iterable[Path]) -> tuple[set[str], set[str], list[Difference]]:
+    """The digests that pictures are stored under, those that stand there without a picture, and those whose bytes are others."""
+    stored, bare, found = set[str](), set[str](), list[Difference]()
     for rows in _row_groups(paths, ["image_sha256", "image"]):
-        for digest, content in rows.select("image_sha256", pl.col("image").struct.field("bytes")).drop_nulls().iter_rows():
-            n_pictures += 1
+        for digest, content in rows.select("image_sha256", pl.col("image").struct.field("bytes")).iter_rows():
+            if digest is None or content is None:
+                bare |= set() if digest is None else {digest}
+                continue
             stored.add(digest)
             computed = hashlib.sha256(content).hexdigest()
             if computed != digest:
                 found.append(Difference(PICTURES.name, digest, "image", digest, computed))
-    return n_pictures, stored, found
+    return stored, bare, found
 
 
 def _row_groups(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -107,8 +114,9 @@ def _row_groups(paths: Iterable[Path], columns: list[str] | None = None) -> Iter
                 yield pl.DataFrame(file.read_row_group(number, columns=columns))
 
 
-def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:
+def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str, Tally]:
     """Each reply is what was received, and the snapshot's id the digest of every reply's every column."""
+    n_undigested = 0
     found: list[Difference] = []
     digests: list[str] = []
     n_replies = 0
@@ -120,11 +128,13 @@ def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str]:
         ]
         digests.append(part_digest(part))
         n_replies += part.height
+        n_undigested += part["reply_sha256"].null_count()
     found += check_identity("snapshot_id", ids.snapshot_id, snapshot_id(digests))
-    return found, f"{n_replies:,} replies against the snapshot's id"
+    why = "they carry no digest of what was received: their release took none" if n_undigested else None
+    return found, f"{n_replies:,} replies against the snapshot's id", Tally(Layer.REPLY, n_replies, "replies", n_undigested, why)
 
 
-def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[list[Difference], str]:
+def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[list[Difference], str, Tally]:
     """Every reply read again, into the lake's own scores."""
     found = check_identity("reading_id", ids.reading_id, reading_id(ids.snapshot_id, rubrics, ids.code_version))
     staging, n_rows, read = stage(lake, SCORES), 0, []
@@ -135,7 +145,8 @@ def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[
         read.append(index)
     read += write_item_scores(lake, ids.plan_id, staging, len(read), rubrics)
     staging.commit(ids.reading_id, read)
-    return found, f"{n_rows:,} read again from the replies"
+    n_scores = lake.n_rows(SCORES, ids.reading_id)
+    return found, f"{n_rows:,} read again from the replies", Tally(Layer.READING, n_scores, "scores")
 
 
 def compare_parts(table: Table, stored: Lake, key: str, derived: Lake, derived_key: str) -> Iterator[Difference]:

@@ -1,4 +1,4 @@
-"""A published folder against its manifest, its pointer, and the same folder made again. Making it is flows/verification.py."""
+"""A published folder against its manifest, its pointer, and the same folder made again. Making it is flows/verification/."""
 
 import json
 from collections.abc import Iterator
@@ -60,8 +60,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def check_manifest(folder: Path) -> Iterator[Difference]:
-    """The folder's files against the sizes and checksums of its manifest."""
+def check_manifest(folder: Path, may_lack: tuple[str, ...] = ()) -> Iterator[Difference]:
+    """The folder's files against the sizes and checksums of its manifest. `may_lack`: the endings of those that may be away."""
     manifest = read_json(folder / MANIFEST)
     files = manifest.get("files") if manifest else None
     if manifest is None or not isinstance(files, dict):
@@ -76,6 +76,8 @@ def check_manifest(folder: Path) -> Iterator[Difference]:
         yield Difference(MANIFEST, "", name, NOTHING, "a file of the folder")
     for name, entry in sorted(files.items()):
         path, said = there.get(name), entry.get("sha256") if isinstance(entry, dict) else None
+        if path is None and name.endswith(may_lack):
+            continue
         if path is None or not path.is_file():
             yield Difference(MANIFEST, "", name, f"sha256 {said}", "the file is not there")
         elif sha256_of_file(path) != said:
@@ -106,22 +108,48 @@ def check_pointer(folder: Path) -> Iterator[Difference]:
             yield Difference(POINTER, "", name, shown(pointer.get(name)), shown(derived))
 
 
-def compare_folders(published: Path, derived: Path) -> tuple[list[Difference], list[str]]:
-    """(differences, notes) between a published folder and the same made again: by file, by value, then by bytes."""
+def compare_folders(published: Path, derived: Path, leave_out: tuple[str, ...] = ()) -> tuple[list[Difference], list[str]]:
+    """(differences, notes) between a published folder and the same made again: by file, by value, then by bytes.
+
+    `leave_out`: the endings of files that cannot be made again from what is there. A table whose values are the same, written by
+    another version of the library, is a note, and what is said of its bytes elsewhere is left out.
+    """
     found: list[Difference] = []
     notes: list[str] = []
+    rewritten: set[str] = set()
     names = sorted({path.name for folder in (published, derived) for path in folder.iterdir() if path.is_file()})
-    for name in names:
+    for name in sorted(names, key=lambda name: (not name.endswith(".parquet"), name)):
+        if name.endswith(leave_out):
+            continue
         mine, again = published / name, derived / name
         if not mine.is_file() or not again.is_file():
             sides = ("a file", NOTHING) if mine.is_file() else (NOTHING, "a file")
             found.append(Difference(name, "", "", *sides))
+        elif name in (MANIFEST, LISTING):
+            both = [_of_bytes_left_out(read_json(path) or {}, leave_out, rewritten) for path in (mine, again)]
+            found += compare_json(name, both[0], both[1])
         elif mine.read_bytes() != again.read_bytes():
             differences = list(islice(_compare(mine, again), MAX_LISTED))
             found += differences
-            if not differences:
-                found += _unequal_bytes(mine, again, notes)
+            if not differences and (note := _rewritten(mine, again)):
+                notes.append(note)
+                rewritten |= {name, LISTING}
+            elif not differences:
+                digests = [f"sha256 {sha256_of_file(path)}" for path in (mine, again)]
+                found.append(Difference(name, "", "bytes", digests[0], digests[1]))
     return found, notes
+
+
+def _of_bytes_left_out(said: dict[str, Any], leave_out: tuple[str, ...], rewritten: set[str]) -> dict[str, Any]:
+    """A manifest or a listing without the files that are left out, and without sizes and digests of those that were rewritten."""
+    files = said.get("files")
+    if isinstance(files, dict):  # by name
+        kept = {name: entry for name, entry in files.items() if not name.endswith(leave_out)}
+        return said | {"files": {name: None if name in rewritten else entry for name, entry in kept.items()}}
+    if isinstance(files, list) and rewritten:
+        rows = [entry if isinstance(entry, dict) else {} for entry in files]
+        return said | {"files": [{name: row.get(name) for name in ("table", "path", "n_rows")} for row in rows]}
+    return said
 
 
 def compare_trees(published: Path, lake_root: Path, derived_root: Path) -> Iterator[Difference]:
@@ -198,17 +226,15 @@ def _compare(published: Path, derived: Path, table_name: str | None = None) -> I
         yield Difference(name, "", "", f"cannot be read: {str(error).splitlines()[0]}", "a file that can be read")
 
 
-def _unequal_bytes(published: Path, derived: Path, notes: list[str]) -> Iterator[Difference]:
-    """Equal content in other bytes: a difference, unless another library version wrote the file."""
-    if published.suffix == ".parquet":
-        writers = [pq.read_metadata(path).created_by for path in (published, derived)]
-        if writers[0] != writers[1]:
-            schemas = [pq.read_schema(path) for path in (published, derived)]
-            if schemas[0].equals(schemas[1], check_metadata=True):
-                notes.append(f"{published.name}: the same values in other bytes; {writers[0]} wrote it, {writers[1]} is here")
-                return
-    digests = [f"sha256 {sha256_of_file(path)}" for path in (published, derived)]
-    yield Difference(published.name, "", "bytes", digests[0], digests[1])
+def _rewritten(published: Path, derived: Path) -> str | None:
+    """What is said of a Parquet file of equal values and schema that another version of the library wrote."""
+    if published.suffix != ".parquet":
+        return None
+    writers = [pq.read_metadata(path).created_by for path in (published, derived)]
+    schemas = [pq.read_schema(path) for path in (published, derived)]
+    if writers[0] == writers[1] or not schemas[0].equals(schemas[1], check_metadata=True):
+        return None
+    return f"{published.name}: the same values in other bytes; {writers[0]} wrote it, {writers[1]} is here"
 
 
 def read_provenance(folder: Path) -> dict[str, Any] | None:

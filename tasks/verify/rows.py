@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from schemas.records import SAMPLE_TEXTS, texts_of
 from schemas.statuses import SampleStatus
@@ -29,6 +31,14 @@ class Difference:
     column: str
     published: str
     derived: str
+
+
+def n_rows_of(path: Path) -> int:
+    """The rows of a Parquet file; 0 where it is none."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (ValueError, OSError):
+        return 0
 
 
 def compare_rows(place: str, published: pl.DataFrame, derived: pl.DataFrame, key: Sequence[str]) -> list[Difference]:

@@ -80,6 +80,20 @@ def _zip(path: Path) -> None:
         archive.writestr("a.png", bytes(100_000_000))
 
 
+def _bundle_of_zeros(path: Path) -> None:
+    """300 MB of zeros in a third of one."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive, archive.open("bundle.json", "w") as file:
+        for _ in range(300):
+            file.write(bytes(2**20))
+
+
+def _bundle_of_names(path: Path) -> None:
+    """Thirty thousand files, each of a name that a bundle may have: the listing has room for five times as many."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for n in range(30_000):
+            archive.writestr(f"rubrics/a/{n:06}", b"")
+
+
 def _rubric(folder: Path) -> None:
     folder.mkdir()
     (folder / "rubric.toml").write_bytes(b"a." * 130_000 + b"a = 1\n")
@@ -122,6 +136,8 @@ HOSTILE: dict[str, tuple[str, str, str, Callable[[Path], None], str]] = {
     ),
     "a text of a million braces": ("text", "text", "a.txt", _content(lambda: b'{"a":' * 200_000), "malformed"),
     "a text over its bytes": ("text", "text", "b.txt", _content(lambda: b"x" * 30_000_000), "malformed"),
+    "a bundle of zeros": ("bundle", "bundle", "a.zip", _bundle_of_zeros, "unpacks to more than 20 times its size"),
+    "a bundle of many names": ("bundle", "bundle", "b.zip", _bundle_of_names, "no bundle that this Salon reads"),
     "a rubric of one key of 130,000 parts": ("rubric", "rubric", "rubric", _rubric, "a key of more than 16 parts"),
 }  # fmt: skip
 Measured = dict[str, tuple[int, str, float, float]]

@@ -16,6 +16,7 @@ from tasks.ingest.sources import ResolvedSource
 from tasks.judge.provider.openai.batch_files import read_results
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.ledger.import_replies import files
+from tasks.verify.bundle_opening import open_bundle
 
 
 def _archive(path: Path) -> Iterator[object]:
@@ -24,6 +25,10 @@ def _archive(path: Path) -> Iterator[object]:
 
 def _rubric(folder: Path) -> Iterator[object]:
     yield load_rubric(folder).id
+
+
+def _bundle(path: Path) -> Iterator[object]:
+    yield str(open_bundle(path, path.with_suffix(".unpacked")).root)
 
 
 def _text(path: Path) -> Iterator[object]:
@@ -40,6 +45,7 @@ READERS = {
     "results": lambda path: (getattr(ended, "detail", None) for _, ended in read_results(path)),
     "text": _text,
     "rubric": _rubric,
+    "bundle": _bundle,
 }
 
 

@@ -15,9 +15,10 @@ import pytest
 from PIL import Image
 
 from flows.cli import run
-from flows.commands.verifying import verify as command
+from flows.commands.exchange.verifying import verify as command
 from flows.observability.progress import Reporter
-from flows.verification import SETTINGS, Verdict, adopt, open_published, verify
+from flows.verification.published import SETTINGS, open_published
+from flows.verification.verifying import Verdict, adopt, verify
 from schemas.benchmark import load_benchmark
 from schemas.errors import InputError
 from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table

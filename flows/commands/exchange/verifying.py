@@ -1,4 +1,4 @@
-"""`salon verify`: what is printed of a verdict. What is verified is flows/verification.py."""
+"""`salon verify`: what is printed of a verdict. What is verified is flows/verification/, a bundle's lines are told.py."""
 
 import json
 import tempfile
@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from flows.commands.exchange.told import print_layers
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console
+from schemas.errors import InputError
 from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:
-    from flows.verification import Verdict
+    from flows.verification.verifying import Verdict
+
+
+NOT_ALL = 4
+"""The exit code where nothing differs, and not everything could be derived again: pictures are not in the bundle, say."""
 
 
 def verify(
-    publication: Annotated[str, typer.Argument(help="A publication's id or its beginning, or its folder.")],
+    publication: Annotated[
+        str, typer.Argument(help="A publication's id or its beginning, or its folder; or a bundle, FILE.zip or its folder.")
+    ],
     lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
@@ -31,19 +39,46 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
-    from flows.verification import verify as verify_folder
+    from flows.verification.verifying import verify as verify_folder
+    from tasks.verify.bundle_opening import is_bundle
     from tasks.verify.publication import find_folder
 
+    if is_bundle(Path(publication)):
+        if file or rubrics:
+            raise InputError("--file and --rubrics are for a publication in a lake; a bundle has its own with it")
+        return _verify_bundle(Path(publication), limit, as_json=as_json)
     with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
         folder = find_folder(named.root, publication)
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
-        said = {"publication": folder.name, "is_verified": verdict.is_verified, "steps": verdict.steps}
-        # In ASCII: a file name of the folder may be no text in UTF-8.
-        print(json.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}, default=asdict))
+        print(_as_json(verdict, {"steps": verdict.steps}))
     else:
         _print(result_console(), verdict, limit)
     return 0 if verdict.is_verified else 1
+
+
+def _verify_bundle(place: Path, limit: int, *, as_json: bool) -> int:
+    from flows.verification.verifying import verify_bundle
+    from tasks.publish.identity import code_version
+    from tasks.verify.bundle_opening import open_bundle
+
+    with tempfile.TemporaryDirectory(prefix="salon-verify-") as scratch, shown_progress() as reporter:
+        verdict = verify_bundle(open_bundle(place, Path(scratch) / "bundle"), reporter)
+        layers = verdict.layers
+        is_whole = all(layer.is_whole for layer in layers)
+        codes: dict[str, object] = {"published_by": verdict.made_by, "verified_by": code_version()}
+        if as_json:
+            print(_as_json(verdict, {"is_whole": is_whole, "layers": [asdict(layer) for layer in layers], "code": codes}))
+        else:
+            print_layers(result_console(), verdict, layers, code_version())
+            _print_differences(result_console(), verdict, limit)
+    return 1 if not verdict.is_verified else 0 if is_whole else NOT_ALL
+
+
+def _as_json(verdict: "Verdict", more: dict[str, object]) -> str:
+    """In ASCII: a file name of the folder may be no text in UTF-8."""
+    said = {"publication": verdict.folder.name, "is_verified": verdict.is_verified} | more
+    return json.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}, default=asdict)
 
 
 @contextmanager
@@ -71,6 +106,12 @@ def _print(console: Console, verdict: "Verdict", limit: int) -> None:
         console.print(name_of(f"note        {note}", "yellow"))
     if verdict.is_verified:
         console.print("verified    every published number follows from the stored replies")
+        return
+    _print_differences(console, verdict, limit)
+
+
+def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None:
+    if verdict.is_verified:
         return
     console.print()
     for place, differences in groupby(sorted(verdict.differences, key=lambda one: one.place), key=lambda one: one.place):

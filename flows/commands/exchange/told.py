@@ -1,15 +1,19 @@
-"""What `salon export` and `salon import` say of what they wrote and took in."""
+"""What `salon export`, `import` and `verify` say: of batch lines, of recorded replies, of a bundle layer by layer."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from flows.observability.terminal import Console, one_line
+from flows.observability.terminal import Console, name_of, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flows.verification.verifying import Verdict
     from tasks.judge.batch.export import Exported
     from tasks.ledger.import_replies.importing import ImportResult
+    from tasks.verify.layers import LayerResult
 
 N_TOO_LARGE = 5
 """Requests too large for a file that are named."""
@@ -50,3 +54,35 @@ def print_exported(console: Console, found: "Exported", folder: Path) -> None:
         )
     elif not found.too_large and not found.n_in_batches:
         console.print("            nothing is left to ask: every request has its reply")
+
+
+def print_layers(console: Console, verdict: "Verdict", layers: "Sequence[LayerResult]", code: str) -> None:
+    """A bundle's publication and code, a line for each layer, and what follows from them."""
+    made_by = verdict.made_by or ""
+    told = "the same is installed" if made_by == code else f"{code[:12]} is installed: a difference may come from that"
+    console.print(name_of(f"publication {verdict.folder.name}  {verdict.folder.parent.name}"))
+    console.print(name_of(f"code        {made_by[:12] or 'not said'} published it, {told}"))
+    for layer in layers:
+        console.print(
+            name_of(f"{layer.layer:<11} {_result(layer)}", "red" if layer.n_differences else "" if layer.is_whole else "yellow")
+        )
+    for note in verdict.notes:
+        console.print(name_of(f"note        {note}", "yellow"))
+    if not verdict.is_verified:
+        console.print(name_of(f"differs     {len(verdict.differences):,} differences: it is not what its id says", "red"))
+    elif all(layer.is_whole for layer in layers):
+        console.print(
+            name_of("verified    every published number follows from the stored replies, and all of them could be derived")
+        )
+    else:
+        console.print(name_of("holds       nothing differs; what could not be derived again stands above (exit code 4)"))
+
+
+def _result(layer: "LayerResult") -> str:
+    if layer.n is None:
+        return "could not be derived again: what it is made from cannot be read"
+    said = f"{layer.n_derived:,} of {layer.n:,} {layer.what} derived again"
+    said += f"; {layer.n_differences:,} differences" if layer.n_differences else ", all the same" if layer.n_derived else ""
+    if layer.why is None:
+        return said
+    return f"{said}; could not: {f'{layer.n_missing:,}, ' if layer.n_missing else ''}{layer.why}"

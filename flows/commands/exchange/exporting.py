@@ -1,4 +1,4 @@
-"""`salon export`, in both its uses. What is said of batch lines is exchange.py; the forms are tasks/publish/receivers/."""
+"""`salon export`, in its uses. What is said is told.py; the forms are tasks/publish/receivers/ and tasks/verify/bundle.py."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flows.commands.exchange import print_exported
+from flows.commands.exchange.told import print_exported
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import one_line, result_console
@@ -28,6 +28,7 @@ class To(StrEnum):
     MLFLOW = "mlflow"
     HUGGINGFACE = "huggingface"
     EEE = "eee"
+    BUNDLE = "bundle"
 
 
 def export(
@@ -50,9 +51,23 @@ def export(
         str | None, typer.Option(help="With --pictures file: the address of that folder where the engine runs; default: here.")
     ] = None,
     to: Annotated[
-        To | None, typer.Option(help="Write a publication's figures as this one takes them; eee: Every Eval Ever.")
+        To | None,
+        typer.Option(
+            help="Write a publication's figures as this one takes them; eee: Every Eval Ever; bundle: all that salon verify "
+            "derives it from, for whoever has nothing else."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="With --to: the folder to write, not there yet or empty.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --to: the folder to write, not there yet or empty; with --to bundle also FILE.zip."),
+    ] = None,
+    with_pictures: Annotated[
+        bool, typer.Option("--with-pictures", help="With --to bundle: the pictures too, and the pages that show them.")
+    ] = False,
+    rubrics: Annotated[
+        list[Path] | None,
+        typer.Option(help="With --to bundle: a folder of your own rubrics; may be given several times."),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -75,7 +90,8 @@ def export(
     if batch_files is not None:
         if pictures_at is not None and pictures is not Pictures.FILE:
             raise InputError("--pictures-at is for --pictures file: in lines with their pictures inside nothing is named")
-        given = [option for option, value in (("--out", out), ("--name", name), ("--push", push)) if value]
+        options = (("--out", out), ("--name", name), ("--push", push), ("--with-pictures", with_pictures), ("--rubrics", rubrics))
+        given = [option for option, value in options if value]
         if given:
             raise InputError(f"{given[0]} is for --to, a publication's figures; --batch-files sends nothing and names its folder")
         at = pictures_at or (batch_files.absolute() / "pictures").as_uri() if pictures is Pictures.FILE else None
@@ -84,6 +100,14 @@ def export(
         raise InputError(f"--to {to} needs --out DIR: a folder is written first, and sent only with --push")
     if what is not None and Path(what).is_file():
         raise InputError(f"{what} is a file; --to takes a publication's id or its beginning, or none for the current one")
+    if to is To.BUNDLE:
+        if name or push:
+            raise InputError(
+                "--name and --push are for trackers and hubs; --to bundle writes a file or a folder, and sends nothing"
+            )
+        return _export_bundle(what, out, rubrics or [], with_pictures=with_pictures, place=(lake, benchmark))
+    if with_pictures or rubrics:
+        raise InputError(f"--with-pictures and --rubrics are for --to bundle; --to {to} takes figures alone")
     return _export_publication(what, to, out, name, is_push=push, place=(lake, benchmark))
 
 
@@ -114,4 +138,23 @@ def _export_publication(
     console.print(
         f"sent        {escape(one_line(sent))}" if sent else "            nothing was sent; --push does that", highlight=False
     )
+    return 0
+
+
+def _export_bundle(
+    prefix: str | None, out: Path, rubrics: list[Path], *, with_pictures: bool, place: tuple[str, str | None]
+) -> int:
+    from flows.verification.bundling import export_bundle
+    from tasks.lake.reading import Lake, open_lake
+    from tasks.publish.reading import chosen
+    from tasks.verify.publication import find_folder
+
+    root = open_lake(place[0]).root
+    folder = find_folder(root, prefix) if prefix else find_folder(root, chosen(root, place[1], None).publication_id)
+    made = export_bundle(folder, Lake(root), out, rubrics, with_pictures=with_pictures)
+    console = result_console()
+    console.print(f"exported    {escape(one_line(made.folder))}, to {escape(one_line(str(out)))}", highlight=False)
+    left_out = "" if with_pictures else ", and the pictures of its samples are not; --with-pictures puts them in"
+    console.print(f"            texts, replies and rubrics are in it{left_out}", highlight=False)
+    console.print(f"next        salon verify {escape(one_line(str(out)))}, on any machine with Salon", highlight=False)
     return 0

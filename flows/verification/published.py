@@ -1,0 +1,111 @@
+"""A published folder opened as the run that it says it is, and its tables made again. What is compared is verifying.py."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flows.run.context import RunContext
+from flows.run.pipeline import tables_of
+from flows.run.tasks import RunTables, publish_tables
+from rubrics.loading import SHIPPED, find_rubrics
+from schemas.benchmark import Benchmark, load_benchmark
+from schemas.errors import InputError
+from schemas.identities import RunIds
+from schemas.tables import CHECKS, QUARANTINE, RATINGS, VOTES
+from tasks.aggregate.agreement.votes import tables_with_people
+from tasks.context import StageContext
+from tasks.lake.reading import Lake
+from tasks.publish.agreement import agreement_id, given, publish_agreement
+from tasks.publish.folders import PROVENANCE
+from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
+from tasks.validate.gate_and_quarantine import validate
+from tasks.verify.publication import is_agreement
+from tasks.verify.rows import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out."""
+
+    folder: Path
+    run: StageContext
+    differences: tuple[Difference, ...]
+
+
+SETTINGS = "settings"
+"""The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""
+
+
+def open_published(
+    folder: Path, said: Mapping[str, Any], lake: Path, file: Path | None, rubrics: Sequence[Path], *, is_alone: bool = False
+) -> Reopened:
+    """Open what provenance.json says. Raises InputError where the benchmark file or a rubric is not the one published from.
+
+    `is_alone`: rubrics are those in `rubrics`, and neither the shipped ones nor any that the settings name.
+    """
+    benchmark = load_benchmark(file) if file else _settings(folder, said)
+    digest = benchmark_digest(benchmark)
+    if file and digest != said.get("benchmark_digest"):
+        raise InputError(
+            f"{file} is not what {folder.name[:12]} was published from: its digest is {digest[:12]}, the publication's "
+            f"{str(said.get('benchmark_digest'))[:12]}; name the file as it was then"
+        )
+    more = [] if is_alone else [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
+    found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more])
+    ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
+    differences = [
+        Difference(PROVENANCE, "", f"rubrics.{name}.digest", str(_digest_of(said, name)), f"{rubric.digest} ({rubric.folder})")
+        for name, rubric in found.items()
+        if _digest_of(said, name) != rubric.digest
+    ]
+    run_date = date.fromisoformat(str(said["run_date"]))
+    key = _key(folder, ids, benchmark, run_date)
+    if key != folder.name:
+        differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
+    return Reopened(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids), tuple(differences))
+
+
+def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:
+    """The benchmark file as provenance.json holds it; where the sources stood is not in it and not needed."""
+    settings = said.get(SETTINGS)
+    if not isinstance(settings, dict):
+        raise InputError(f"{folder} does not hold the settings of its benchmark file; name the file with --file")
+    sources = [{**source, "path": "."} for source in settings.get("sources", [])]
+    return Benchmark.model_validate({**settings, "sources": sources})
+
+
+def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
+    return said.get("rubrics", {}).get(rubric_id, {}).get("digest")
+
+
+def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
+    if is_agreement(folder):
+        return agreement_id(*_said_by_people(folder), ids, run_date)
+    return publication_id(benchmark, ids, run_date)
+
+
+def make_tables(published: Reopened) -> Path:
+    """The publication's folder made again in the run's own lake."""
+    if is_agreement(published.folder):
+        return _make_agreement(published)
+    context = published.run
+    checked = validate(context)
+    tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
+    return publish_tables.work(context, RunTables(tables)).folder
+
+
+def _make_agreement(published: Reopened) -> Path:
+    """People's ratings are taken as published: they came from outside, and the samples they are of were matched then."""
+    context = published.run
+    people = _said_by_people(published.folder)
+    return publish_agreement(context, tables_with_people(context, *people) | given(*people)).folder
+
+
+def _said_by_people(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The ratings and the votes of an agreement; none where they were not given."""
+    votes = folder / f"{VOTES.name}.parquet"
+    return pl.read_parquet(folder / f"{RATINGS.name}.parquet"), pl.read_parquet(votes) if votes.is_file() else VOTES.empty()

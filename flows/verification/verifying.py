@@ -1,0 +1,213 @@
+"""`salon verify`: every stage of a publication made again from what the lake stores, offline, and held against what stands there.
+
+No ledger, no network and no judge has a part. What is made again is written to a temporary folder; the lake is only read. A
+bundle is such a lake, with its rubrics beside it. How partitions and tables are compared is tasks/verify.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from flows.observability.progress import Reporter
+from flows.run import stages
+from flows.run.context import RunContext
+from flows.verification.published import Reopened, make_tables, open_published
+from schemas.errors import InputError, SalonError
+from schemas.identities import RunIds
+from schemas.tables import JUDGEMENTS, PICTURES, REQUESTS, SAMPLES, SCORES
+from tasks.context import StageContext
+from tasks.lake.pictures import table_of_pictures
+from tasks.lake.reading import Lake
+from tasks.publish.folders import MANIFEST, PROVENANCE
+from tasks.publish.identity import code_version
+from tasks.validate.buckets import PARTITIONS
+from tasks.verify.bundle import PAGES
+from tasks.verify.bundle_opening import OpenedBundle
+from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
+from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
+from tasks.verify.publication import (
+    check_manifest,
+    check_pointer,
+    compare_duckdb,
+    compare_folders,
+    compare_pointers,
+    compare_trees,
+    read_provenance,
+)
+from tasks.verify.rows import Difference
+
+_BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)
+"""What reading and using a file raises that holds something else than it should."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was made again, and every difference. `steps` are (stage, what was done) for people, in order."""
+
+    folder: Path
+    bundle: OpenedBundle | None = None
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
+    made_by: str | None = None  # the code's version that the publication names
+
+    def add(self, step: str, found: Iterable[Difference], done: str, tally: Tally | None = None) -> None:
+        """Note a step, what it found, and of how many."""
+        self.differences += found
+        self.tallies += [tally] if tally else []
+        self.steps.append((step, done))
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether everything could be made again and is the same."""
+        return not self.differences
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is of a bundle that says it holds no pictures."""
+        return self.bundle is not None and not self.bundle.name.has_pictures
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The endings of published files that cannot be made again without pictures, where there are none."""
+        return PAGES if self.is_bare else ()
+
+    @property
+    def layers(self) -> list[LayerResult]:
+        """Of each layer what was derived again, what could not be, and what differs."""
+        return layer_results(self.tallies, self.differences)
+
+
+def verify_bundle(bundle: OpenedBundle, reporter: Reporter) -> Verdict:
+    """Verify a bundle, from what is in it alone: whatever is wrong with its rubrics is a difference too."""
+    return verify(bundle.folder, Lake(bundle.root), reporter, None, [bundle.rubrics], bundle=bundle)
+
+
+def verify(
+    folder: Path,
+    lake: Lake,
+    reporter: Reporter,
+    file: Path | None = None,
+    rubrics: Sequence[Path] = (),
+    *,
+    bundle: OpenedBundle | None = None,
+) -> Verdict:
+    """Verify one published folder.
+
+    `file` is its benchmark file, `rubrics` folders of rubrics of one's own. Raises InputError where what is given is not what
+    it was published from; whatever is found in the lake, missing and broken files included, is a difference.
+    """
+    verdict = Verdict(folder, bundle)
+    with _step(verdict, reporter, "manifest"):
+        verdict.differences += [*check_manifest(folder, may_lack=verdict.left_out), *check_pointer(folder)]
+        n_files = sum(path.name != MANIFEST for path in folder.iterdir())
+        verdict.steps.append(("manifest", f"{n_files} files against their checksums, and the pointer"))
+    said = read_provenance(folder)
+    if said is None:
+        verdict.differences.append(Difference(PROVENANCE, "", "", "no provenance that can be read", "what it was made from"))
+        return verdict
+    with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
+        try:
+            published = open_published(folder, said, Path(temporary) / "lake", file, rubrics, is_alone=bundle is not None)
+        except InputError as error:
+            if bundle is None:
+                raise  # it is of what the user named
+            verdict.differences.append(Difference(RUBRIC, "", "", "as published", _one_line(error)))
+            return verdict
+        except _BROKEN as error:
+            verdict.differences.append(Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
+            return verdict
+        verdict.differences += published.differences
+        verdict.made_by = published.run.ids.code_version
+        if bundle is None and published.run.ids.code_version != code_version():
+            verdict.notes.append(
+                f"made by code version {published.run.ids.code_version[:12]}, verified by {code_version()[:12]}: a "
+                "difference may come from the code; to be sure, verify with the version that published"
+            )
+        _verify_stages(verdict, published, lake, reporter)
+    return verdict
+
+
+def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: Reporter) -> None:
+    """Each stage is made again from the stored output of the one before, so that a difference is said where it arose."""
+    run, ids = published.run, published.run.ids
+    stored = Lake(run.lake.root.parent / "stored")
+    with _step(verdict, reporter, "lake"):
+        n_files = 0
+        for table, name in PARTITIONS.items():
+            # Scores are made again under their own name in the run's lake: those that were stored are put aside.
+            found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, name))
+            verdict.differences += found
+            n_files += n_parts
+        if table_of_pictures(lake, ids.dataset_id) is PICTURES:
+            found, n_parts = adopt(lake, run.lake, PICTURES, ids.dataset_id)
+            verdict.differences += found
+            n_files += n_parts
+        verdict.steps.append(("lake", f"{n_files} files of {len(PARTITIONS)} tables against their checksums"))
+    with _step(verdict, reporter, "samples"):
+        advance: Callable[[int], None] = partial(reporter.advance, "samples")
+        found, done, tally = check_samples(run.lake, ids, advance, may_lack_pictures=verdict.is_bare)
+        verdict.add("samples", found, done, tally)
+    with _step(verdict, reporter, "plan"):
+        _verify_plan(verdict, run, ids, lake)
+    with _step(verdict, reporter, "replies"):
+        verdict.add("replies", *check_replies(run.lake, ids))
+    with _step(verdict, reporter, "scores"):
+        verdict.add("scores", *read_again(run.lake, ids, run.rubrics))
+        with _tried(verdict, SCORES.name):
+            verdict.differences += compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id)
+        with _step(verdict, reporter, "tables"):
+            _verify_tables(verdict, published, lake)
+    with _step(verdict, reporter, "duckdb"):
+        verdict.add("duckdb", *compare_duckdb(verdict.folder, lake.root))
+
+
+def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -> None:
+    """Every question written again from samples and rubrics: request keys, messages, facts, the plan's id."""
+    alone = Lake(run.lake.root.parent / "plan")
+    adopt(lake, alone, SAMPLES, ids.dataset_id)
+    planned = stages.plan(RunContext.of(replace(run, lake=alone)).having(dataset_id=ids.dataset_id))
+    found = check_identity("plan_id", ids.plan_id, planned.plan_id)
+    for table in (JUDGEMENTS, REQUESTS):
+        found += compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)
+    tally = Tally(Layer.REQUEST, run.lake.n_rows(REQUESTS, ids.plan_id), "requests")
+    verdict.add("plan", found, f"{planned.n_requests:,} questions written again from samples and rubrics", tally)
+
+
+def _verify_tables(verdict: Verdict, published: Reopened, lake: Lake) -> None:
+    """The published folder made again; of a bundle not the tables for machines, whose digests stand in a file of the folder."""
+    again = make_tables(published)
+    found, notes = compare_folders(verdict.folder, again, leave_out=verdict.left_out)
+    found += compare_pointers(verdict.folder, again)
+    if verdict.bundle is None:
+        found += compare_trees(verdict.folder, lake.root, published.run.lake.root)
+    verdict.notes += notes
+    tally = tally_of_tables(verdict.folder, verdict.left_out)
+    verdict.add("tables", found, f"{sum(1 for _ in again.iterdir())} files made again, values and bytes compared", tally)
+
+
+@contextmanager
+def _step(verdict: Verdict, reporter: Reporter, name: str) -> Iterator[None]:
+    reporter.start(name, 0)
+    with _tried(verdict, name):
+        yield
+    reporter.finish(name)
+
+
+@contextmanager
+def _tried(verdict: Verdict, place: str) -> Iterator[None]:
+    """A changed lake may hold anything: what stops a stage is a difference, and the stages after it are tried all the same."""
+    try:
+        yield
+    except (SalonError, *_BROKEN) as error:
+        verdict.differences.append(Difference(place, "", "", "as published", f"cannot be made again: {_one_line(error)}"))
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
