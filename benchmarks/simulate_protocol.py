@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.simulation.mutations import MUTATIONS, break_protocol
 
@@ -40,7 +41,7 @@ def _begin(mutation: str | None) -> None:
         break_protocol(mutation)
 
 
-def _played(seeds: range) -> Tally:
+def _played(seeds: range, *, until_broken: bool) -> Tally:
     from tests.simulation.play import play_seed
 
     tally, began_s = Tally(), time.process_time()
@@ -54,6 +55,8 @@ def _played(seeds: range) -> Tally:
         tally.worlds.update(set(played.fired))
         if played.broken is not None:
             tally.broken[seed] = played.broken
+            if until_broken:
+                break
     tally.cpu_s = time.process_time() - began_s
     return tally
 
@@ -70,7 +73,7 @@ def tallies(first: int, n: int, n_processes: int, mutation: str | None) -> Itera
     context = multiprocessing.get_context("spawn")
     parts = [range(at, min(at + N_AT_ONCE, first + n)) for at in range(first, first + n, N_AT_ONCE)]
     with context.Pool(n_processes, _begin, (mutation,)) as pool:
-        yield from pool.imap_unordered(_played, parts)
+        yield from pool.imap_unordered(partial(_played, until_broken=mutation is not None), parts)
 
 
 def campaign(first: int, n: int, n_processes: int) -> bool:

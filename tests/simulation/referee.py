@@ -35,7 +35,6 @@ class Sent:
     node: Node
     key: str
     run_id: str
-    at_s: float
     state: str = "flying"
     text: str | None = None
     batch: str | None = None
@@ -51,11 +50,9 @@ class Referee:
     n_sent: Counter[str] = field(default_factory=Counter)
     moments_s: list[float] = field(default_factory=list)
     paused: list[tuple[Node, float, float]] = field(default_factory=list)
-    in_flight: Counter[Node] = field(default_factory=Counter)
     alone: set[Node] = field(default_factory=set)
     stored: dict[tuple[str, int], bytes] = field(default_factory=dict)
     n_excused: int = 0
-    n_paid_twice: int = 0
 
     def __post_init__(self) -> None:
         self.world.on_commit = lambda _: self.committed()
@@ -87,7 +84,7 @@ class Referee:
             if is_in_hand and (other.batch is not None or not other.node.is_dead):
                 is_excused = self._may_be_thought_gone(other.node) or self._has_stalled(node, other, batch)
                 self._unless(is_excused, f"I2: {key[:2]} is bought while another purchase of it is in hand ({other.state})")
-        sent = Sent(node, key, run_id, world.loop.now_s, batch=batch)
+        sent = Sent(node, key, run_id, batch=batch)
         earlier.append(sent)
         if batch is None:
             self._counts(node, sent)
@@ -118,9 +115,9 @@ class Referee:
         """The limits: requests a minute, pauses, places."""
         world, scenario = self.world, self.world.scenario
         now_s = world.loop.now_s
-        self.in_flight[node] = sum(s.state == "flying" for every in self.sent.values() for s in every if s.node is node)
-        if self.in_flight[node] > scenario.concurrency:
-            self.broken(f"places: {self.in_flight[node]} are in flight, and {scenario.concurrency} are allowed")
+        n_in_flight = sum(s.state == "flying" for every in self.sent.values() for s in every if s.node is node)
+        if n_in_flight > scenario.concurrency:
+            self.broken(f"places: {n_in_flight} are in flight, and {scenario.concurrency} are allowed")
         for who, from_s, until_s in self.paused:
             is_own, knows = who is node, node.absent_s == 0 and now_s > from_s + UNTIL_ALL_KNOW_S
             if from_s < now_s < until_s and (is_own or (knows and not world.server_jumped and "clock" not in world.fired)):
@@ -145,7 +142,6 @@ class Referee:
             and self.spent_usd[sent.run_id] > most + 1e-12
         ):
             self.broken(f"money: {self.spent_usd[sent.run_id]:.6f} USD are spent, and {most} are allowed")
-        self.n_paid_twice += sum(s.text is not None for s in self.sent[sent.key]) > 2
 
     def hears_failure(self, node: Node, sent: Sent, answer: Answer) -> None:
         """No reply, and the process knows."""

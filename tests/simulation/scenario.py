@@ -140,4 +140,6 @@ def _fault(draw: Random, commands: tuple[Command, ...], is_server: bool) -> Faul
     process = draw.randrange(len(commands)) if FAULTS[kind][1] else None
     effect = draw.randint(1, 30) if process is not None and draw.random() < 0.7 else None
     seconds = draw.choice(JUMPS_S) if kind.endswith("clock") else draw.choices(SECONDS, (30, 30, 20, 12, 8))[0]
+    if kind == "server clock":
+        seconds = max(-90.0, seconds)  # by as much as it is set back a claim of a machine that is gone is waited for
     return Fault(kind, process, effect, draw.choice((3.0, 20.0, 100.0)) * draw.random(), seconds)
