@@ -9,7 +9,7 @@ export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export GX_ANALYTICS_ENABLED = false
 
-.PHONY: help install demo test check format lock prices simulate serve torture clean
+.PHONY: help install demo test check format lock prices simulate serve torture fuzz clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,9 +35,13 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulate_nights --families 1500
 	$(BIN)/python -m benchmarks.simulate_agreement
 	$(BIN)/python -m benchmarks.simulate_corrected
+	$(BIN)/python -m benchmarks.simulate_looks
 
 serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and backfill deployed; Ctrl-C ends it
 	@$(BIN)/salon serve
+
+fuzz: $(VENV)/.dev  ## mutate input for every reader, SECONDS (10) of CPU each: no fault, within time and memory
+	$(BIN)/python -m tests.fuzz.campaign --seconds $(or $(SECONDS),10)
 
 torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call in turn, fill the disk (hours)
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_prefect_gone.py tests/judge/test_storm.py

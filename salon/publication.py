@@ -3,12 +3,13 @@
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from salon.errors import SalonError
+from salon.notebook import as_html
 from salon.places import Place
 from salon.report import Report
 from salon.samples import Samples
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 MACRO = "__macro__"
+_IS_ID = re.compile(r"[0-9a-f]{64}")
 _CONTESTANT = ("model", "checkpoint")
-_ENDS = [(f"{name}_low{end}", f"{name}_high{end}") for name, end in (
-    ("ci", ""), ("ci", "_adjusted"), ("delta_bound", ""), ("delta_bound_ci", "")
-)]  # fmt: skip
+_ENDS = [(name.format("low"), name.format("high")) for name in ("ci_{}", "ci_{}_adjusted", "delta_bound_{}", "delta_bound_ci_{}")]
 _SIGNED = ("delta", *(name for ends in _ENDS for name in ends))
 _TURNED = {"higher": "lower", "lower": "higher"}
-_SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
 
 
 @dataclass(frozen=True)
@@ -112,13 +111,30 @@ class Publication:
             raise SalonError(f"{self.place.root}/{name} is not the file that was published; restore it from its source")
         return content
 
-    def _placed(self) -> list[dict[str, Any]]:
+    def _placed(self) -> list[dict[str, str]]:
         """The files among the tables for machines; none for a publication from before there were such."""
-        return list(json.loads(self.content("tables.json"))["files"]) if "tables.json" in self.files else []
+        if "tables.json" not in self.files:
+            return []
+        try:
+            return [
+                {name: str(file[name]) for name in ("table", "path", "sha256")} for file in self._said("tables.json")["files"]
+            ]
+        except (KeyError, TypeError) as error:
+            raise self._is_spoiled("tables.json", error) from error
 
     def provenance(self) -> dict[str, Any]:
-        """What it was made from: identities, instruments, judges, settings."""
-        return dict(json.loads(self.content("provenance.json")))
+        """What it was made from: identities, instruments, judges, settings. Raises SalonError where that cannot be read."""
+        return self._said("provenance.json")
+
+    def _said(self, name: str) -> dict[str, Any]:
+        content = self.content(name)
+        try:
+            return dict(json.loads(content))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._is_spoiled(name, error) from error
+
+    def _is_spoiled(self, name: str, error: Exception) -> SalonError:
+        return SalonError(f"{self.place.root}/{self.folder}/{name} cannot be read ({error!r:.80}); restore it from its source")
 
     def standings(
         self, rubric: str | None = None, dimension: str | None = None, category: str = MACRO, *, is_all: bool = False
@@ -184,26 +200,23 @@ class Publication:
 
     def _repr_html_(self) -> str:
         """The headline standings as a table; every text escaped."""
-        named = f"{escape(self.run_date)}, publication <code>{escape(self.publication_id[:12])}</code>"
-        title = f"<p><b>{escape(self.benchmark)}</b>, {named}</p>"
-        if "standings.parquet" not in self.files:
-            return f"{title}<p>published before there were standings; its tables: {escape(', '.join(self.tables))}</p>"
-        parts = [title]
-        rows = self.standings()
-        for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
-            parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}</p>")
-            parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]) + _weights(mine))
-        return "".join(parts)
+        return as_html(self)
 
 
 def _pointer(place: Place, home: str) -> tuple[str, str] | None:
     """The publication that a benchmark's pointer names, and its manifest's sha256; None where there is none yet."""
     content = place.read(f"{place.tables}{home}/latest.json")
+    if content is None:
+        return None
     try:
-        said = None if content is None else json.loads(content)
-        return None if said is None else (str(said["publication_id"]), str(said["manifest_sha256"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it") from error
+        said = json.loads(content)
+        named, sha256 = (str(said[name]) for name in ("publication_id", "manifest_sha256"))
+        is_one = _IS_ID.fullmatch(named) is not None  # it becomes a folder's name
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_one = False
+    if not is_one:
+        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it")
+    return named, sha256
 
 
 def _asked(benchmark: str | None, prefix: str | None) -> str:
@@ -236,45 +249,6 @@ def _turned(rows: "pl.DataFrame") -> "pl.DataFrame":
 
     pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss"), *_ENDS]
     other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
-    columns = [pl.col(other.get(name, name)).alias(name) * (-1 if name in _SIGNED else 1) if name in _SIGNED
-               else pl.col(other.get(name, name)).alias(name) for name in rows.columns]  # fmt: skip
-    turned = rows.select(columns)
+    turned = rows.select(pl.col(other.get(name, name)).alias(name) for name in rows.columns)
+    turned = turned.with_columns(-pl.col(name) for name in _SIGNED if name in rows.columns)
     return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
-
-
-def _weights(rows: "pl.DataFrame") -> str:
-    """How totals over categories of unequal size are made; nothing where the sizes are equal, or an older table lacks them."""
-    names = ("n_categories", "n_prompts_smallest_category", "n_prompts_largest_category")
-    known = rows.drop_nulls(names[0]) if set(names) <= set(rows.columns) else rows.clear()
-    sizes = sorted({int(n) for name in names[1:] for n in known[name]}) if not known.is_empty() else []
-    if len(sizes) < 2:
-        return ""
-    told = f"the smallest brings {sizes[0]} prompts, the largest {sizes[-1]}"
-    return f"<p>{max(known[names[0]])} categories weigh the same; {told}</p>"
-
-
-def _standing(row: Mapping[str, Any]) -> tuple[str, ...]:
-    low, high = row["rank_low"], row["rank_high"]
-    delta, delta_low, delta_high = (row[f"delta_predecessor{end}"] for end in ("", "_low", "_high"))
-    verdict = "" if row["verdict_predecessor"] is None else f" {row['verdict_predecessor']}".replace("_", " ")
-    return (
-        "–" if low is None else str(low) if low == high else f"{low}–{high}",
-        f"{row['model']} / {row['checkpoint']}",
-        _numbers(row["estimate"], row["ci_low"], row["ci_high"]),
-        _numbers(delta, delta_low, delta_high, sign="+") + verdict,
-        str(row["n_prompts"]),
-        "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
-        str(row["state"]).replace("_", " "),
-    )
-
-
-def _numbers(value: float | None, low: float | None, high: float | None, sign: str = "") -> str:
-    if value is None:
-        return "–"
-    return f"{value:{sign}.2f}" + ("" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]")
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in _SHOWN)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -3,12 +3,14 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Final
 
 from schemas.errors import CorruptLakeError, StoreError
+from schemas.fields import DIGEST_LENGTH
 from schemas.tables import SCHEMA_VERSION
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import fresh
@@ -21,6 +23,7 @@ from tasks.publish.promotion import Standing, standing_in, why_not_current, why_
 _Rule = Callable[[Standing, Standing | None], str | None]
 N_TRIES: Final = 100  # in a bucket; each failure is another run's success
 
+_IS_ID: Final = re.compile(f"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _log = logging.getLogger("salon.publish")
 
 
@@ -29,11 +32,19 @@ def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
     path = home / name
     try:
         found = json.loads(path.read_bytes())
-        return {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
+        named = {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
+        date.fromisoformat(named["run_date"])
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CorruptLakeError(f"{path} is not a pointer Salon wrote ({error}); delete it and run the benchmark again") from error
+        raise _no_pointer(path, str(error)) from error
+    if not _IS_ID.fullmatch(named["publication_id"]):  # it becomes a folder's name
+        raise _no_pointer(path, f"publication_id is {named['publication_id']!r:.80}, not {DIGEST_LENGTH} hexadecimal digits")
+    return named
+
+
+def _no_pointer(path: Path, why: str) -> CorruptLakeError:
+    return CorruptLakeError(f"{path} is not a pointer Salon wrote ({why}); delete it and run the benchmark again")
 
 
 def move_pointers(lake_root: Path, folder: Path, *, benchmark: str, standing: Standing) -> str | None:

@@ -93,8 +93,8 @@ def check_pointer(folder: Path) -> Iterator[Difference]:
     if pointer is None:
         yield Difference(POINTER, "", "", "no JSON object", "the current publication's name and manifest_sha256")
         return
-    named = folder.parent / str(pointer.get("publication_id"))
-    if Path(str(pointer.get("publication_id"))).name != named.name or not (named / MANIFEST).is_file():
+    named = next((path for path in folder.parent.iterdir() if path.name == pointer.get("publication_id")), None)
+    if named is None or not (named / MANIFEST).is_file():
         yield Difference(
             POINTER, "", "publication_id", shown(pointer.get("publication_id")), "no publication of this name is there"
         )

@@ -1,5 +1,6 @@
 """Inputs that mutating valid ones found, each of which once ended in a traceback: what reads them, and what it says now."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,10 @@ def test_an_empty_list_for_no_items_is_no_answer() -> None:
     assert isinstance(parse_reply(load_rubric(INSTRUMENTS / "unigenbench"), "[]", {}), Unreadable)
 
 
+def _pointer(publication_id: str, run_date: str = "2026-01-01") -> bytes:
+    return json.dumps({"publication_id": publication_id, "run_date": run_date, "manifest_sha256": "b" * 64}).encode()
+
+
 STORED: dict[str, tuple[str, bytes, Callable[[Path], object]]] = {
     "manifest, a list": (
         "publish/v1/b/p/manifest.json",
@@ -71,6 +76,9 @@ STORED: dict[str, tuple[str, bytes, Callable[[Path], object]]] = {
     ),
     "manifest, deep": ("publish/v1/b/p/manifest.json", DEEPER, publications),
     "pointer, deep": ("latest.json", DEEPER, read_pointer),
+    "pointer out of its home": ("latest.json", _pointer("../../../elsewhere"), read_pointer),
+    "pointer, a name no file can have": ("latest.json", _pointer("a" * 400), read_pointer),
+    "pointer, no day": ("latest.json", _pointer("a" * 64, "someday"), read_pointer),
     "pin, deep": ("pins/a.json", DEEPER, pins),
     "night, deep": ("nights/b/2026-01-01.json", DEEPER, lambda root: notes(root, "b")),
     "anchors, deep": ("anchors/b/a.json", DEEPER, lambda root: anchor_sets(root, "b")),

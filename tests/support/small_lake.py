@@ -140,10 +140,9 @@ def _add_reply(found: dict[str, Any], common: dict[str, Any], index: int) -> Non
     ]
 
 
-@pytest.fixture
-def small_lake(tmp_path: Path) -> SmallLake:
+def made_small_lake(root: Path) -> SmallLake:
     """Nine judgements of one model: eight with a reply, one that could not be asked; written as two parts."""
-    lake, asked = Lake(tmp_path / "lake"), rubric()
+    lake, asked = Lake(root), rubric()
     staged = {t: stage(lake, t) for t in (SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES)}
     for part, indices in enumerate((range(5), range(5, len(JUDGED)))):
         rows = [rows_of(index) for index in indices]
@@ -179,27 +178,34 @@ def failing(**counts: int) -> pl.Expr:
 
 
 @pytest.fixture
+def small_lake(tmp_path: Path) -> SmallLake:
+    """made_small_lake() in the test's folder."""
+    return made_small_lake(tmp_path / "lake")
+
+
+@pytest.fixture
 def small_cells(small_lake: SmallLake) -> pl.DataFrame:
     return small_lake.cells
 
 
+def put_cells(root: Path, cells: pl.DataFrame, **changes: Any) -> Published:
+    """Publish cells into a lake; what is not named is a fixed value."""
+    checks = table_of(CHECKS, [
+        {"publication_id": digest("publication"), "check": name, "status": "passed", "severity": "blocking", "n_checked": 9,
+         "n_failing": 0}
+        for name in ("scores.score.range", "requests.rows")
+    ])  # fmt: skip
+    named = {"publication_id": digest("publication"), "benchmark": "nightly", "run_date": RUN_DATE}
+    name = PublicationName(**{key: changes.get(key, value) for key, value in named.items()})
+    tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: table_of(QUARANTINE, [])} | changes.get("further", {})
+    provenance = changes.get("provenance", {"identities": IDS, "code_version": digest("code")})
+    return publish(root, Draft(name, tables, provenance, changes.get("pages", {})))
+
+
 @pytest.fixture
 def put() -> Callable[..., Published]:
-    """Publish cells into a lake; what a test does not name is a fixed value."""
-
-    def run(root: Path, cells: pl.DataFrame, **changes: Any) -> Published:
-        checks = table_of(CHECKS, [
-            {"publication_id": digest("publication"), "check": name, "status": "passed", "severity": "blocking", "n_checked": 9,
-             "n_failing": 0}
-            for name in ("scores.score.range", "requests.rows")
-        ])  # fmt: skip
-        named = {"publication_id": digest("publication"), "benchmark": "nightly", "run_date": RUN_DATE}
-        name = PublicationName(**{key: changes.get(key, value) for key, value in named.items()})
-        tables = {BENCHMARK_LONG: cells, CHECKS: checks, QUARANTINE: table_of(QUARANTINE, [])} | changes.get("further", {})
-        provenance = changes.get("provenance", {"identities": IDS, "code_version": digest("code")})
-        return publish(root, Draft(name, tables, provenance, changes.get("pages", {})))
-
-    return run
+    """put_cells()."""
+    return put_cells
 
 
 @pytest.fixture

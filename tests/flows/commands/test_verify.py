@@ -339,6 +339,10 @@ RESEALED: dict[str, tuple[Callable[[Path], None], Named]] = {
     "the manifest": (_edit("manifest.json", '"n_bytes": ', '"n_bytes": 1'), {("latest.json", "manifest_sha256")}),
     "the pointer's checksum": (_edit("latest.json", '"manifest_sha256": "', '"manifest_sha256": "0'), {("latest.json", "")}),
     "the pointer's name": (_edit("latest.json", '"publication_id": "', '"publication_id": "../'), {("latest.json", "")}),
+    "the pointer's name, longer than a file's can be": (
+        _edit("latest.json", '"publication_id": "', '"publication_id": "' + "a" * 400),
+        {("latest.json", "publication_id")},
+    ),
     "the pointer, not JSON": (_garbage_pointer, {("latest.json", "")}),
 }
 

@@ -1,0 +1,64 @@
+"""A publication in a notebook: its headline standings as HTML, every text of it escaped. It reads no file."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon.publication import Publication
+
+_SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
+
+
+def as_html(published: "Publication") -> str:
+    """The headline standings as a table; every text escaped."""
+    named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
+    title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
+    if "standings.parquet" not in published.files:
+        return f"{title}<p>published before there were standings; its tables: {escape(', '.join(published.tables))}</p>"
+    parts = [title]
+    rows = published.standings()
+    for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
+        parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}</p>")
+        parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]) + _weights(mine))
+    return "".join(parts)
+
+
+def _weights(rows: "pl.DataFrame") -> str:
+    """How totals over categories of unequal size are made; nothing where the sizes are equal, or an older table lacks them."""
+    names = ("n_categories", "n_prompts_smallest_category", "n_prompts_largest_category")
+    known = rows.drop_nulls(names[0]) if set(names) <= set(rows.columns) else rows.clear()
+    sizes = sorted({int(n) for name in names[1:] for n in known[name]}) if not known.is_empty() else []
+    if len(sizes) < 2:
+        return ""
+    told = f"the smallest brings {sizes[0]} prompts, the largest {sizes[-1]}"
+    return f"<p>{max(known[names[0]])} categories weigh the same; {told}</p>"
+
+
+def _standing(row: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = row["rank_low"], row["rank_high"]
+    delta, delta_low, delta_high = (row[f"delta_predecessor{end}"] for end in ("", "_low", "_high"))
+    verdict = "" if row["verdict_predecessor"] is None else f" {row['verdict_predecessor']}".replace("_", " ")
+    return (
+        "–" if low is None else str(low) if low == high else f"{low}–{high}",
+        f"{row['model']} / {row['checkpoint']}",
+        _numbers(row["estimate"], row["ci_low"], row["ci_high"]),
+        _numbers(delta, delta_low, delta_high, sign="+") + verdict,
+        str(row["n_prompts"]),
+        "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
+        str(row["state"]).replace("_", " "),
+    )
+
+
+def _numbers(value: float | None, low: float | None, high: float | None, sign: str = "") -> str:
+    if value is None:
+        return "–"
+    return f"{value:{sign}.2f}" + ("" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]")
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in _SHOWN)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
