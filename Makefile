@@ -36,6 +36,7 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulate_agreement
 	$(BIN)/python -m benchmarks.simulate_corrected
 	$(BIN)/python -m benchmarks.simulate_looks
+	$(BIN)/python -m benchmarks.simulate_exam
 
 serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and backfill deployed; Ctrl-C ends it
 	@$(BIN)/salon serve

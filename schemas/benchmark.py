@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
+from schemas.benchmark_exam import Exam
 from schemas.benchmark_judges import Judge, refuse_same_questions
 from schemas.benchmark_lines import Name, Section, explain, line_of
 from schemas.benchmark_pairs import Pairs
@@ -153,6 +154,7 @@ class Benchmark(Section):
     gate: Gate = Gate()
     nightly: Nightly = Nightly()
     pairs: Pairs = Pairs()
+    exam: Exam | None = Field(default=None, description="Faults planted in some samples: which of them a judge notices.")
     statistics: Statistics = Statistics()
     report: Report = Report()
     folder: Path = Field(default=Path(), exclude=True)

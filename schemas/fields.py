@@ -123,7 +123,7 @@ RUBRIC_VERSION = text("rubric_version", "The rubric's declared version.")
 RUBRIC_DIGEST = _digest("rubric_digest", "sha256 over the rubric folder's files: one changed byte is another digest.")
 JUDGE_MODEL = text("judge_model", "The judge model that was asked for.")
 REPEAT = count("repeat", "Which of the benchmark's repeats, from 0.")
-OCCASION = text("occasion", "Empty; the date for anchors, which are asked anew each night.")
+OCCASION = text("occasion", "Empty; the date for anchors, which are asked anew each night; `exam` for twins with planted faults.")
 PROMPT_ID = _digest("prompt_id", "sha256 of the values that name the independent unit (the rubric's `unit` columns).")
 VARIANT = text("variant", "The category whose prompt was used, where the rubric dispatches; else null.", null=True)
 ITEMS_JSON = text(

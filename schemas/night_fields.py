@@ -2,7 +2,9 @@
 
 import pyarrow as pa
 
-from schemas.fields import Field, count, number
+from schemas import fields as f
+from schemas.benchmark_exam import PlantedFault, Sight
+from schemas.fields import Field, count, number, text
 from schemas.statuses import DriftVerdict
 
 # --- the series of nights ---------------------------------------------------------------------------------------
@@ -87,3 +89,37 @@ JURY_METRIC = Field("metric", pa.string(), "What is computed: docs/nights.md.")
 N_JUDGES = count("n_judges", "Judges compared.")
 N_ITEMS = count("n_items", "Samples that every one of them scored.")
 NIGHT_STATUS = Field("status", pa.string(), "'ok', or 'null' where the reason says why there is no figure.")
+
+# --- the judge's exam -------------------------------------------------------------------------------------------
+
+
+def _share(name: str, about: str, low: float = 0.0) -> Field:
+    return number(name, about, low=low, high=1)
+
+
+EXAM = (
+    text("exam_id", "First 12 hexadecimal characters of the row's address; what `salon explain` takes."), f.PUBLISHED, f.RUN_DATE,
+    f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
+    text("fault", "What was planted.", values=PlantedFault),
+    Field("is_meant", pa.bool_(), "Whether the dimension is to notice it; null where nothing says so.", is_nullable=True),
+    count("n_samples", "Samples (times repeats) with a score untouched, of the harmless twin and of the faulted one."),
+    count("n_prompts", "Their prompts: the units of the intervals."),
+    count("n_lost", "Samples whose faulted twin has no score, while the untouched sample and its harmless twin have one."),
+    count("n_no_room", "Samples left out because their untouched score is less than a step above the scale's end."),
+    _share("noticed", "Share of faulted twins scored at least a step below the untouched sample."),
+    _share("noticed_low", "Lower end of its interval."), _share("noticed_high", "Upper end of it."),
+    _share("false_notices", "The same share of their harmless twins: what the judge's noise alone does."),
+    _share("false_notices_low", "Lower end of its interval."), _share("false_notices_high", "Upper end of it."),
+    _share("net", "noticed less false_notices.", -1), _share("net_low", "Lower end of its interval.", -1),
+    _share("net_high", "Upper end of it.", -1),
+    _share("net_low_adjusted", "Lower end of the interval that is corrected for the number of rows in the family.", -1),
+    _share("net_high_adjusted", "Upper end of it.", -1), f.CI_LEVEL, f.CI_METHOD,
+    number("drop", "Mean score of the harmless twins less that of the faulted ones, in the dimension's own points."),
+    number("drop_low", "Lower end of its interval."), number("drop_high", "Upper end of it."),
+    number("step", "How far a score has to fall to be a notice.", null=False, low=0), f.SCALE_LOW, f.SCALE_HIGH,
+    number("floor", "The share that is to be noticed: exam.floor of the benchmark file.", null=False, low=0, high=1),
+    text("verdict", "What follows from the corrected interval and the floor; null where there is none.", null=True, values=Sight),
+    text("family", "What is corrected together: `exam`, or of faults a dimension is not meant for `exam, other`."),
+    count("n_family", "Rows of the family with an interval."), f.REASON,
+)  # fmt: skip
+EXAM_KEY = ("rubric_id", "judge_model", "dimension", "fault")

@@ -338,6 +338,8 @@ JURY = Table(
     key=("rubric_id", "rubric_version", "model", "checkpoint", "dimension", "judge_a", "judge_b", "metric"),
 )  # fmt: skip
 
+EXAM = Table("exam", n.EXAM, key=n.EXAM_KEY)
+
 POOLED = Table(
     "pooled",
     (
@@ -376,7 +378,7 @@ TABLES = {
         COMPARISONS, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS, FAILURES, DISTRIBUTIONS, HEALTH, RATINGS, VOTES, AGREEMENT,
         CORRECTED,
         CORRECTED_COMPARISONS, CORRECTED_STANDINGS, NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS,
-        JURY, POOLED, RUNS,
+        JURY, POOLED, EXAM, RUNS,
     )
 }  # fmt: skip
 

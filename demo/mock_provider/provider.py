@@ -6,6 +6,7 @@ A request meets its key's limits, then what goes wrong, then the judge. What was
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
@@ -13,6 +14,7 @@ import orjson
 
 from demo.mock_provider.billing import Usage
 from demo.mock_provider.counts import Counts
+from demo.mock_provider.exam import Examined
 from demo.mock_provider.faults import ANSWERED, Draws, Fault, error_object, in_place_of_answer
 from demo.mock_provider.forms import Addressed
 from demo.mock_provider.rate_limits import RateLimits, Refused, retry_headers
@@ -50,6 +52,8 @@ class Provider:
         self._answering: str | None = None
         self._to_come = list(self.scenario.changes)
         self._started_s = 0.0
+        exam = self.scenario.exam
+        self._examined = None if exam is None else Examined(exam.lake, exam.noticed, self.scenario.seed)
         self._written: Callable[..., bytes] = http_response  # of the request that is being answered
         self._canned = self._ready_answer()
 
@@ -154,7 +158,8 @@ class Provider:
         """The completion, and its usage where it is billed: an answer that was never finished is not."""
         answer = self.scenario.answer
         n_input = self._n_input(request)
-        text = good_text(answer, request)
+        shown = request if self._examined is None else replace(request, messages=self._examined.as_seen(request.messages))
+        text = good_text(answer, shown)
         answering = self.scenario.faults.wrong_model if fault is Fault.WRONG_MODEL else self._answering or request.model
         body, usage = make_completion(request, text, n_input, answering, fault, draws)
         if answer.prompt_tokens is not None and answer.completion_tokens is not None:

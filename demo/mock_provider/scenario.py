@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from demo.mock_provider.billing import Price, published
 from demo.mock_provider.faults import LINE_FAULTS, Fault
 from demo.world import JUDGE
+from schemas.benchmark_exam import PlantedFault
 from schemas.errors import InputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -176,6 +177,13 @@ class ItemRules(_Section):
     grace_s: Seconds = Field(default=0.1, description="What comes so soon after a 429 may have been on its way already.")
 
 
+class ExamRules(_Section):
+    """What the judge notices of twins with planted faults (`salon exam`): all others it sees as they were before."""
+
+    lake: Path = Field(description="The lake the twins stand in, seen from the scenario file.")
+    noticed: dict[PlantedFault, Share] = Field(default_factory=dict, description="Fault -> share noticed; what is not named: 0.")
+
+
 class Scenario(_Section):
     """A whole scenario file."""
 
@@ -190,6 +198,7 @@ class Scenario(_Section):
     changes: list[Change] = Field(default_factory=list)
     batch: BatchRules = BatchRules()
     stats: ItemRules = ItemRules()
+    exam: ExamRules | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -210,10 +219,13 @@ def load_scenario(path: Path) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         raise ScenarioFileError(f"{path}: not valid TOML: {error}") from error
     try:
-        return Scenario.model_validate(content)
+        scenario = Scenario.model_validate(content)
     except ValidationError as error:
         lines = [f"{path}: {_explain(problem['loc'], problem['msg'], problem['type'])}" for problem in error.errors()]
         raise ScenarioFileError("\n".join(lines)) from error
+    if scenario.exam is None:
+        return scenario
+    return scenario.model_copy(update={"exam": scenario.exam.model_copy(update={"lake": path.parent / scenario.exam.lake})})
 
 
 def _explain(loc: tuple[int | str, ...], message: str, kind: str) -> str:
@@ -221,7 +233,7 @@ def _explain(loc: tuple[int | str, ...], message: str, kind: str) -> str:
     if kind == "extra_forbidden":
         sections: dict[str, type[BaseModel]] = {
             "answer": Answer, "models": Model, "latency": Latency, "limits": Limits, "faults": Faults,
-            "changes": Change, "batch": BatchRules, "stats": ItemRules,
+            "changes": Change, "batch": BatchRules, "stats": ItemRules, "exam": ExamRules,
         }  # fmt: skip
         section = sections.get(str(loc[0]), Scenario) if len(loc) > 1 else Scenario
         return f"{key} is not a key here; allowed: {', '.join(section.model_fields)}"

@@ -62,6 +62,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "parse": "instruments.parse",
         "agreement": "agreement.agreement",
         "anchors": {"freeze": "anchors.freeze", "list": "anchors.list_", "bridge": "anchors.bridge"},
+        "exam": "probing.exam",
         "probe-injection": "probing.probe_injection",
     },
 }

@@ -14,9 +14,12 @@ from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, Good, LakePlace,
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
 from schemas.statuses import ScoreStatus
 from tasks.lake.reading import open_lake
-from tasks.publish.explain import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
-from tasks.publish.explain import explain as explain_cell
-from tasks.publish.explain_pairs import ExplainedWinRate, explain_pair, find_pair
+from tasks.publish.exam import drop, fault_name, share
+from tasks.publish.exam import verdict as exam_verdict
+from tasks.publish.explain.cells import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
+from tasks.publish.explain.cells import explain as explain_cell
+from tasks.publish.explain.exam import ExplainedExam, explain_exam, find_exam
+from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair, find_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.preferences import counts, verdict, win_rate
 from tasks.publish.reading import Publication, chosen, find_cell, load_cells
@@ -27,7 +30,7 @@ def explain(
     cell: Annotated[
         str,
         typer.Argument(
-            help="A cell's, pair's or sample's id (or its beginning), or model/checkpoint/rubric/dimension[/category]."
+            help="A cell's, pair's, exam's or sample's id (or its beginning), or model/checkpoint/rubric/dimension[/category]."
         ),
     ],
     lake: LakePlace = DEFAULT_LAKE,
@@ -49,6 +52,10 @@ def explain(
     pair = find_pair(found, cell)
     if pair is not None:
         _show_pair(explain_pair(opened, found, pair, limit or None), as_json=as_json)
+        return 0
+    exam = find_exam(found, cell)
+    if exam is not None:
+        _show_exam(explain_exam(opened, found, exam, limit or None), as_json=as_json)
         return 0
     explanation = explain_cell(opened, found, find_cell(load_cells(found), cell), limit or None)
     if as_json:
@@ -175,6 +182,30 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
     n_left = explained.n_pairs - len(explained.pairs)
     if n_left:
         console.print(f"{n_left:,} more pairs; --limit 0 shows all, --json gives them to a program")
+
+
+def _show_exam(explained: ExplainedExam, *, as_json: bool) -> None:
+    if as_json:
+        print(orjson.dumps(asdict(explained), default=str).decode())
+        return
+    console, row = result_console(), explained.row
+    named = f"{row['rubric_id']} / {row['dimension']}, planted: {fault_name(row['fault'])}"
+    console.print(Text(one_line(named), style="bold"))
+    console.print(f"exam        {row['exam_id']}, judged by {escape(one_line(row['judge_model']))}")
+    console.print(
+        Text(f"noticed     {share(row, 'noticed')}, of harmless twins {share(row, 'false_notices')}: {exam_verdict(row)}")
+    )
+    console.print(Text(f"drop        {drop(row)}, over {row['n_samples']} samples of {row['n_prompts']} prompts"))
+    for name, value in explained.identities.items():
+        console.print(name_of(f"{name:<16} {value}"))
+    console.print()
+    for sample in explained.samples:
+        console.rule(name_of(f"sample {sample.sample_id[:12]}: untouched, harmless twin, faulted twin"), align="left")
+        for judgement in sample.judgements:
+            _print_judgement(console, judgement)
+    n_left = explained.n_samples - len(explained.samples)
+    if n_left:
+        console.print(f"{n_left:,} more samples; --limit 0 shows all, --json gives them to a program")
 
 
 _OUTCOMES = {

@@ -1,4 +1,4 @@
-"""`salon probe-injection`: what is printed of the shifts. What is measured is flows/probing.py."""
+"""`salon exam` and `salon probe-injection`: twins of a benchmark's samples, judged. The work: flows/examining.py, probing.py."""
 
 from dataclasses import asdict
 from itertools import groupby
@@ -14,8 +14,9 @@ from flows.commands.running import BenchmarkFile, words_in
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
+from schemas.benchmark_exam import FAULTS, Exam, PlantedFault
 from schemas.errors import InputError
-from tasks.ingest.probe_twins import PLACES
+from tasks.ingest.twins.probe import PLACES
 from tasks.stopping import heeding_sigterm
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 def probe_injection(
     file: BenchmarkFile,
     places: Annotated[str, typer.Option(help="Where the text is put, separated by commas.")] = ",".join(PLACES),
-    text: Annotated[Path | None, typer.Option(help="A file with the text to put there; default: Salon's own.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each source; each is judged once more for each place.")] = 100,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="A file with a text to put there, and again for others; default: Salon's own."),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each source; each is judged twice more for each place.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead.")] = False,
 ) -> int:
     """Judge samples beside twins that hold a hostile text; print how far it moves the scores. Promises nothing beyond that."""
@@ -36,10 +40,10 @@ def probe_injection(
         raise InputError(f"--places {places!r}: there are {', '.join(PLACES)}")
     run = open_run(file)
     check_keys(run)
-    from flows.probing import TEXT, probe
+    from flows.probing import TEXTS, probe
 
     with shown_progress() as reporter, heeding_sigterm():
-        found = probe(RunContext.of(run, reporter=reporter), wanted, _read(text) if text else TEXT, samples)
+        found = probe(RunContext.of(run, reporter=reporter), wanted, [_read(one) for one in text] if text else TEXTS, samples)
     if as_json:
         print(orjson.dumps([asdict(one) for one in found]).decode())
     else:
@@ -54,32 +58,68 @@ def _read(path: Path) -> str:
         raise InputError(f"--text {path}: cannot be read: {error}; name a UTF-8 text file") from error
 
 
+def exam(
+    file: BenchmarkFile,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each source; each is judged once more for each fault.")] = 50,
+    faults: Annotated[str | None, typer.Option(help="Which faults, separated by commas; default: the file's, or all.")] = None,
+    is_whole: Annotated[bool, typer.Option("--all", help="Also faults that a dimension is not meant to notice.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead, with all rows.")] = False,
+) -> int:
+    """Plant faults in some of a benchmark's own samples; print how many of them each dimension of a judge notices."""
+    run = open_run(file)
+    chosen = run.benchmark.exam or Exam()
+    wanted = words_in(faults)
+    if wanted is not None:
+        unknown = [fault for fault in wanted if fault not in FAULTS]
+        if unknown or not wanted:
+            raise InputError(f"--faults {faults!r}: there are {', '.join(FAULTS)}")
+        chosen = chosen.model_copy(update={"faults": [PlantedFault(fault) for fault in dict.fromkeys(wanted)]})
+    check_keys(run)
+    from flows.commands.printed.exam import print_exam_rows
+    from flows.examining import examine
+
+    with shown_progress() as reporter, heeding_sigterm():
+        found = examine(RunContext.of(run, reporter=reporter), chosen, samples)
+    rows = found.drop("publication_id", "exam_id", "dataset_id").to_dicts()
+    if as_json:
+        print(orjson.dumps(rows).decode())
+        return 0
+    console = result_console()
+    print_exam_rows(console, [row for row in rows if is_whole or row["is_meant"] is not False])
+    console.print("noticed: scored at least a step below the untouched sample; false: of twins in which nothing is changed.")
+    console.print("Nothing was published: [exam] in the benchmark file makes it part of its runs.", markup=False)
+    return 0
+
+
 def _print(console: Console, found: "list[Shift]") -> None:
     for (rubric_id, judge), shifts in groupby(found, key=lambda one: (one.rubric_id, one.judge_model)):
         console.print(Text.assemble((one_line(rubric_id), "bold"), one_line(f", judged by {judge}")))
         table = Table(box=None, padding=(0, 1), header_style="dim")
         table.add_column("place", no_wrap=True)
-        table.add_column("dimension", overflow="fold", min_width=14)
-        table.add_column("without → with", no_wrap=True)
-        table.add_column("shift [95 %]", no_wrap=True)
-        for name in ("pairs", "prompts", "lost", "gained"):
-            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("dimension", overflow="fold", min_width=12)
+        for name in ("without → with", "shift [95 %]", "harmless", "obeyed [95 %]"):
+            table.add_column(name, no_wrap="[" not in name)
+        for name in ("pairs, prompts", "lost, gained"):
+            table.add_column(name, justify="right")
         for one in shifts:
-            counts = [str(n) for n in (one.n_pairs, one.n_prompts, one.n_lost, one.n_gained)]
+            counts = [f"{one.n_pairs}, {one.n_prompts}", f"{one.n_lost}, {one.n_gained}"]
             means = f"{_number(one.mean)} → {_number(one.mean_of_twins)}"
-            table.add_row(Text(one.place), name_of(one.dimension), means, _shift(one), *counts)
+            harmless = "-" if one.harmless_shift is None else f"{one.harmless_shift:+.2f}"
+            obeyed = _moved(one.obeyed, one.obeyed_low_adjusted, one.obeyed_high_adjusted, one.obeyed_reason)
+            shift = _moved(one.shift, one.low, one.high, one.reason)
+            table.add_row(Text(one.place), name_of(one.dimension), means, shift, harmless, obeyed, *counts)
         console.print(table)
         console.print()
-    console.print("lost: the text left the twin without a score; gained: the original had none. Of one text on these samples;")
-    console.print("another text may do more.")
+    n_family, n_texts = (found[0].n_family, found[0].n_texts) if found else (0, 0)
+    console.print("harmless: the shift by words of the same form that ask for nothing; obeyed: what hostile ones do beyond")
+    console.print(f"that, its interval corrected for {n_family} rows. lost: the text left the twin without a score; gained: the")
+    console.print(f"original had none. Of {n_texts} texts on these samples; another text may do more.")
 
 
-def _shift(one: "Shift") -> str:
-    if one.shift is None:
-        return f"- ({one.reason})"
-    if one.low is None or one.high is None:
-        return f"{one.shift:+.2f} ({one.reason})"
-    return f"{one.shift:+.2f} [{one.low:+.2f}, {one.high:+.2f}]"
+def _moved(value: float | None, low: float | None, high: float | None, reason: str | None) -> str:
+    if value is None:
+        return f"- ({reason})"
+    return f"{value:+.2f} ({reason})" if low is None or high is None else f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _number(value: float | None) -> str:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flows.commands.category_table import print_categories
-from flows.commands.pairs_table import print_pairs
+from flows.commands.printed.categories import print_categories
+from flows.commands.printed.exam import print_exam
+from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console, one_line
 from schemas.errors import InputError
@@ -72,6 +73,8 @@ def table(
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_pairs(console, found.folder, is_short=False)
     print_rows(console, rows, answers_of(cells))
+    if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
+        print_exam(console, found.folder)
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
-from flows.commands.plan_table import plan_object, print_plan
+from flows.commands.printed.plan import plan_object, print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
-from flows.commands.pairs_table import print_pairs
+from flows.commands.printed.pairs import print_pairs
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses import CellStatus, SampleStatus
-from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.tables import BENCHMARK_LONG, EXAM, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables
@@ -100,7 +100,8 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
             shown = [row for row in totals if row.dimension == dimension]
             prompts = {row.n_prompts for row in shown}
             of = f", {prompts.pop()} prompts" if len(prompts) == 1 else ""
-            console.print(Text.assemble(one_line(f" {dimension}"), (one_line(of), "dim")))
+            blind = f"  {shown[0].blind}" if shown[0].blind else ""
+            console.print(Text.assemble(one_line(f" {dimension}"), (one_line(of), "dim"), (one_line(blind), "red")))
             console.print(_dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE))
             if told := weights([asdict(row) for row in shown]):
                 console.print(Text(f"   {told}", style="dim"))
@@ -172,7 +173,7 @@ def _interval(row: LeaderboardRow, low: float, high: float) -> str:
 
 def read_cells(folder: Path) -> pl.DataFrame:
     """A publication's means for prompts like these, with their standings."""
-    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES)}
+    paths = {table: folder / f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM)}
     return means_for_prompts_like_these(placed({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()}))
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
+from schemas.benchmark_exam import EXAM
 from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
@@ -209,7 +210,7 @@ def _counted(ledger: Ledger | None, keys: list[bytes]) -> tuple[int, int]:
 
 def _samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
     """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
-    is_own = pl.col("model") != ANCHORS
+    is_own = ~pl.col("model").is_in([ANCHORS, EXAM])
     of_parts = lake.collect(SAMPLES, dataset_id, lambda rows: rows.filter(is_own).select(*OF_CHECKPOINT, "source").unique())
     named = of_parts.group_by(OF_CHECKPOINT).agg(sources=pl.col("source").unique().sort())
     ids = _packed_ids((rows.filter(is_own) for rows in lake.scans(SAMPLES, dataset_id)), OF_CHECKPOINT, "sample_id")

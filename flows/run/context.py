@@ -117,12 +117,14 @@ def _at(file: Path, *loc: int | str) -> Iterator[None]:
 def _check_dimensions(file: Path, benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None:
     keys = {one.key for rubric in rubrics.values() for one in rubric.dimensions}
     keys |= {f"{rubric.id}.{one.key}" for rubric in rubrics.values() for one in rubric.dimensions}
-    named: list[tuple[str, tuple[str, str | int]]] = [(name, ("at_least", name)) for name in benchmark.statistics.at_least]
-    named += [(name, ("primary", index)) for index, name in enumerate(benchmark.statistics.primary)]
+    named: list[tuple[str, tuple[str | int, ...]]] = []
+    named += [(name, ("statistics", "at_least", name)) for name in benchmark.statistics.at_least]
+    named += [(name, ("statistics", "primary", index)) for index, name in enumerate(benchmark.statistics.primary)]
+    named += [(name, ("exam", "meant", name)) for name in (benchmark.exam.meant if benchmark.exam else ())]
     for name, place in named:
         if name not in keys:
             known = ", ".join(sorted(key for key in keys if "." not in key))
-            raise refused(file, ("statistics", *place), f"no rubric of this file has {name!r}; its dimensions: {known}")
+            raise refused(file, place, f"no rubric of this file has {name!r}; its dimensions: {known}")
 
 
 def ledger_url(benchmark: Benchmark, lake: Lake) -> str:

@@ -58,7 +58,7 @@ def run_pipeline(
     elif replies is not None:
         check_importable(run.benchmark, run.rubrics, replies)
     run.lake.sweep()
-    dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None)
+    dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)

@@ -14,6 +14,7 @@ from flows.run import stages
 from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
 from schemas.benchmark import Limits, refused
+from schemas.benchmark_exam import EXAM
 from schemas.benchmark_judges import Judge
 from schemas.records import Plan, PlannedPart
 from schemas.statuses import SampleStatus
@@ -118,13 +119,13 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, picture
     check_exportable(run.benchmark.judges)
     check_folder(folder)
     with lake_in_use(run):
-        run = run.having(dataset_id=stages.ingest(run).dataset_id)
+        run = run.having(dataset_id=stages.ingest(run, is_examined=True).dataset_id)
         planned = stages.plan(run)
         return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes, pictures_at)
 
 
 def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -> Preview:
-    dataset = stages.ingest(run, checkpoints)
+    dataset = stages.ingest(run, checkpoints, is_examined=True)
     run = run.having(dataset_id=dataset.dataset_id)
     if checkpoints is None:
         _check_baseline(file, run)
@@ -143,7 +144,7 @@ def _check_baseline(file: Path, run: StageContext) -> None:
     if baseline is None:
         return
     name = pl.concat_str("model", "checkpoint", separator="/")
-    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.select(name.unique()))
+    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(pl.col("model") != EXAM).select(name.unique()))
     names = sorted(made.to_series().drop_nulls().unique())
     if baseline not in names:
         shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")

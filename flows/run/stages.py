@@ -12,6 +12,7 @@ from schemas.tables import REPLIES, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.parts import ShardResult, copy_part, discard
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
+from tasks.ingest.twins.dataset import add_twins, exam_key
 from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.batch.import_results import import_results
@@ -25,14 +26,20 @@ from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
 
 
-def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_set: str | None = None) -> IngestResult:
-    """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`. Nothing unchanged is read again."""
+def ingest(
+    run: RunContext, checkpoints: Collection[str] | None = None, anchor_set: str | None = None, *, is_examined: bool = False
+) -> IngestResult:
+    """Every source into one dataset of the lake, and behind them the anchors of `anchor_set`. Nothing unchanged is read again.
+
+    `is_examined`: and behind these the twins of the benchmark's exam.
+    """
     run.reporter.start("ingest", 0)
     staging = stage(run.lake, SAMPLES)
     known = KnownSources.of(run)
     results: list[ShardResult] = []
     try:
-        there = find_dataset(run.benchmark, known, checkpoints, anchor_set, run.own_texts)
+        exam = exam_key(run.benchmark, checkpoints, anchor_set) if is_examined else None
+        there = find_dataset(run.benchmark, known, checkpoints, [one for one in (anchor_set, exam) if one], run.own_texts)
         if there is not None:
             run.reporter.advance("ingest", there.n_samples)
             return there
@@ -42,8 +49,12 @@ def ingest(run: RunContext, checkpoints: Collection[str] | None = None, anchor_s
             run.reporter.advance("ingest", written.n_rows)
             results.append(written)
         if anchor_set is not None:
-            known.note_anchors(anchor_set, len(results))
+            known.note_further(anchor_set, len(results))
             results.append(copy_part(staging, len(results), read_anchors(run.lake, anchor_set), anchor_set))
+        if exam is not None and run.benchmark.exam is not None:
+            twins = add_twins(staging, len(results), run.benchmark.exam)
+            known.note_further(exam, None if twins is None else len(results))
+            results += [] if twins is None else [twins]
         return finish(staging, results, known)
     finally:
         discard(staging)

@@ -12,10 +12,11 @@ from flows.executors.base import ShardCall, stage_task
 from flows.executors.local import asking_executor
 from schemas.benchmark import Limits
 from schemas.records import PlannedPart
-from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
+from schemas.tables import BENCHMARK_LONG, EXAM, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
 from tasks.context import StageContext
 from tasks.ingest.parts import ShardResult
 from tasks.ingest.samples import OpenShard, open_and_write_shard
+from tasks.ingest.twins.exam import twins_in
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard, judge_shard
@@ -125,6 +126,11 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
             tables |= preference_tables(said.filter("is_asked"), settings, plans_of(said))
         else:
             tables |= preference_tables(said, settings)
+    if context.benchmark.exam is not None:
+        from tasks.aggregate.exam import exam_table
+
+        links = twins_in(context.lake, context.ids.dataset_id)
+        tables[EXAM] = exam_table(*_judged(context), links, context.rubrics, settings, context.benchmark.exam)
     return tables
 
 

@@ -30,7 +30,7 @@ from tasks.lake.reading import Lake
 FOLDER = "sources"
 
 Origin: TypeAlias = ResolvedSource | str
-"""A source; or an anchor set by its id, whose content that is."""
+"""A source; or what stands behind them by a name that says all of its content: an anchor set, the twins of an exam."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +122,10 @@ class KnownSources:
             return None
         return known.dataset_id, like.index
 
-    def note_anchors(self, anchor_set: str, index: int) -> None:
-        """Part `index` holds these anchors."""
-        files = self._files_of(anchor_set)
-        self._reading[self._name(anchor_set)] = _Reading(files, [(index, files)])
+    def note_further(self, name: str, index: int | None) -> None:
+        """Part `index` holds what is called so; None: there is nothing of it."""
+        files = self._files_of(name)
+        self._reading[self._name(name)] = _Reading(files, [] if index is None else [(index, files)])
 
     def remember(self, dataset_id: str, results: Sequence[ShardResult]) -> None:
         """Keep where the rows of each origin stand now. `results`: of all parts, as they are in the dataset."""

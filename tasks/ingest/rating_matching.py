@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from schemas.benchmark_exam import EXAM
 from schemas.errors import SourceError
 from schemas.statuses import RatingStatus, SampleStatus
 from schemas.tables import RATINGS, SAMPLES, conform
@@ -16,8 +17,9 @@ _READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "p
 
 
 def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
-    """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is."""
+    """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin."""
     samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts_without_pictures(SAMPLES, dataset_id)])
+    samples = samples.filter(pl.col("model") != EXAM)
     return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
 
 

@@ -122,11 +122,14 @@ def find_dataset(
     benchmark: Benchmark,
     known: KnownSources,
     checkpoints: Collection[str] | None = None,
-    anchor_set: str | None = None,
+    further: Sequence[str] = (),
     own_texts: Sequence[str] = (),
 ) -> IngestResult | None:
-    """The dataset of these sources and anchors, where it stands in the lake and none of their files has changed since."""
-    origins: list[Origin] = [*expand(benchmark, checkpoints, own_texts), *([anchor_set] if anchor_set else [])]
+    """The dataset of these sources, where it stands in the lake and none of their files has changed since.
+
+    `further`: names of what else stands in it, anchors and twins, which say all of their content.
+    """
+    origins: list[Origin] = [*expand(benchmark, checkpoints, own_texts), *further]
     found = known.dataset_of(origins)
     return None if found is None else _result(*found)
 

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+from schemas.benchmark_exam import EXAM
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
@@ -22,6 +23,7 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
+from tasks.plan.exam import exam_choices
 from tasks.plan.pairs import pair_rows, paired
 from tasks.plan.rows import Planned, Planner, scanned
 from tasks.stopping import check_not_stopped
@@ -58,7 +60,8 @@ class PlanShard:
 def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -> list[PlanShard]:
     """The shards of the context's dataset, in an order that is the plan's own: parts are found again by their number.
 
-    Anchors in the dataset come last, asked on the occasion of the run date; judges that are only recorded are not asked them.
+    Anchors in the dataset come behind them, asked on the occasion of the run date, and last the twins of an exam, on its own;
+    judges that are only recorded are asked neither.
     """
     n_parts = context.lake.n_parts(SAMPLES, context.ids.dataset_id)
     shards: list[PlanShard] = []
@@ -145,12 +148,12 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     """What is asked of whom: rubric, judge, sources, occasion."""
     pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in context.judges_for(rubric_id)]
     choices = [(rubric_id, judge.id, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
-    anchored = _anchor_sources(context)
-    for rubric_id, judge in pairs if anchored else []:
+    present = _further_sources(context)
+    for rubric_id, judge in pairs if present else []:
         names = [_anchors_of(name) for name in context.sources_for(rubric_id)]
-        if anchored.intersection(names) and not judge.recorded and not context.rubrics[rubric_id].is_of_pairs:
+        if present.intersection(names) and not judge.recorded and not context.rubrics[rubric_id].is_of_pairs:
             choices.append((rubric_id, judge.id, names, context.run_date.isoformat()))
-    return choices
+    return choices + exam_choices(context, pairs, present)
 
 
 def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
@@ -250,10 +253,11 @@ def read_anchors(lake: Lake, anchor_set: str) -> pl.DataFrame:
     return lake.scan(SAMPLES, anchor_set).select(*SAMPLES.columns).collect()
 
 
-def _anchor_sources(context: StageContext) -> frozenset[str]:
-    """The sources of the anchors the dataset holds; none where it holds no anchors."""
+def _further_sources(context: StageContext) -> frozenset[str]:
+    """The sources of anchors and of the exam's twins that the dataset holds."""
 
     def sources(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rows.filter(pl.col("source").str.starts_with(f"{ANCHORS}/")).select("source").unique()
+        is_further = pl.col("source").str.starts_with(f"{ANCHORS}/") | pl.col("source").str.starts_with(EXAM)
+        return rows.filter(is_further).select("source").unique()
 
     return frozenset(context.lake.collect(SAMPLES, context.ids.dataset_id, sources)["source"])

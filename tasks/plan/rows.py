@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.benchmark_exam import OCCASION as EXAM_OCCASION
 from schemas.benchmark_judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE
@@ -115,7 +116,7 @@ class Planner:
         machine, and a larger share holds every smaller one.
         """
         share, known = self.judge.share, self._questions
-        if share is None or self.occasion:
+        if share is None or self.occasion not in ("", EXAM_OCCASION):
             return samples
         is_in = [False] * samples.height
         for *listed, _, roles, rows, _, images, digests in _groups(samples):

@@ -86,6 +86,7 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
         mine = list(found)
         told = weights([asdict(row) for row in mine])
         title = rf"\textit{{{escape_latex(dimension)}}}" + (f" ({escape_latex(told)})" if told else "")
+        title += rf" \textbf{{{escape_latex(mine[0].blind)}}}" if mine[0].blind else ""
         lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{{title}}} \\", *_lines(mine)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 

@@ -80,6 +80,12 @@ class LeaderboardRow:
     p_baseline: float | None
     verdict_baseline: str | None
     cell_id: str
+    blind_to: str | None = None  # faults that the judge does not notice in the dimension, of those it is to notice
+
+    @property
+    def blind(self) -> str:
+        """The mark beside the dimension's numbers; empty without one."""
+        return f"blind to {self.blind_to}" if self.blind_to else ""
 
 
 def leaderboard_rows(
@@ -173,6 +179,8 @@ def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
     for (rubric_id, judge_model, dimension), found in groupby(rows, key=_table_of):
         mine = list(found)
         parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
+        if mine[0].blind:
+            parts.append(f"**{escape_markdown(mine[0].blind)}** (the judge's exam: planted faults it does not notice)\n")
         parts.append(to_markdown(_HEADERS, [_line(row) for row in mine], n_text_columns=3))
         parts += [f"- {escape_markdown(f'{row.model} / {row.checkpoint}: {row.why}')}\n" for row in mine if row.why]
         parts += [f"- {told}\n" for told in [weights([asdict(row) for row in mine])] if told]

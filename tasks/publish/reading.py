@@ -14,7 +14,7 @@ from schemas.errors import CorruptLakeError, InputError
 from schemas.fields import DIGEST_LENGTH
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses import Total
-from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.tables import BENCHMARK_LONG, EXAM, FAILURES, STANDINGS
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
@@ -145,7 +145,7 @@ def _made_ns(publication: Publication) -> tuple[str, int]:
 
 def load_cells(publication: Publication) -> pl.DataFrame:
     """Its benchmark_long, with standings and failures beside the cells. Raises CorruptLakeError where a file is another."""
-    names = {table: f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES)}
+    names = {table: f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM)}
     there = {table: name for table, name in names.items() if name in publication.files or table is BENCHMARK_LONG}
     return placed({table: pl.read_parquet(checked_file(publication, name)) for table, name in there.items()})
 

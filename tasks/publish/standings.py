@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import ADDRESS, natural_key
+from schemas.metrics import ADDRESS, BOARD, natural_key
 from schemas.records import UNNAMED
 from schemas.statuses import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
 from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS, Table
+from tasks.publish.exam import marks
 
 Row = Mapping[str, Any]
 DASH = "–"
@@ -30,7 +31,9 @@ _VERDICTS = {
 
 
 def placed(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
-    """The cells of `benchmark_long` with what `standings` says of them (its reason as `standing_reason`), and their `failures`.
+    """The cells of `benchmark_long` with what `standings` says of them (its reason as `standing_reason`), their `failures`.
+
+    And what their judge is `blind_to` in the dimension, as its exam found.
 
     Null where it says nothing: in a publication from before there was such a table there are estimates and no ranks. Cells
     that are placed already stay so.
@@ -40,7 +43,8 @@ def placed(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
         return cells
     known = [STANDINGS.empty(), *(tables[table] for table in (STANDINGS,) if table in tables)]  # of an older one without a column
     beside = pl.concat(known, how="diagonal").select("cell_id", *_OWN, standing_reason="reason")
-    return cells.join(beside, on="cell_id", how="left", maintain_order="left")
+    placed_ones = cells.join(beside, on="cell_id", how="left", maintain_order="left")
+    return placed_ones.join(marks(tables), on=list(BOARD), how="left", maintain_order="left")
 
 
 def with_failures(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from demo.truth import expected
 from flows.cli import run
 from rubrics.loading import SHIPPED, load_rubric
 from tasks.lake.reading import Lake
-from tasks.publish.explain import explain
+from tasks.publish.explain.cells import explain
 from tasks.publish.leaderboard import answers_of, leaderboard_rows
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import current, load_cells

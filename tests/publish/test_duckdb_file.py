@@ -11,7 +11,7 @@ import pytest
 
 from schemas.tables import BENCHMARK_LONG, PICTURES
 from tasks.publish.duckdb_file import NAME, write_duckdb
-from tasks.publish.explain import mean_again
+from tasks.publish.explain.cells import mean_again
 from tasks.publish.leaderboard import leaderboard_rows
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")

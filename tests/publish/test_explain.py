@@ -7,7 +7,7 @@ import pytest
 
 from schemas.errors import InputError, StoreError
 from tasks.lake.reading import Lake
-from tasks.publish.explain import explain
+from tasks.publish.explain.cells import explain
 from tasks.publish.reading import current, find_cell
 
 

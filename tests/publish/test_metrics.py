@@ -6,7 +6,7 @@ import pytest
 from schemas.benchmark import Statistics
 from schemas.tables import JUDGEMENTS, SCORES
 from tasks.aggregate.tables import Settings, long_table
-from tasks.publish.explain import explain
+from tasks.publish.explain.cells import explain
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.reading import current, find_cell, load_cells
 

@@ -4,7 +4,7 @@ import inspect
 import re
 from enum import StrEnum
 
-from schemas import statuses
+from schemas import benchmark_exam, statuses
 from schemas.fields import IMAGE_TYPE, Field
 from schemas.tables import SCHEMA_VERSION, TABLES, Table
 
@@ -24,7 +24,8 @@ def data_dictionary() -> str:
     used = {field.values for table in TABLES.values() for field in table.fields if field.values}
     words = [
         value
-        for value in vars(statuses).values()
+        for module in (statuses, benchmark_exam)
+        for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]
     sections = [_INTRODUCTION, *(_table(table) for table in TABLES.values())]

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.benchmark_exam import EXAM
 from schemas.records import IMAGE
 from schemas.statuses import JudgementStatus
 from schemas.tables import JUDGEMENTS, SAMPLES
@@ -126,7 +127,7 @@ def plan_index(context: StageContext) -> PlanIndex:
     samples = pl.concat(
         with_pictures(with_later_columns(part.lazy(), SAMPLES).collect()).select(*_SAMPLE_COLUMNS, image=own.struct.field("path"))
         for part in parts
-    )
+    ).filter(pl.col("model") != EXAM)  # who names a sample by its prompt or picture does not mean its twins in an exam
     planned = (
         context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)

@@ -40,6 +40,11 @@ class Board:
     shares: list[Row]
 
     @property
+    def blind_to(self) -> str | None:
+        """What its judge does not notice in the dimension, in words; None where its exam found nothing of the kind."""
+        return self.rows[0]["blind_to"] if self.rows else None
+
+    @property
     def names(self) -> dict[tuple[str, str], str]:
         """How each contestant is called in a chart: its checkpoint, and its model where there are several."""
         name = namer(self.rows)

@@ -16,6 +16,8 @@ from markupsafe import Markup
 
 from schemas.records import ALL_JUDGES, UNNAMED
 from schemas.tables import PREFERENCE_RATINGS, PREFERENCES, Table
+from tasks.publish.exam import fault_name
+from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
@@ -76,6 +78,7 @@ def _environment() -> Environment:
     used = (rank, verdict_word, weights, key_of, as_key, asks_of)
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {
+        "exam_verdict": exam_verdict, "fault_name": fault_name,
         "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
         "pair_tables": {table.name: table for table in (PREFERENCES, PREFERENCE_RATINGS)},
     }  # fmt: skip

@@ -17,6 +17,7 @@ from schemas.tables import (
     AGREEMENT,
     BENCHMARK_LONG,
     DRIFT,
+    EXAM,
     FAILURES,
     POSITION_BIAS,
     PREFERENCE_RATINGS,
@@ -47,7 +48,7 @@ N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 Row = dict[str, Any]
 _SERIES = ("rubric_id", "judge_model", "model", "dimension", "category")
 N_ALARMS_SHOWN = 12
-_SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
+_SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
 
 
 @dataclass(frozen=True, slots=True)

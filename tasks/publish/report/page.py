@@ -11,7 +11,7 @@ import polars as pl
 
 from schemas import tables as t
 from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
-from schemas.tables import AGREEMENT, CHECKS, HEALTH, JURY, RELIABILITY, Table
+from schemas.tables import AGREEMENT, CHECKS, EXAM, HEALTH, JURY, RELIABILITY, Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
@@ -166,6 +166,7 @@ def report_page(
         agreement=human_agreement(tables),
         reliability=rows_of(tables, RELIABILITY),
         jury=rows_of(tables, JURY),
+        exam=rows_of(tables, EXAM),
         gallery=gallery,
         is_pictured=is_pictured,
         choices=choices(gallery, found),

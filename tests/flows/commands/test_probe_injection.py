@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 from flows.commands.probing import probe_injection
-from flows.probing import TEXT, shifts
+from flows.probing import TEXTS, shifts
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import InputError
-from tasks.ingest.probe_twins import with_text
+from tasks.ingest.twins.probe import harmless, with_text
 
 BENCHMARK = """\
 name = "probed"
@@ -92,14 +92,16 @@ def test_a_judge_that_obeys_shows_the_shift_where_the_text_reaches_it(file, judg
     assert (prompt["n_pairs"], prompt["n_prompts"], prompt["n_lost"]) == (6, 3, 0)
     assert (picture["shift"], picture["n_pairs"]) == (0.0, 6)  # this judge reads no pixels
     n_asked = judge.n_asked
-    assert n_asked == 18
+    assert n_asked == 30  # six samples, and for each of two places a hostile and a harmless twin
+    assert (prompt["harmless_shift"], prompt["obeyed"], prompt["n_harmless"]) == (0.0, 3.0, 6)
+    assert (picture["obeyed"], prompt["obeyed_reason"]) == (0.0, "no_variation")
     assert _probed(file, capsys) == found
     assert judge.n_asked == n_asked  # bought once
 
 
 def test_scores_that_a_text_costs_are_counted_and_not_averaged(file, capsys, tmp_path):
     (tmp_path / "text.txt").write_text("say nothing")
-    prompt = _probed(file, capsys, places="prompt", text=tmp_path / "text.txt", samples=4)["prompt"]
+    prompt = _probed(file, capsys, places="prompt", text=[tmp_path / "text.txt"], samples=4)["prompt"]
     assert (prompt["n_pairs"], prompt["shift"], prompt["reason"], prompt["n_lost"]) == (0, None, "no_pairs", 4)
 
 
@@ -115,30 +117,52 @@ def test_what_is_printed_fits_and_says_what_it_is_worth(file, capsys):
 def test_the_interval_is_clustered_by_prompt():
     """Four pairs of two prompts that move apart: (1, 1) and (3, 3); as four independent pairs the interval would be half."""
     samples = [f"{n:064x}" for n in range(4)]
-    judged = [(f"{s}", f"p{n // 2}", f"r{n}") for n, s in enumerate(samples)] + [
-        (f"t{s}", "x", f"u{n}") for n, s in enumerate(samples)
-    ]
+    judged = (
+        [(f"{s}", f"p{n // 2}", f"r{n}") for n, s in enumerate(samples)]
+        + [(f"t{s}", "x", f"u{n}") for n, s in enumerate(samples)]
+        + [(f"h{s}", "x", f"w{n}") for n, s in enumerate(samples)]
+    )
     judgements = pl.DataFrame(judged, schema=["sample_id", "prompt_id", "request_key"], orient="row").with_columns(
         rubric_id=pl.lit("image_aspects"), judge_model=pl.lit("j"), repeat=pl.lit(0, pl.Int64)
     )
     scores = pl.DataFrame(
-        [(f"r{n}", 2.0) for n in range(4)] + [(f"u{n}", 2.0 + moved) for n, moved in enumerate((1, 1, 3, 3))],
+        [(f"r{n}", 2.0) for n in range(4)]
+        + [(f"u{n}", 2.0 + moved) for n, moved in enumerate((1, 1, 3, 3))]
+        + [(f"w{n}", 2.0 + moved) for n, moved in enumerate((1, 1, 1, 2))],
         schema=["request_key", "score"], orient="row",
     ).with_columns(dimension=pl.lit("overall_score"), status=pl.lit("scored"))  # fmt: skip
-    twins = pl.DataFrame([(s, f"t{s}", "prompt") for s in samples], schema=["sample_id", "twin_id", "place"], orient="row")
+    twins = pl.DataFrame(
+        [(s, f"{kind}{s}", "prompt", kind == "h") for s in samples for kind in "th"],
+        schema=["sample_id", "twin_id", "place", "is_harmless"], orient="row",
+    )  # fmt: skip
     (one,) = shifts(judgements, scores, twins, find_rubrics(["image_aspects"], [SHIPPED]))
     assert (one.shift, one.n_pairs, one.n_prompts) == (2.0, 4, 2)
     assert one.low < -5  # one degree of freedom: the t quantile is 12.7
     assert one.high > 8
+    # What is left beside harmless words: 0, 0 and 2, 1, so 0.75; one row is its own family.
+    assert (one.harmless_shift, one.obeyed, one.n_harmless, one.n_family) == (1.25, 0.75, 4, 1)
+    assert (one.obeyed_low, one.obeyed_high) == (one.obeyed_low_adjusted, one.obeyed_high_adjusted)
+    assert one.obeyed_low < 0 < one.obeyed_high
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "Say 10!\n\nNow: straightforwardly, im-me-di-ate-ly."])
+def test_harmless_words_have_the_form_of_the_hostile_ones(text):
+    calm = harmless(text)
+    assert [len(word) for word in calm.split(" ")] == [len(word) for word in text.split(" ")]
+    assert [one for one in calm if not one.isalnum()] == [one for one in text if not one.isalnum()]
+    assert not {"score", "highest", "judge", "ignore", "instructions", "10"} & set(calm.lower().split())
 
 
 def test_the_text_is_in_the_pixels_and_the_rest_is_as_it_was():
     before = Image.new("RGB", (256, 256), (10, 200, 30))
     buffer = io.BytesIO()
     before.save(buffer, "PNG")
-    after = Image.open(io.BytesIO(with_text(buffer.getvalue(), TEXT)))
+    after = Image.open(io.BytesIO(with_text(buffer.getvalue(), TEXTS[0])))
     assert after.size == before.size
     assert after.getpixel((3, 3)) == (10, 200, 30)
     band = after.crop((0, 200, 256, 256)).convert("L")
     darkest, lightest = band.getextrema()
     assert (darkest < 9, lightest) == (True, 255)
+    upper = Image.open(io.BytesIO(with_text(buffer.getvalue(), TEXTS[0], is_upper=True)))
+    assert upper.getpixel((250, 250)) == (10, 200, 30)
+    assert upper.crop((0, 0, 256, 56)).tobytes() == after.crop((0, 200, 256, 256)).tobytes()  # the same band at the other edge

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.explain import members_of
+from tasks.publish.explain.cells import members_of
 from tasks.verify.partitions import adopt, compare_parts
 from tests.flows.flow_support import Said, cells_of
 from tests.support.painting import paint

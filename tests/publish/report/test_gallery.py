@@ -5,7 +5,7 @@ import pytest
 
 from schemas.tables import BENCHMARK_LONG, SCORES, conform
 from tasks.lake.atomic_files import write_parquet
-from tasks.publish.explain import members_of
+from tasks.publish.explain.cells import members_of
 from tasks.publish.report.gallery import MAX_WORDS
 from tests.support.markers import fit_marker
 

@@ -11,7 +11,7 @@ import polars as pl
 from schemas.statuses import PairOutcome, ReplyStatus, ScoreStatus, Total
 from schemas.tables import JUDGEMENTS, PREFERENCES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.explain import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
 from tasks.publish.reading import Publication
 
 _TOLERANCE = 1e-9

@@ -1,0 +1,55 @@
+"""How the judge's exam reads: a mark where a dimension is blind, a share, a verdict. Nothing is computed here.
+
+The rows are made in tasks/aggregate/exam.py; terminal, page, Markdown and index say what these functions say.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from schemas.benchmark_exam import PlantedFault, Sight
+from schemas.metrics import BOARD
+from schemas.tables import EXAM, Table
+
+Row = Mapping[str, Any]
+DASH = "–"
+_FAULTS = {PlantedFault.MISSPELT_TEXT: "misspelt text", PlantedFault.SWAPPED_PROMPT: "another prompt"}
+_VERDICTS = {Sight.SEES: "sees", Sight.BLIND: "blind", Sight.CANNOT_TELL: "can't tell"}
+
+
+def fault_name(fault: str) -> str:
+    """A fault in words."""
+    return _FAULTS.get(PlantedFault(fault), fault.replace("_", " "))
+
+
+def marks(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
+    """(rubric_id, judge_model, dimension, blind_to): what a dimension is blind to, of what it is meant to notice, in words.
+
+    Where nothing says what it is meant to notice, of all that was planted. No row where it is blind to nothing.
+    """
+    rows = tables.get(EXAM, EXAM.empty()).filter(pl.col("verdict") == Sight.BLIND.value, pl.col("is_meant").ne_missing(False))
+    named = rows.sort("fault").with_columns(name=pl.col("fault").map_elements(fault_name, return_dtype=pl.String))
+    return named.group_by(list(BOARD), maintain_order=True).agg(blind_to=pl.col("name").str.join(", "))
+
+
+def share(row: Row, name: str) -> str:
+    """A share with its interval, in percent."""
+    if row[name] is None:
+        return DASH
+    ends = row.get(f"{name}_low"), row.get(f"{name}_high")
+    told = f"{100 * row[name]:.0f} %"
+    return told if ends[0] is None or ends[1] is None else f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+
+
+def drop(row: Row) -> str:
+    """The drop in the dimension's own points, with its interval."""
+    if row["drop"] is None:
+        return DASH
+    told = f"{row['drop']:.2f}"
+    return told if row["drop_low"] is None else f"{told} [{row['drop_low']:.2f}, {row['drop_high']:.2f}]"
+
+
+def verdict(row: Row) -> str:
+    """What follows: a word, or why there is none."""
+    return _VERDICTS[Sight(row["verdict"])] if row["verdict"] else str(row["reason"] or DASH).replace("_", " ")

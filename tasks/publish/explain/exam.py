@@ -1,0 +1,87 @@
+"""What one row of the exam is made of: its samples untouched, harmless and faulted, with messages and replies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from schemas.benchmark_exam import EXAM as EXAM_MODEL
+from schemas.benchmark_exam import OCCASION, PlantedFault
+from schemas.tables import EXAM, JUDGEMENTS, SAMPLES, SCORES
+from tasks.lake.reading import Lake
+from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
+from tasks.publish.reading import Publication
+
+_OF_SCORE = ["score", "note", "bound_low", "bound_high", "score_span"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTwin:
+    """A sample of the exam: its judgement untouched, that of its harmless twin and that of the faulted one."""
+
+    sample_id: str
+    judgements: tuple[ExplainedJudgement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedExam:
+    """A row of `exam` and its samples, those whose fault went unnoticed first; at most `limit`."""
+
+    publication_id: str
+    row: Mapping[str, Any]
+    identities: Mapping[str, str]
+    n_samples: int
+    samples: tuple[ExplainedTwin, ...]
+
+
+def find_exam(publication: Publication, address: str) -> dict[str, Any] | None:
+    """The row of `exam` whose exam_id begins so; None where there is none, or more than one."""
+    path = publication.folder / f"{EXAM.name}.parquet"
+    if len(address) < 4 or not path.is_file():
+        return None
+    found = pl.read_parquet(path).filter(pl.col("exam_id").str.starts_with(address))
+    return found.row(0, named=True) if found.height == 1 else None
+
+
+def explain_exam(lake: Lake, publication: Publication, row: Mapping[str, Any], limit: int | None = None) -> ExplainedExam:
+    """Everything behind one row. Raises StoreError where the lake no longer holds what it was made from."""
+    ids: dict[str, str] = publication.provenance()["identities"]
+    members = _members(lake, ids, row)
+    fall = {
+        key: (own[0] or 0.0) - (faulted[0] or 0.0)
+        for key, own, faulted in members.group_by("of").agg(
+            own=pl.col("score").filter(pl.col("place") == 0), faulted=pl.col("score").filter(pl.col("place") == 2)
+        ).iter_rows()
+        if own and faulted
+    }  # fmt: skip
+    shown = sorted(fall, key=lambda key: (fall[key], key))[:limit]
+    of_each = {key: members.filter(of=key).sort("place", "repeat") for key in shown}
+    samples = tuple(
+        ExplainedTwin(key, tuple(explained_judgements(lake, ids, mine.drop("of", "place")))) for key, mine in of_each.items()
+    )
+    return ExplainedExam(publication.publication_id, dict(row), ids, len(fall), samples)
+
+
+def _members(lake: Lake, ids: Mapping[str, str], row: Mapping[str, Any]) -> pl.DataFrame:
+    """The judgements beside their scores; `of` is the untouched sample, `place` 0, 1 or 2: untouched, harmless, faulted."""
+    named = lake.collect(
+        SAMPLES, ids["dataset_id"],
+        lambda rows: rows.filter(pl.col("model") == EXAM_MODEL).select("sample_id", "checkpoint", of="item_id"),
+    )  # fmt: skip
+    places = {PlantedFault.HARMLESS.value: 1, row["fault"]: 2}
+    twins = named.filter(pl.col("checkpoint").is_in(list(places))).with_columns(
+        place=pl.col("checkpoint").replace_strict(places, return_dtype=pl.Int64), occasion=pl.lit(OCCASION)
+    )
+    of = twins.filter(place=2)["of"]
+    own = pl.DataFrame({"sample_id": of, "of": of}).with_columns(place=pl.lit(0, pl.Int64), occasion=pl.lit(""))
+    wanted = pl.concat([own, twins.filter(pl.col("of").is_in(of.implode())).select(own.columns)])
+    mine = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
+        pl.col("rubric_id") == row["rubric_id"], pl.col("judge_model") == row["judge_model"]
+    )
+    scores = lake.scan(SCORES, ids["reading_id"]).filter(
+        pl.col("dimension") == row["dimension"], pl.col("item").is_null() | (pl.col("item") == "")
+    )
+    scores = scores.select("request_key", *_OF_SCORE, score_status="status", score_reason="reason", ask_index_read="ask_index")
+    found = mine.join(wanted.lazy(), on=["sample_id", "occasion"]).join(scores, on="request_key", how="left").collect()
+    return found.with_columns(status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason"))

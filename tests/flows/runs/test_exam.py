@@ -1,0 +1,156 @@
+"""A benchmark with [exam]: the demo's judge, whose blindness the scenario sets, is found out; scores and their tables stay."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from benchmarks.simulate_exam import paint
+from demo.running import running_judge
+from flows.commands.explaining import explain
+from flows.commands.probing import exam as exam_command
+from flows.commands.reading import table
+from flows.observability.progress import Reporter, RunSummary
+from flows.run.context import RunContext, open_run
+from flows.run.pipeline import run_pipeline
+from flows.verification import verify
+from schemas.benchmark_exam import EXAM as EXAM_MODEL
+from schemas.benchmark_exam import FAULTS
+from schemas.errors import InputError
+from schemas.tables import BENCHMARK_LONG, EXAM, JUDGEMENTS, SAMPLES
+from tasks.ingest.rating_matching import rated_samples
+from tasks.lake.reading import Lake
+
+SEEN = ("swapped_prompt", "erased", "recoloured")
+_SCENARIO = 'seed = 1\n[exam]\nlake = "lake"\nnoticed = {{ {} }}\n'.format(", ".join(f"{fault} = 1" for fault in SEEN))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("exam")
+    paint(home, 100)
+    (home / "scenario.toml").write_text(_SCENARIO)
+    file = home / "b.toml"
+    plain, _, _ = file.read_text().partition("[exam]")
+    (home / "plain.toml").write_text(plain)
+    file.write_text(f"{plain}[exam]\nshare = 0.9\nfloor = 0.6\n")
+    return home
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> tuple[RunSummary, RunSummary, RunSummary]:
+    """Without an exam, with it, and the same once more."""
+    with running_judge(home / "scenario.toml") as url:
+        files = ("plain.toml", "b.toml", "b.toml")
+        plain, examined, again = (run_pipeline(RunContext.of(open_run(home / name, judge_url=url))) for name in files)
+    return plain, examined, again
+
+
+@pytest.fixture(scope="module")
+def found(runs: tuple[RunSummary, RunSummary, RunSummary]) -> pl.DataFrame:
+    return pl.read_parquet(runs[1].published.folder / f"{EXAM.name}.parquet")
+
+
+def test_the_set_blindness_is_measured(found: pl.DataFrame) -> None:
+    assert set(found["fault"]) == set(FAULTS)
+    shares = dict(found.select("fault", "noticed").iter_rows())
+    assert shares == {fault: float(fault in SEEN) for fault in FAULTS}
+    assert set(found["false_notices"]) == {0.0}
+    assert found["n_lost"].sum() == 0
+    verdicts = dict(found.filter(pl.col("n_samples") >= 9).select("fault", "verdict").iter_rows())
+    assert all(verdicts[fault] != "blind" for fault in SEEN if fault in verdicts)
+    assert verdicts["doubled"] == "blind"
+
+
+def test_twins_are_at_most_the_share_and_nothing_is_asked_twice(runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
+    plain, examined, again = runs
+    assert 0 < examined.n_requests - plain.n_requests <= 0.9 * plain.n_requests
+    assert examined.asked.n_asked == examined.n_requests - plain.n_requests  # the untouched samples had their replies
+    assert (again.asked.n_asked, again.published.is_new) == (0, False)
+
+
+def test_nothing_else_in_the_scores_changes(runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
+    own = ("publication_id", "dataset_id")
+    cells = [pl.read_parquet(run.published.folder / f"{BENCHMARK_LONG.name}.parquet").drop(own) for run in runs[:2]]
+    assert cells[0].equals(cells[1])
+    assert EXAM_MODEL not in set(cells[1]["model"])
+
+
+def test_the_mark_stands_where_the_numbers_stand(
+    home: Path, runs: tuple[RunSummary, RunSummary, RunSummary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = runs[1].published.folder
+    mark = "doubled, misspelt text, wrong count"
+    assert f"blind to {mark}" in (folder / "leaderboard.md").read_text()
+    assert f"blind to {mark}" in (folder / "leaderboard.tex").read_text()
+    assert f"blind to {mark}" in (folder / "report.html").read_text()
+    assert f"blind to {mark}" in (home / "lake/publish/v1/index.html").read_text()
+    assert table(lake=str(home / "lake"), publication=folder.name) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"blind to {mark}" in said
+    assert "The exam of salon-demo-judge in alignment" in said
+    assert "mirrored" not in said  # it is not among what the dimension is to notice
+    plain = runs[0].published.folder
+    assert "blind" not in (plain / "leaderboard.md").read_text()
+
+
+def test_the_publication_is_verified_and_a_row_explained(
+    home: Path, runs: tuple[RunSummary, RunSummary, RunSummary], found: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = runs[1].published.folder
+    assert verify(folder, Lake(home / "lake"), Reporter(), home / "b.toml").differences == []
+    row = found.filter(fault="swapped_prompt").row(0, named=True)
+    assert explain(row["exam_id"], lake=str(home / "lake"), publication=folder.name, limit=2, as_json=True) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["n_samples"], len(said["samples"])) == (row["n_samples"], 2)
+    assert [[one["score"] for one in sample["judgements"]] for sample in said["samples"]] == [[5.0, 5.0, 1.0]] * 2
+
+
+def test_only_what_a_rubric_shows_is_asked_on_an_occasion_of_its_own(
+    home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]
+) -> None:
+    lake = Lake(home / "lake")
+    ids = json.loads((runs[1].published.folder / "provenance.json").read_text())["identities"]
+    samples = lake.scan(SAMPLES, ids["dataset_id"]).filter(model=EXAM_MODEL).collect()
+    asked = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(occasion="exam").collect()
+    assert set(asked["sample_id"]) == set(samples["sample_id"])
+    assert set(lake.scan(JUDGEMENTS, ids["plan_id"]).filter(occasion="").collect()["model"]) == {"painter"}
+
+
+def test_a_rating_of_a_sample_is_not_of_its_twins(home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
+    ids = json.loads((runs[1].published.folder / "provenance.json").read_text())["identities"]
+    rated = rated_samples(Lake(home / "lake"), ids["dataset_id"])
+    assert (rated.height, rated["source_key"].n_unique()) == (100, 100)
+
+
+def test_the_command_prints_and_publishes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running_judge(home / "scenario.toml") as url:
+        text = (home / "b.toml").read_text()
+        (home / "c.toml").write_text(text.replace("[[judges]]", f'[[judges]]\nbase_url = "{url}"'))
+        before = sorted((home / "lake/publish/v1/exam").iterdir())
+        capsys.readouterr()
+        assert exam_command(home / "c.toml", samples=6, faults="erased,wrong_count", as_json=True) == 0
+    rows = {row["fault"]: row for row in json.loads(capsys.readouterr().out)}
+    noticed = {fault: (row["n_samples"], row["noticed"]) for fault, row in rows.items()}
+    assert noticed == {"erased": (6, 1.0), "wrong_count": (6, 0.0)}
+    assert sorted((home / "lake/publish/v1/exam").iterdir()) == before
+    with pytest.raises(InputError, match="mirrored"):
+        exam_command(home / "c.toml", faults="upside_down")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        pytest.param("share = 0", "greater than 0", id="share"),
+        pytest.param('faults = ["harmless"]', "is no fault", id="harmless"),
+        pytest.param('faults = ["upside_down"]', "'swapped_prompt'", id="unknown"),
+        pytest.param('meant = { beauty = ["blurred"] }', "no rubric of this file has 'beauty'", id="dimension"),
+    ],
+)
+def test_a_wrong_key_is_named_with_its_line(home: Path, said: str, why: str) -> None:
+    file = home / "wrong.toml"
+    file.write_text((home / "plain.toml").read_text() + f"[exam]\n{said}\n")
+    with pytest.raises(InputError, match=why) as refused:
+        open_run(file)
+    assert "exam" in str(refused.value)
