@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -22,7 +23,7 @@ from demo.drawing import draw_png
 from demo.running import running_judge
 from demo.scenes import Errors, compose
 from demo.sentences import phrase
-from demo.world import SHAPES, Asked, Item
+from demo.world import COLORS, SHAPES, Asked, Item
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from rubrics.model import Dimension
@@ -58,10 +59,13 @@ floor = 0.3
 
 
 def paint(folder: Path, n: int, seed: int = SEED) -> None:
-    """`n` faultless scenes of two to six things, as a manifest with its benchmark; prompts have a number and quote a title."""
+    """`n` faultless scenes, as a manifest with its benchmark; prompts have a colour, a number or a side, and quote a title."""
     rng, rows = Random(seed), []
     for number in range(n):
-        asked = Asked((Item(rng.choice(SHAPES), n=rng.randint(2, 6)),))
+        colors = rng.sample([color for color in COLORS if color != "black"], 2)
+        one, other = (Item(shape, color) for shape, color in zip(rng.sample(SHAPES, 2), colors, strict=True))
+        beside = Asked((one, other), rng.choice(("left of", "right of")))
+        asked = Asked((replace(one, n=rng.randint(2, 6)),)) if number % 2 else beside
         (folder / f"{number}.png").write_bytes(draw_png(compose(asked, Errors(), rng)))
         rows.append({"image": f"{number}.png", "prompt": f'{phrase(asked)}, titled "{rng.choice(WORDS)} {number}"'})
     (folder / "m.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
@@ -111,7 +115,7 @@ def coverage(n_prompts: int, share: float, wavering: float, n_draws: int, seed: 
 
 def main() -> Iterator[bool]:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, default=1500)
+    parser.add_argument("--pictures", type=int, default=8000)
     parser.add_argument("--draws", type=int, default=1000)
     arguments = parser.parse_args()
     started = time.process_time()

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from schemas.benchmark_exam import PlantedFault
 
 _F = PlantedFault
-_OF_PROMPT = (_F.SWAPPED_PROMPT, _F.MISSPELT_TEXT, _F.WRONG_COUNT, _F.RECOLOURED, _F.ERASED, _F.DOUBLED)
-"""What is held against the prompt. Not mirroring: most prompts name no side."""
+_OF_PROMPT = (_F.SWAPPED_PROMPT, _F.MISSPELT_TEXT, _F.WRONG_COUNT, _F.MIRRORED, _F.RECOLOURED, _F.ERASED, _F.DOUBLED)
+"""What is held against the prompt; sides and colours are changed where one is said."""
 
 MEANT: Mapping[str, Mapping[str, Sequence[PlantedFault]]] = {
     "alignment": {"score": _OF_PROMPT},
@@ -31,7 +31,7 @@ MEANT: Mapping[str, Mapping[str, Sequence[PlantedFault]]] = {
         "relationship_accuracy": (_F.SWAPPED_PROMPT, _F.ERASED),
         "count_accuracy": (_F.SWAPPED_PROMPT, _F.WRONG_COUNT, _F.ERASED, _F.DOUBLED),
         "color_fidelity": (_F.SWAPPED_PROMPT, _F.RECOLOURED),
-        "position_accuracy": (_F.SWAPPED_PROMPT, _F.ERASED),
+        "position_accuracy": (_F.SWAPPED_PROMPT, _F.MIRRORED, _F.ERASED),
         "attribute_binding": (_F.SWAPPED_PROMPT, _F.RECOLOURED),
         "occlusion_handling": (), "object_uniformity": (), "spatial_legibility": (), "contrast_effectiveness": (),
         "multi_object_consistency": (), "occlusion_management": (), "perspective_consistency": (), "material_consistency": (),
@@ -41,9 +41,9 @@ MEANT: Mapping[str, Mapping[str, Sequence[PlantedFault]]] = {
         "text_response_quality": (_F.SWAPPED_PROMPT,),
         "image_response_quality": (_F.SWAPPED_PROMPT, _F.BLURRED, _F.ERASED),
         "image_aesthetic_quality": (_F.BLURRED,),
-        "text_image_synergy": (_F.ERASED, _F.RECOLOURED),
+        "text_image_synergy": (_F.ERASED, _F.MIRRORED, _F.RECOLOURED),
     },
-    "caption": {"score": (_F.ERASED, _F.RECOLOURED)},
+    "caption": {"score": (_F.ERASED, _F.MIRRORED, _F.RECOLOURED)},
 }  # fmt: skip
 
 

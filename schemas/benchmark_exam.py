@@ -20,8 +20,8 @@ class PlantedFault(StrEnum):
     SWAPPED_PROMPT = "swapped_prompt"  # the prompt of another sample
     MISSPELT_TEXT = "misspelt_text"  # the text that the prompt quotes is another
     WRONG_COUNT = "wrong_count"  # the prompt's number is one more or one less
-    MIRRORED = "mirrored"  # left is right
-    RECOLOURED = "recoloured"  # every hue a third of the circle on
+    MIRRORED = "mirrored"  # left is right, where a text says a side
+    RECOLOURED = "recoloured"  # every hue a third of the circle on, where a text says a colour
     ERASED = "erased"  # the most conspicuous region is filled in from around it
     DOUBLED = "doubled"  # the same region stands in a second place too
     BLURRED = "blurred"

@@ -175,7 +175,7 @@ class PlannedPart:
     """Part `index` of requests: one part of samples under one rubric and one judge, or some pairs of them.
 
     `round`: of what is asked in rounds, the round, from 0, and `about` the checkpoint, as "model/checkpoint", or of pairs the two
-    with a space between: later rounds about it are left out once it is decided.
+    with a space between: later rounds about it are left out once it is decided. Of an exam: its occasion, no round.
     """
 
     index: int

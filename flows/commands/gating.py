@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby, pairwise
@@ -18,9 +18,10 @@ from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
 from schemas.statuses import HealthMeasure
-from schemas.tables import COMPARISONS, HEALTH, STANDINGS
+from schemas.tables import COMPARISONS, EXAM, HEALTH, STANDINGS
 from tasks.aggregate.gate import ABSENT, ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
+from tasks.publish.exam import marks
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication, checked_file, chosen
 
@@ -32,6 +33,7 @@ _WORDS = {
     Outcome.UNKNOWN: "can't tell",
 }
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
+_Blind = Sequence[Mapping[str, Any]]
 _REASONS = {ABSENT: "one of the two was not judged there", "fails_more": "it fails more often, and what failed may hide a drop"}
 
 
@@ -63,7 +65,7 @@ def gate(
     """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
     found = chosen(open_lake(lake).root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
-    n_again = _n_again(found)
+    n_again, blind = _n_again(found), _blind(found)
     pairs = _pairs(contestants(standings), baseline, candidate or [])
     ruled = rulings(comparisons, standings, pairs, alpha)
     outcome = summary(ruled)
@@ -74,14 +76,15 @@ def gate(
             "alpha": alpha,
             "outcome": outcome,
             "n_again": n_again,
+            "blind": blind,
         }
         sys.stdout.write(
             orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
         )
     elif form is GateFormat.MARKDOWN:
-        sys.stdout.write(_markdown(found, ruled, alpha, n_again))
+        sys.stdout.write(_markdown(found, ruled, alpha, n_again, blind))
     else:
-        _print(found, ruled, alpha, n_again)
+        _print(found, ruled, alpha, n_again, blind)
     return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
@@ -95,6 +98,12 @@ def _n_again(found: Publication) -> int:
     """Judgements of samples that are earlier ones again."""
     name = f"{HEALTH.name}.parquet"
     return int(_read(found, name).filter(measure=HealthMeasure.N_AGAIN.value)["value"].sum()) if name in found.files else 0
+
+
+def _blind(found: Publication) -> _Blind:
+    """What judges are blind to, as their exam found: rubric_id, judge_model, dimension, blind_to."""
+    name = f"{EXAM.name}.parquet"
+    return marks({EXAM: _read(found, name)}).to_dicts() if name in found.files else []
 
 
 def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
@@ -126,9 +135,9 @@ def _listed(known: Sequence[Contestant]) -> str:
     return ", ".join("/".join(one) for one in known)
 
 
-def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> None:
+def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> None:
     console = result_console()
-    for sentence in _sentences(found, ruled, alpha, n_again):
+    for sentence in _sentences(found, ruled, alpha, n_again, blind):
         console.print(name_of(sentence))
     by_pair = sorted(ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
     for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
@@ -159,7 +168,7 @@ def _row(ruling: Ruling) -> tuple[str, ...]:
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
 
 
-def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> Iterator[str]:
+def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> Iterator[str]:
     outcome = summary(ruled)
     n_of = {one: sum(ruling.outcome is one for ruling in ruled) for one in Outcome}
     yield {
@@ -171,11 +180,14 @@ def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_agai
         f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
         f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
         + (f" Judgements of samples that are earlier ones again, and have the earlier one's: {n_again:,}." if n_again else "")
+        + "".join(
+            f" In {row['rubric_id']}, {row['dimension']}, {row['judge_model']} is blind to {row['blind_to']}." for row in blind
+        )
     )
 
 
-def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int) -> str:
-    first, second = _sentences(found, ruled, alpha, n_again)
+def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> str:
+    first, second = _sentences(found, ruled, alpha, n_again, blind)
     rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, ruled)]
     headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
     mark = hashlib.sha256(found.benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it

@@ -132,7 +132,7 @@ def _shown(row: LeaderboardRow) -> dict[str, object]:
     values = {name: _inert(value) if isinstance(value, str) else value for name, value in asdict(row).items()}
     return {
         name: values[name]
-        for name in (*first, "estimate", "ci_low", "ci_high", "state", "status", "reason", "n_failed", "cell_id")
+        for name in (*first, "estimate", "ci_low", "ci_high", "state", "status", "reason", "n_failed", "blind_to", "cell_id")
     }
 
 

@@ -14,7 +14,7 @@ from flows.run import stages
 from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
 from schemas.benchmark import Limits, refused
-from schemas.benchmark_exam import EXAM
+from schemas.benchmark_exam import EXAM, OCCASION
 from schemas.benchmark_judges import Judge
 from schemas.records import Plan, PlannedPart
 from schemas.statuses import SampleStatus
@@ -81,6 +81,7 @@ class Preview:
     unusable: Sequence[Unusable] = ()  # some rows of each status
     rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
     looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
+    n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
 
     @property
     def n_to_ask(self) -> int:
@@ -136,7 +137,8 @@ def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -
         rows = forecasts(run, planned, ledger)
         rejected = _rejections(run, planned, ledger)
     looks = run.benchmark.statistics.stopping.looks
-    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks)
+    n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
+    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, n_of_exam)
 
 
 def _check_baseline(file: Path, run: StageContext) -> None:

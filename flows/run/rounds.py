@@ -10,6 +10,7 @@ import polars as pl
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.looks import WatchedScores
+from schemas.benchmark_exam import OCCASION
 from schemas.metrics import primary_of
 from schemas.records import PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS
@@ -47,11 +48,13 @@ class _Watched(Protocol):
 def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
     """judge(), and after it, round by round, the parts that have rounds: those about which not all is decided yet.
 
+    An exam's twins come last: what money and attempts there are goes to what is published first.
     What is decided follows from the replies alone: a run that is started again decides the same, and asks nothing of it again.
     """
     judge_some = partial(judge, run, is_retrying=is_retrying, n_of_run=sum(part.n_requests for part in parts))
-    total = judge_some([part for part in parts if part.round is None])
     in_rounds = dict(_by_judge(parts))
+    examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
+    total = judge_some([part for part in parts if part.round is None and part not in examined])
     n_family = _n_family_of_pairs(run, in_rounds)
     for (rubric_id, judge_model), mine in in_rounds.items():
         if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:
@@ -71,6 +74,8 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
                 watched.look(asked)
                 said = f"after round {number} of {len(rounds)}: {len(watched.closed)} of {watched.n_watched} {watched.what}"
                 run.reporter.say(f"{rubric_id}, {judge_model}: {said}")
+    if examined and not (total.is_spent or total.is_stopped):
+        total += judge_some(examined)
     return total
 
 

@@ -15,6 +15,7 @@ import orjson
 import polars as pl
 
 from schemas.benchmark_exam import EXAM
+from schemas.benchmark_exam import OCCASION as EXAM_OCCASION
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
 from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
@@ -175,13 +176,13 @@ def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) ->
         samples = planner.drawn(samples)
         if not samples.is_empty():
             planned = planner.plan(samples)
-            yield _placed(samples, planned) if planner.looks else _as_samples(samples), planned
+            yield _placed(samples, planned) if planner.looks else _as_samples(samples, planner.occasion), planned
 
 
-def _as_samples(samples: pl.DataFrame) -> pl.DataFrame:
+def _as_samples(samples: pl.DataFrame, occasion: str) -> pl.DataFrame:
     """_PLACE of samples that are asked at once: in parts as they are."""
-    nothing = {"round": pl.lit(None, pl.Int64), "about": pl.lit(None, pl.String)}
-    return samples.select(part="samples_part", samples_part="samples_part", **nothing)
+    about = pl.lit(occasion if occasion == EXAM_OCCASION else None, pl.String)
+    return samples.select(part="samples_part", samples_part="samples_part", round=pl.lit(None, pl.Int64), about=about)
 
 
 def _placed(samples: pl.DataFrame, planned: Planned) -> pl.DataFrame:

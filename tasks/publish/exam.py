@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from schemas.benchmark_exam import PlantedFault, Sight
+from schemas.benchmark_exam import ExamReason, PlantedFault, Sight
 from schemas.metrics import BOARD
 from schemas.tables import EXAM, Table
 
@@ -52,4 +52,8 @@ def drop(row: Row) -> str:
 
 def verdict(row: Row) -> str:
     """What follows: a word, or why there is none."""
-    return _VERDICTS[Sight(row["verdict"])] if row["verdict"] else str(row["reason"] or DASH).replace("_", " ")
+    if row["verdict"]:
+        return _VERDICTS[Sight(row["verdict"])]
+    if row["reason"] == ExamReason.NO_TWINS and row["n_lost"]:
+        return f"{row['n_lost']} lost"  # the judge gave these no score
+    return str(row["reason"] or DASH).replace("_", " ")

@@ -85,13 +85,13 @@ def test_the_interval_of_net_is_newcombes_with_wilsons_ends(noticed, false):
 
 
 def _table(n: int, n_noticed: int, exam: Exam, n_false: int = 0) -> pl.DataFrame:
-    """An exam of `n` prompts: alignment asked of mirrored and swapped twins, of which this many are noticed."""
+    """An exam of `n` prompts: alignment asked of blurred and swapped twins, of which this many are noticed."""
     judged, scored, twins = [], [], []
     for number in range(n):
         sample, prompt = f"s{number}", f"p{number}"
         judged.append((sample, "", prompt, "m", "1", f"k{sample}"))
         scored.append((f"k{sample}", 5.0))
-        for fault in (F.HARMLESS, F.MIRRORED, F.SWAPPED_PROMPT):
+        for fault in (F.HARMLESS, F.BLURRED, F.SWAPPED_PROMPT):
             is_hit = number < (n_false if fault is F.HARMLESS else n_noticed)
             twin = f"{fault}{number}"
             twins.append((twin, sample))
@@ -123,19 +123,19 @@ def test_faults_a_dimension_is_not_meant_for_are_a_family_of_their_own():
     found = _table(40, 20, Exam())
     assert found.columns == EXAM.columns
     assert found.select("fault", "is_meant", "family", "n_family").rows() == [
-        ("mirrored", False, "exam, other", 1), ("swapped_prompt", True, "exam", 1),
+        ("blurred", False, "exam, other", 1), ("swapped_prompt", True, "exam", 1),
     ]  # fmt: skip
-    both = _table(40, 20, Exam(meant={"alignment.score": [F.MIRRORED, F.SWAPPED_PROMPT]}))
+    both = _table(40, 20, Exam(meant={"alignment.score": [F.BLURRED, F.SWAPPED_PROMPT]}))
     assert both["n_family"].to_list() == [2, 2]
     one, two = (frame.filter(fault="swapped_prompt").row(0, named=True) for frame in (found, both))
     assert two["net_low_adjusted"] < one["net_low_adjusted"] == pytest.approx(one["net_low"])  # corrected for two looks
 
 
 def test_who_is_meant_to_notice_what():
-    assert meant_for("alignment", "score", F.MIRRORED, {}) is False
-    assert meant_for("alignment", "score", F.MIRRORED, {"score": [F.MIRRORED]}) is True
-    assert meant_for("alignment", "score", F.MIRRORED, {"score": [F.MIRRORED], "alignment.score": []}) is False
-    assert meant_for("mine", "score", F.MIRRORED, {}) is None
+    assert meant_for("alignment", "score", F.BLURRED, {}) is False
+    assert meant_for("alignment", "score", F.BLURRED, {"score": [F.BLURRED]}) is True
+    assert meant_for("alignment", "score", F.BLURRED, {"score": [F.BLURRED], "alignment.score": []}) is False
+    assert meant_for("mine", "score", F.BLURRED, {}) is None
 
 
 @pytest.mark.parametrize("rubric_id", sorted(MEANT))

@@ -55,10 +55,29 @@ def test_misspelt_text(prompt, seed, told):
     assert text_faults.with_fault(prompt, F.MISSPELT_TEXT, seed) == told
 
 
+@pytest.mark.parametrize(
+    ("fault", "text", "is_one"),
+    [
+        pytest.param(F.RECOLOURED, "a Red bench", True, id="a colour"),
+        pytest.param(F.RECOLOURED, "a black cat on white snow", False, id="what has no hue stays as it is"),
+        pytest.param(F.RECOLOURED, "a greenhouse", False, id="part of a word"),
+        pytest.param(F.MIRRORED, "a bench left of a bear", True, id="a side"),
+        pytest.param(F.MIRRORED, "a dog, facing right", True, id="a direction"),
+        pytest.param(F.MIRRORED, "a lamp in the upper left", True, id="a corner"),
+        pytest.param(F.MIRRORED, "the right moment to have left", False, id="neither is a side"),
+        pytest.param(F.BLURRED, "", True, id="no word is needed"),
+    ],
+)
+def test_a_fault_of_pixels_goes_against_what_is_said(fault, text, is_one):
+    assert text_faults.contradicts(fault, [None, "", text]) is is_one
+
+
 def test_prompts_of_a_megabyte_are_looked_through_once():
     for text in ('"' * 500_000 + "a", "two-" * 250_000, "2" * 1_000_000, "'a" * 500_000, "“" * 1_000_000):
         for fault in (F.WRONG_COUNT, F.MISSPELT_TEXT):
             text_faults.with_fault(text, fault, 0)  # quadratic would take hours
+    for text in ("left " * 200_000, "on the " * 150_000, "on" + " " * 1_000_000, "re" * 500_000):
+        assert not any(text_faults.contradicts(fault, [text]) for fault in FAULTS if fault in (F.MIRRORED, F.RECOLOURED))
 
 
 def _pixels(*things: Thing, is_plain: bool = True) -> np.ndarray:
@@ -118,7 +137,7 @@ def _samples(n: int, checkpoint: str = "1") -> list[dict[str, object]]:
     texts = dict.fromkeys(("category", "question", "text", "reference", "caption_type", "output", "texts_json", "seed"))
     return [
         texts | {"sample_id": f"{hash_of(number, checkpoint)}", "source": "s", "source_key": str(number), "model": "m",
-         "checkpoint": checkpoint, "item_id": None, "prompt": f'two cups, "CUP {number}"', "image_sha256": "p",
+         "checkpoint": checkpoint, "item_id": None, "prompt": f'two red cups left of "CUP {number}"', "image_sha256": "p",
          "pictures": [{"role": "image", "sha256": "p", "path": None}]}
         for number in range(n)
     ]  # fmt: skip

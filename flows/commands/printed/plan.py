@@ -53,6 +53,8 @@ def print_plan(console: Console, preview: "Preview") -> None:
         if preview.looks:
             console.print(f"looks       {len(preview.looks)}: at most so much; what is decided before the last is not asked on")
         _print_levers(console, preview)
+    if preview.n_of_exam:
+        console.print(f"exam        {preview.n_of_exam:,} of all requests are of twins with planted faults")
     console.print(
         f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
     )
@@ -76,6 +78,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "n_by_status": preview.dataset.n_by_status, "unusable": [asdict(row) for row in preview.unusable],
         "n_requests": sum(row.forecast.n_requests for row in preview.rubrics),
         "n_stored": sum(row.forecast.n_cached for row in preview.rubrics), "n_to_ask": preview.n_to_ask,
+        "n_of_exam": preview.n_of_exam,
         **{name: total_usd(getattr(each, name) for each in asked) for name in ("online_usd", "batch_usd", "worst_usd")},
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],

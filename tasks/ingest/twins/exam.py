@@ -105,7 +105,8 @@ def _twins_of(row: Row, faults: Iterable[PlantedFault], prompts: "Prompts", pict
         if fault in IN_PROMPTS:
             changed = _with_fault_in_texts(row, fault, prompts)
         elif fault is not PlantedFault.HARMLESS:
-            shown = None if pixels is None else picture_faults.with_fault(pixels, fault)
+            is_fault = pixels is not None and text_faults.contradicts(fault, texts_of(row).values())
+            shown = picture_faults.with_fault(pixels, fault) if pixels is not None and is_fault else None
             changed = None if shown is None else {}
         if changed is None:
             continue

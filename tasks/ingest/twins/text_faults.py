@@ -1,7 +1,10 @@
-"""Faults planted in prompts: another count, another spelling of the text they quote. Pictures' faults: picture_faults.py."""
+"""Faults planted in prompts: another count, another spelling of the text they quote; and what must be said for one in pixels.
+
+Pictures' faults: picture_faults.py.
+"""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
 from schemas.benchmark_exam import PlantedFault
@@ -9,13 +12,33 @@ from schemas.benchmark_exam import PlantedFault
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _WORD = re.compile(rf"(?<![\w-])({'|'.join(_NUMBERS)})(?![\w-])", re.IGNORECASE)
 _NUMERAL = re.compile(r"(?<![\w.,:/$€#+-])([2-9]|[1-9][0-9])(?= [A-Za-z])")  # no year, size, ratio, time or price
-_QUOTED = re.compile(r'"([^"\n]{2,120})"|“([^”\n]{2,120})”|(?<!\w)[\'‘]([^\'’\n]{2,120})[\'’](?!\w)')
+_QUOTED = re.compile(r'"([^"\n]{2,120})"|“([^“”\n]{2,120})”|(?<!\w)[\'‘]([^\'’\n]{2,120})[\'’](?!\w)')
 _LETTERS = "etaoinshrdlu"
+_SAID: Mapping[PlantedFault, re.Pattern[str]] = {
+    PlantedFault.RECOLOURED: re.compile(  # black, white and grey things stay what they are
+        r"\b(?:red|orange|yellow|green|blue|purple|violet|pink|brown|beige|turquoise|teal|cyan|magenta|crimson|scarlet|maroon"
+        r"|navy|gold|golden)\b",
+        re.IGNORECASE,
+    ),
+    PlantedFault.MIRRORED: re.compile(
+        r"\b(?:(?:left|right)\s(?:of|side|half|corner|edge|hand|arm|leg|foot|eye)|(?:left|right)-hand|leftmost|rightmost"
+        r"|(?:facing|looking|pointing|turning)\s(?:to\sthe\s)?(?:left|right)"
+        r"|(?:on|to|at|in|from|towards?)\s(?:the|its|his|her|their)\s(?:(?:far|lower|upper|top|bottom)\s)?(?:left|right))\b",
+        re.IGNORECASE,
+    ),
+}
+"""Faults of pictures that contradict only a text that says a colour, or a side."""
 
 
 def with_fault(prompt: str, fault: PlantedFault, seed: int) -> str | None:
     """The prompt with WRONG_COUNT or MISSPELT_TEXT; None where it has no number, or quotes no text. `seed` chooses a place."""
     return _CHANGES[fault](prompt, seed)
+
+
+def contradicts(fault: PlantedFault, texts: Iterable[str | None]) -> bool:
+    """Whether the fault in the pixels can go against one of a sample's texts: a recoloured bench is a bench all the same."""
+    said = _SAID.get(fault)
+    return said is None or any(said.search(text) for text in texts if text)
 
 
 def _wrong_count(prompt: str, seed: int) -> str | None:

@@ -14,6 +14,7 @@ from flows.commands.reading import table
 from flows.observability.progress import Reporter, RunSummary
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
+from flows.run.preview import preview
 from flows.verification import verify
 from schemas.benchmark_exam import EXAM as EXAM_MODEL
 from schemas.benchmark_exam import FAULTS
@@ -34,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = home / "b.toml"
     plain, _, _ = file.read_text().partition("[exam]")
     (home / "plain.toml").write_text(plain)
-    file.write_text(f"{plain}[exam]\nshare = 0.9\nfloor = 0.6\n")
+    file.write_text(f"{plain}[exam]\nshare = 0.9\nfloor = 0.8\n")
     return home
 
 
@@ -63,9 +64,12 @@ def test_the_set_blindness_is_measured(found: pl.DataFrame) -> None:
     assert verdicts["doubled"] == "blind"
 
 
-def test_twins_are_at_most_the_share_and_nothing_is_asked_twice(runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
+def test_twins_are_at_most_the_share_and_nothing_is_asked_twice(
+    home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]
+) -> None:
     plain, examined, again = runs
-    assert 0 < examined.n_requests - plain.n_requests <= 0.9 * plain.n_requests
+    n_of_twins = preview(home / "b.toml", None, Reporter()).n_of_exam
+    assert 0 < n_of_twins == examined.n_requests - plain.n_requests <= 0.9 * plain.n_requests
     assert examined.asked.n_asked == examined.n_requests - plain.n_requests  # the untouched samples had their replies
     assert (again.asked.n_asked, again.published.is_new) == (0, False)
 
@@ -81,7 +85,7 @@ def test_the_mark_stands_where_the_numbers_stand(
     home: Path, runs: tuple[RunSummary, RunSummary, RunSummary], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = runs[1].published.folder
-    mark = "doubled, misspelt text, wrong count"
+    mark = "doubled, mirrored, misspelt text"
     assert f"blind to {mark}" in (folder / "leaderboard.md").read_text()
     assert f"blind to {mark}" in (folder / "leaderboard.tex").read_text()
     assert f"blind to {mark}" in (folder / "report.html").read_text()
@@ -90,7 +94,7 @@ def test_the_mark_stands_where_the_numbers_stand(
     said = " ".join(capsys.readouterr().out.split())
     assert f"blind to {mark}" in said
     assert "The exam of salon-demo-judge in alignment" in said
-    assert "mirrored" not in said  # it is not among what the dimension is to notice
+    assert "blurred" not in said  # it is not among what the dimension is to notice
     plain = runs[0].published.folder
     assert "blind" not in (plain / "leaderboard.md").read_text()
 
@@ -130,10 +134,14 @@ def test_the_command_prints_and_publishes_nothing(home: Path, capsys: pytest.Cap
         (home / "c.toml").write_text(text.replace("[[judges]]", f'[[judges]]\nbase_url = "{url}"'))
         before = sorted((home / "lake/publish/v1/exam").iterdir())
         capsys.readouterr()
-        assert exam_command(home / "c.toml", samples=6, faults="erased,wrong_count", as_json=True) == 0
+        assert exam_command(home / "c.toml", samples=6, faults="erased,misspelt_text", as_json=True) == 0
     rows = {row["fault"]: row for row in json.loads(capsys.readouterr().out)}
     noticed = {fault: (row["n_samples"], row["noticed"]) for fault, row in rows.items()}
-    assert noticed == {"erased": (6, 1.0), "wrong_count": (6, 0.0)}
+    assert noticed == {"erased": (6, 1.0), "misspelt_text": (6, 0.0)}
+    assert exam_command(home / "c.toml", samples=6, faults="erased,misspelt_text") == 0
+    said = capsys.readouterr().out
+    assert "misspelt text" in said
+    assert "Nothing was published" in said
     assert sorted((home / "lake/publish/v1/exam").iterdir()) == before
     with pytest.raises(InputError, match="mirrored"):
         exam_command(home / "c.toml", faults="upside_down")

@@ -7,7 +7,7 @@ from shutil import copyfile
 import polars as pl
 import pytest
 
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, REQUESTS
+from schemas.tables import BENCHMARK_LONG, COMPARISONS, JUDGEMENTS, REPLIES, REQUESTS
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.support.painting import paint
@@ -77,6 +77,21 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     world("")
     assert salon("run", "b.toml", "--run-date", "2026-01-04").code == 0
     assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
+
+
+def test_an_exam_takes_no_money_from_looks(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world(STOPPING + "\n[exam]\nshare = 0.1")
+    assert "is reached" in salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.1").err
+    assert replies_of_twins(folder / "lake") == 0
+    assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
+    assert 0 < replies_of_twins(folder / "lake") <= 36  # a tenth of 360
+
+
+def replies_of_twins(lake: Path) -> int:
+    asked = pl.concat(pl.read_parquet(path) for path in (lake / JUDGEMENTS.name).glob("**/*.parquet")).filter(occasion="exam")
+    replies = pl.concat(pl.read_parquet(path) for path in (lake / REPLIES.name).glob("**/*.parquet"))
+    mine = replies.filter(pl.col("reply_text").is_not_null(), pl.col("request_key").is_in(asked["request_key"].to_list()))
+    return mine["request_key"].n_unique()
 
 
 def test_what_an_open_checkpoint_asks_is_asked_where_it_stands_in_a_part_of_one_that_is_left(
