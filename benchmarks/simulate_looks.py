@@ -15,7 +15,7 @@ import polars as pl
 
 from benchmarks.simulate_statistics import Rate, frames_of, rubric, settings
 from schemas.benchmark import Statistics
-from schemas.benchmark_stopping import Stopping
+from schemas.benchmark_rounds import Stopping
 from schemas.statuses import ScoreStatus
 from schemas.tables import BENCHMARK_LONG, COMPARISONS, REPLIES
 from tasks.aggregate.looks import planned_prompts

@@ -9,9 +9,8 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 from schemas.benchmark_exam import Exam
 from schemas.benchmark_judges import Judge, refuse_same_questions
 from schemas.benchmark_lines import Name, Section, explain, line_of
-from schemas.benchmark_pairs import Pairs
 from schemas.benchmark_ratings import Ratings, Recorded
-from schemas.benchmark_stopping import Stopping
+from schemas.benchmark_rounds import Pairs, Stopping
 from schemas.errors import BenchmarkFileError
 from schemas.nightly import Nightly
 from schemas.statuses import Correction

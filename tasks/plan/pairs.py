@@ -11,7 +11,7 @@ from itertools import combinations, groupby, pairwise
 import polars as pl
 
 from rubrics.model import FIRST, SECOND, Rubric
-from schemas.benchmark_pairs import Pairs
+from schemas.benchmark_rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.metrics import natural_key
 from schemas.records import IMAGE, SAMPLE_TEXTS

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark_pairs import Pairs
+from schemas.benchmark_rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.identities import RunIds
 from schemas.tables import SAMPLES, conform

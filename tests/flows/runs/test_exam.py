@@ -15,7 +15,7 @@ from flows.observability.progress import Reporter, RunSummary
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from flows.run.preview import preview
-from flows.verification import verify
+from flows.verification.verifying import verify
 from schemas.benchmark_exam import EXAM as EXAM_MODEL
 from schemas.benchmark_exam import FAULTS
 from schemas.errors import InputError

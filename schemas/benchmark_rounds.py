@@ -1,4 +1,7 @@
-"""The benchmark file's [statistics.stopping]: when a comparison of scores is looked at. What a look decides: tasks/aggregate."""
+"""The benchmark file's [pairs] and [statistics.stopping]: which checkpoints meet, and until when they are asked about.
+
+Which samples meet is tasks/plan/pairs.py; what a look at scores decides is tasks/aggregate.
+"""
 
 from itertools import pairwise
 from typing import Literal, Self
@@ -6,6 +9,24 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from schemas.benchmark_lines import Section
+
+Meet = Literal["baseline", "predecessor", "each_other"]
+
+
+class Pairs(Section):
+    """Which checkpoints meet, and how often."""
+
+    meet: list[Meet] = Field(
+        default_factory=lambda: list[Meet](["baseline", "predecessor"]),
+        min_length=1,
+        max_length=3,
+        description="Each checkpoint meets [nightly] baseline, the one before it of its model, or every other.",
+    )
+    per_prompt: int = Field(default=1, ge=1, le=100, description="Pairs of pictures a prompt, of any two checkpoints.")
+    adaptive: bool = Field(
+        default=False, description="Ask prompt by prompt, and leave a comparison as soon as it is decided, at any time validly."
+    )
+    prompts_a_round: int = Field(default=25, ge=5, le=10_000, description="Adaptive: prompts asked between two looks.")
 
 
 class Stopping(Section):
@@ -16,8 +37,8 @@ class Stopping(Section):
         max_length=10,
         description="Shares of the prompts, rising to 1, as [0.25, 0.5, 0.75, 1.0]. Default: none, all are asked at once.",
     )
-    decide: list[Literal["baseline", "predecessor", "each_other"]] = Field(
-        default_factory=lambda: list[Literal["baseline", "predecessor", "each_other"]](["baseline", "predecessor"]),
+    decide: list[Meet] = Field(
+        default_factory=lambda: list[Meet](["baseline", "predecessor"]),
         min_length=1,
         max_length=3,
         description="The comparisons that are waited for; of the others what is known by then is published.",
