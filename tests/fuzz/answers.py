@@ -129,11 +129,11 @@ ANSWERS: dict[str, Surface] = {
     "anthropic, results": Surface((ANTHROPIC_RESULTS,), _native_results("custom_id", anthropic_batches._ended)),
     "gemini, results": Surface((GEMINI_RESULTS,), _native_results("key", gemini_batches._ended)),
     "results, manifest": Surface((b'{"files":[{"name":"requests.jsonl"}]}',), _results_folder, _WRONG),
-    "logprobs": Surface((LOGPROBS,), _probabilities, kind=1),
-    "items": Surface((ITEMS,), _items, (BadItems,), kind=1),
+    "logprobs": Surface((LOGPROBS,), _probabilities, kind="the text of a reply"),
+    "items": Surface((ITEMS,), _items, (BadItems,), kind="the text of a reply"),
     "salon parse": Surface(
         (b'{"raw":"Score: 4","context":{"finish_reason":"stop","items":[]}}\n{"raw":null}\n',),
         lambda content, _: [*parse_jsonl(rubric("alignment"), content.splitlines(keepends=True), is_explained=True)],
-        _WRONG, kind=1,
+        _WRONG, kind="the text of a reply",
     ),
-} | {f"reply, {name.rpartition('/')[2]}": Surface(REPLIES, _reply(name), kind=1) for name in _REPLY_RUBRICS}  # fmt: skip
+} | {f"reply, {name.rpartition('/')[2]}": Surface(REPLIES, _reply(name), kind="the text of a reply") for name in _REPLY_RUBRICS}  # fmt: skip

@@ -14,7 +14,7 @@ class Surface(NamedTuple):
     read: Callable[[bytes, Path], object]
     errors: tuple[type[Exception], ...] = ()
     mend: Callable[[bytes], bytes] = bytes
-    kind: int = 0  # its row in input_budget.TABLE
+    kind: str = "a judge's reply"  # as its row in input_budget.TABLE begins
     costs: int = 1  # how many of a plain reader's inputs one of its inputs takes
 
 

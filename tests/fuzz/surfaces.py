@@ -92,28 +92,36 @@ _WRONG = (SalonError,)
 _BENCHMARKS = tuple((ROOT / name).read_bytes() for name in ("demo/benchmark.toml", "docs/examples/agreement/tifa.toml"))
 _RUBRICS = tuple((ROOT / "rubrics" / name / "rubric.toml").read_bytes() for name in ("caption", "preference", "starters/items"))
 SURFACES: dict[str, Surface] = {
-    "benchmark file": Surface(_BENCHMARKS, file_of(".toml", lambda path: load_benchmark(path).name), _WRONG, kind=7, costs=8),
-    "rubric.toml": Surface(_RUBRICS, _rubric, _WRONG, kind=7, costs=8),
-    "prompt": Surface(((SHIPPED / "caption/prompt.txt").read_bytes(),), _prompt, _WRONG, kind=7, costs=8),
-    "manifest, JSONL": Surface((ROWS,), file_of(".jsonl", lambda path: _samples("manifest", path)), _WRONG, kind=2),
+    "benchmark file": Surface(
+        _BENCHMARKS, file_of(".toml", lambda path: load_benchmark(path).name), _WRONG, kind="a rubric", costs=8
+    ),
+    "rubric.toml": Surface(_RUBRICS, _rubric, _WRONG, kind="a rubric", costs=8),
+    "prompt": Surface(((SHIPPED / "caption/prompt.txt").read_bytes(),), _prompt, _WRONG, kind="a rubric", costs=8),
+    "manifest, JSONL": Surface((ROWS,), file_of(".jsonl", lambda path: _samples("manifest", path)), _WRONG, kind="JSON Lines"),
     "manifest, JSON": Surface(
         (b"[" + ROWS.strip().replace(b"\n", b",") + b"]",),
         file_of(".json", lambda path: _samples("manifest", path)),
         _WRONG,
-        kind=2,
+        kind="JSON Lines",
     ),
-    "manifest, CSV": Surface((TABLE,), file_of(".csv", lambda path: _samples("manifest", path)), _WRONG, kind=3),
-    "Parquet": Surface((*tables(),), file_of(".parquet", lambda path: _samples("huggingface", path)), _WRONG, kind=4, costs=2),
-    "imagefolder": Surface((ROWS.replace(b'"image":null', b'"file_name":"a.png"'),), _hugging_face, _WRONG, kind=2, costs=2),
+    "manifest, CSV": Surface((TABLE,), file_of(".csv", lambda path: _samples("manifest", path)), _WRONG, kind="CSV"),
+    "Parquet": Surface(
+        (*tables(),), file_of(".parquet", lambda path: _samples("huggingface", path)), _WRONG, kind="Parquet", costs=2
+    ),
+    "imagefolder": Surface(
+        (ROWS.replace(b'"image":null', b'"file_name":"a.png"'),), _hugging_face, _WRONG, kind="JSON Lines", costs=2
+    ),
     "GenEval": Surface(
-        (b'{"tag":"colors","prompt":"a red cube","include":[{"class":"cube"}]}',), _geneval, _WRONG, kind=2, costs=2
+        (b'{"tag":"colors","prompt":"a red cube","include":[{"class":"cube"}]}',), _geneval, _WRONG, kind="JSON Lines", costs=2
     ),
-    "tar": Surface((tar(),), file_of(".tar", lambda path: _samples("webdataset", path)), _WRONG, with_tar_sums, 5),
-    "ratings, JSONL": Surface((ROWS,), file_of(".jsonl", lambda path: [*read_ratings([path], RATINGS)]), _WRONG, kind=2),
-    "ratings, CSV": Surface((TABLE,), file_of(".csv", lambda path: [*read_ratings([path], RATINGS)]), _WRONG, kind=3),
-    "recorded, JSONL": Surface((RECORDED,), file_of(".jsonl", _recorded), _WRONG, kind=2, costs=4),
-    "recorded, CSV": Surface((TABLE,), file_of(".csv", _recorded), _WRONG, kind=3, costs=4),
-    "recorded, Parquet": Surface((*tables(),), file_of(".parquet", _recorded), _WRONG, kind=4, costs=4),
+    "tar": Surface((tar(),), file_of(".tar", lambda path: _samples("webdataset", path)), _WRONG, with_tar_sums, "an archive"),
+    "ratings, JSONL": Surface(
+        (ROWS,), file_of(".jsonl", lambda path: [*read_ratings([path], RATINGS)]), _WRONG, kind="JSON Lines"
+    ),
+    "ratings, CSV": Surface((TABLE,), file_of(".csv", lambda path: [*read_ratings([path], RATINGS)]), _WRONG, kind="CSV"),
+    "recorded, JSONL": Surface((RECORDED,), file_of(".jsonl", _recorded), _WRONG, kind="JSON Lines", costs=4),
+    "recorded, CSV": Surface((TABLE,), file_of(".csv", _recorded), _WRONG, kind="CSV", costs=4),
+    "recorded, Parquet": Surface((*tables(),), file_of(".parquet", _recorded), _WRONG, kind="Parquet", costs=4),
     "picture": Surface(
         (
             *(picture(one) for one in ("PNG", "JPEG", "WEBP", "BMP", "TIFF")),
@@ -125,8 +133,10 @@ SURFACES: dict[str, Surface] = {
         lambda content, _: [open_image(content), open_header(content)],
         (),
         with_png_sums,
-        6,
+        "a picture",
         4,
     ),
-    "picture, bounded": Surface((picture("PNG"), picture("JPEG")), lambda content, _: open_bounded(content), kind=6, costs=20),
+    "picture, bounded": Surface(
+        (picture("PNG"), picture("JPEG")), lambda content, _: open_bounded(content), kind="a picture", costs=20
+    ),
 } | ANSWERS
