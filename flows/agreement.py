@@ -1,4 +1,4 @@
-"""The agreement flow: a benchmark's scores held against people's ratings, to a published table. Nobody is asked."""
+"""The agreement flow: a benchmark's scores held against people's ratings, or a judge's, to a published table. Nobody is asked."""
 
 # The scores are those the ledger has (after `salon run`), or come in as recorded replies on the way.
 
@@ -29,8 +29,8 @@ from schemas.tables import (
     Table,
 )
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
-from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_with_people, units_of
-from tasks.context import StageContext
+from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
+from tasks.context import Reference, StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, read_ratings
 from tasks.ingest.votes import match_votes, read_votes
@@ -48,8 +48,7 @@ class AgreementSummary:
     """What was compared and published."""
 
     tables: Mapping[Table, pl.DataFrame]
-    ratings: pl.DataFrame
-    votes: pl.DataFrame
+    reference: Reference
     published: Published
     imported: ImportResult | None = None
 
@@ -60,16 +59,18 @@ def hold_against_people(
     run_date: date | None = None,
     replies: Path | None = None,
     votes: Sequence[Path] = (),
+    against_judge: str | None = None,
 ) -> AgreementSummary:
-    """Hold a benchmark's scores against people's ratings.
+    """Hold a benchmark's scores against people's ratings, or against one of its judges.
 
     file: the benchmark file. ratings: tables of ratings, or folders of them. run_date: its logical date (default: today, UTC).
     replies: take in these recorded replies first. votes: tables of votes on pairs of pictures, or folders of them.
+    against_judge: the judge in people's place. Raises InputError where the file has none of this name, or no other.
     """
     with heeding_sigterm(), redacted_errors():
         run = open_run(file, run_date)
         with opened_executor(run, "local") as executor:
-            return _run(RunContext.of(run, executor, current()), ratings, votes, replies)
+            return _run(RunContext.of(run, executor, current()), ratings, votes, replies, against_judge)
 
 
 def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: Path, run_date: date | None = None) -> LabelPlan:
@@ -112,7 +113,11 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     return chosen
 
 
-def _run(run: RunContext, ratings: Sequence[Path], votes: Sequence[Path], replies: Path | None) -> AgreementSummary:
+def _run(
+    run: RunContext, ratings: Sequence[Path], votes: Sequence[Path], replies: Path | None, judge: str | None
+) -> AgreementSummary:
+    if judge is not None:
+        _check_judge(run, judge)
     if replies:
         check_importable(run.benchmark, run.rubrics, replies)
     dataset = stages.ingest(run)
@@ -124,16 +129,25 @@ def _run(run: RunContext, ratings: Sequence[Path], votes: Sequence[Path], replie
     imported = stages.import_recorded(run, replies) if replies else None
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
-    key = agreement_id(rated, voted, run.ids, run.run_date)
+    reference = Reference(rated, voted, judge)
+    key = agreement_id(reference, run.ids, run.run_date)
     context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:
         wanted = (*COMPARED, *(OF_VOTES if votes else ()))
         tables = {table: pl.read_parquet(found / f"{table.name}.parquet") for table in wanted}
     else:
-        tables = run.executor.once(compare, context, rated, voted)
-    published = run.executor.once(publish, context, tables | given(rated, voted), found is not None)
-    return AgreementSummary(tables, rated, voted, published, imported)
+        tables = run.executor.once(compare, context, reference)
+    published = run.executor.once(publish, context, tables | given(reference), judge, found is not None)
+    return AgreementSummary(tables, reference, published, imported)
+
+
+def _check_judge(run: RunContext, judge: str) -> None:
+    known = [one.id for one in run.benchmark.judges]
+    if judge not in known:
+        raise InputError(f"the benchmark file has no judge {judge!r}; its judges are {', '.join(known)}")
+    if len(known) == 1:
+        raise InputError(f"{judge} is the only judge of the benchmark file: there is no other to hold against it")
 
 
 @stage_task("take ratings")
@@ -151,13 +165,13 @@ def take_votes(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     return match_votes(asked, samples, units_of(context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.rubrics))
 
 
-@stage_task("compare with people")
-def compare(context: StageContext, rated: pl.DataFrame, voted: pl.DataFrame) -> dict[Table, pl.DataFrame]:
+@stage_task("compare with people or a judge")
+def compare(context: StageContext, reference: Reference) -> dict[Table, pl.DataFrame]:
     """The tables COMPARED, and OF_VOTES where there are votes."""
-    return tables_with_people(context, rated, voted)
+    return tables_held_against(context, reference)
 
 
 @stage_task("publish agreement")
-def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], is_there: bool) -> Published:
+def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], judge: str | None, is_there: bool) -> Published:
     """Write the publication's folder, then its pointer."""
-    return publish_agreement(context, tables, is_there=is_there)
+    return publish_agreement(context, tables, judge, is_there=is_there)

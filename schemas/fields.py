@@ -275,8 +275,8 @@ SUBJECT = text(
 )
 AGAINST = text(
     "against",
-    "A rater's name, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`; of votes `__raters_majority__`, "
-    "`__other_raters_majority__`.",
+    "A rater's name, or the judge's of --against-judge, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`; "
+    "of votes `__raters_majority__`, `__other_raters_majority__`.",
 )
 AGAINST_DIMENSION = text("against_dimension", "The dimension `against` rated; null where it is the same.", null=True)
 AGREEMENT_MODEL = text("model", "The image model that made the samples; `__all__` for all.")
@@ -286,9 +286,9 @@ AGREEMENT_METRIC = text("metric", "How they are compared.", values=AgreementMetr
 AGREEMENT_SCALE_LOW = number("scale_low", "Lower end of the scale both were put on; null for ranks alone.")
 AGREEMENT_SCALE_HIGH = number("scale_high", "Upper end of the scale both were put on; null for ranks alone.")
 N_ITEMS = count("n_items", "Samples both assessed; of a `system_` metric, checkpoints; of votes, pairs of pictures.")
-N_RATERS = count("n_raters", "Persons whose ratings are in the figure.")
+N_RATERS = count("n_raters", "Persons whose ratings are in the figure; 1 where a judge stands in their place.")
 N_ITEM_PROMPTS = count("n_prompts", "Prompts of those samples: the units of the interval.")
-JUDGE_OR_NULL = text("judge_model", "The judge; null where people alone are meant.", null=True)
+JUDGE_OR_NULL = text("judge_model", "The judge; null where people alone, or who stands in their place, are meant.", null=True)
 ESTIMATOR = text("estimator", "How the mean was made.", values=Estimator)
 TUNING = number("power_tuning", "How much of the judge's scores is used (lambda); null for other estimators.")
 N_LABELLED = count("n_prompts_labelled", "Prompts with ratings.")

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Self
+from typing import NamedTuple, Self
+
+import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark import Benchmark, source_name
@@ -11,6 +13,14 @@ from schemas.benchmark_judges import Judge
 from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS
 from tasks.lake.reading import Lake
+
+
+class Reference(NamedTuple):
+    """What scores are held against: people's `ratings` and `votes` (tables of these names), or one of the judges."""
+
+    ratings: pl.DataFrame
+    votes: pl.DataFrame
+    judge: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`salon agreement`: a benchmark's scores against people's ratings, and what is printed of it."""
+"""`salon agreement`: a benchmark's scores against people's ratings, or one of its judges, and what is printed of it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +45,9 @@ def agreement(
         list[Path] | None,
         typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given again."),
     ] = None,
+    against_judge: Annotated[
+        str | None, typer.Option(help="Hold the other judges against this one of the file's, in people's place.")
+    ] = None,
     replies: Annotated[Path | None, typer.Option(help="Take in these recorded replies first, as `salon import` does.")] = None,
     label_next: Annotated[
         Path | None, typer.Option(help="Write here the samples people should rate next, to be filled in; publish nothing.")
@@ -59,13 +62,15 @@ def agreement(
     ] = None,
     run_date: RunDate = None,
 ) -> int:
-    """Hold the scores at hand against people's ratings and publish the agreement; nobody is asked."""
+    """Hold the scores at hand against people's ratings, or one judge's scores, and publish the agreement; nobody is asked."""
     day = run_date.date() if run_date else None
     open_run(file, day)  # what is wrong with the file is said at once
     from flows.agreement import choose_labels, hold_against_people
     from tasks.aggregate.agreement.label_next import Wanted
 
     tables = [path.absolute() for path in ratings or ()]
+    if against_judge is not None and (ratings or votes or label_next):
+        raise InputError("--against-judge puts a judge in people's place: give it without --ratings, --votes and --label-next")
     if label_next is not None:
         wanted = Wanted(label_count, tuple(between or ()), label_dimension)
         with shown_progress():
@@ -73,14 +78,14 @@ def agreement(
         _print_labels(result_console(), chosen, label_next)
         return 0
     voted = [path.absolute() for path in votes or ()]
-    if not tables and not voted:
+    if not tables and not voted and against_judge is None:
         raise InputError(
             "which ratings? Give --ratings TABLE, or --votes TABLE for votes on pairs; for a list of samples to rate, "
-            "--label-next FILE"
+            "--label-next FILE; to hold judges against one of them, --against-judge NAME"
         )
     with shown_progress():
         recorded = replies.absolute() if replies else None
-        summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, recorded, voted)
+        summary = shown_by_prefect(hold_against_people)(file.absolute(), tables, day, recorded, voted, against_judge)
     _print(result_console(), summary)
     return 0
 
@@ -91,13 +96,14 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(Text.assemble((one_line(str(dimension)), "bold"), one_line(f", rubric {rubric_id}")))
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
-    for ranking in rankings(summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]):
+    standings, comparisons = summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]
+    for ranking in rankings(standings, comparisons, summary.reference.judge):
         _print_ranking(console, ranking)
     for board in vote_boards(summary.tables):
         console.print(Text(one_line(board.title), style="bold"))
         for headers, lines in [(HEADERS, board.lines), *board.beside]:
             _print_beside(console, headers, lines)
-    for word, given in (("ratings", summary.ratings), ("votes", summary.votes)):
+    for word, given in (("ratings", summary.reference.ratings), ("votes", summary.reference.votes)):
         if given.is_empty():
             continue
         counts = dict(given.group_by("status").len().sort("status").iter_rows())
@@ -146,7 +152,7 @@ def _print_ranking(console: Console, ranking: Ranking) -> None:
     console.print(Text(one_line(ranking.title), style="bold"))
     width = min(_NAME_WIDTH, max(len(str(line[0])) for line in ranking.lines))
     names = Column("", min_width=width)  # or checkpoints of one model could not be told apart
-    table = Table(names, "judge", "", "people", "", "corrected", "", box=None, padding=(0, 1), header_style="dim")
+    table = Table(names, *(one_line(header) for header in ranking.headers), box=None, padding=(0, 1), header_style="dim")
     for checkpoint, *cells in ranking.lines:
         table.add_row(name_of(str(checkpoint)), *(Text(str(cell)) for cell in cells))
     console.print(table)

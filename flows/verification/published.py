@@ -6,8 +6,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from flows.run.context import RunContext
 from flows.run.pipeline import tables_of
 from flows.run.tasks import RunTables, publish_tables
@@ -15,11 +13,11 @@ from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark import Benchmark, load_benchmark
 from schemas.errors import InputError
 from schemas.identities import RunIds
-from schemas.tables import CHECKS, QUARANTINE, RATINGS, VOTES
-from tasks.aggregate.agreement.votes import tables_with_people
+from schemas.tables import CHECKS, QUARANTINE
+from tasks.aggregate.agreement.votes import tables_held_against
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
-from tasks.publish.agreement import agreement_id, given, publish_agreement
+from tasks.publish.agreement import agreement_id, given, publish_agreement, reference_in
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
 from tasks.validate.gate_and_quarantine import validate
@@ -84,7 +82,7 @@ def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
 
 def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
     if is_agreement(folder):
-        return agreement_id(*_said_by_people(folder), ids, run_date)
+        return agreement_id(reference_in(folder), ids, run_date)
     return publication_id(benchmark, ids, run_date)
 
 
@@ -101,11 +99,6 @@ def make_tables(published: Reopened) -> Path:
 def _make_agreement(published: Reopened) -> Path:
     """People's ratings are taken as published: they came from outside, and the samples they are of were matched then."""
     context = published.run
-    people = _said_by_people(published.folder)
-    return publish_agreement(context, tables_with_people(context, *people) | given(*people)).folder
-
-
-def _said_by_people(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The ratings and the votes of an agreement; none where they were not given."""
-    votes = folder / f"{VOTES.name}.parquet"
-    return pl.read_parquet(folder / f"{RATINGS.name}.parquet"), pl.read_parquet(votes) if votes.is_file() else VOTES.empty()
+    reference = reference_in(published.folder)
+    tables = tables_held_against(context, reference) | given(reference)
+    return publish_agreement(context, tables, reference.judge).folder

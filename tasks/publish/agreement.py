@@ -1,4 +1,4 @@
-"""Publishing agreement with people: an immutable folder with its page, then its pointer. The benchmark's own is publication.py.
+"""Publishing agreement with people or a judge: an immutable folder, then its pointer. The benchmark's own is publication.py.
 
 `publish/v1/<benchmark>/agreement/<agreement_id>/` holds the tables of agreement and ratings (Parquet and CSV), agreement.md
 (agreement_page.py), provenance.json and the manifest.
@@ -14,7 +14,7 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.tables import RATINGS, SCHEMA_VERSION, VOTES, Table, conform
-from tasks.context import StageContext
+from tasks.context import Reference, StageContext
 from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.publish.agreement_page import agreement_page
@@ -35,23 +35,36 @@ from tasks.publish.identity import provenance
 from tasks.publish.publication import Draft
 
 FOLDER = "agreement"
+AGAINST_JUDGE = "against_judge"
 
 
-def agreement_id(ratings: pl.DataFrame, votes: pl.DataFrame, ids: RunIds, run_date: date) -> str:
+def agreement_id(reference: Reference, ids: RunIds, run_date: date) -> str:
     """sha256 hex of everything an agreement is made from: the same inputs are the same publication."""
     inputs = {
         "code_version": ids.code_version, "dataset_id": ids.dataset_id, "plan_id": ids.plan_id,
-        "ratings": rows_digest(ratings, RATINGS), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
+        "ratings": rows_digest(reference.ratings, RATINGS), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
         "schema_version": SCHEMA_VERSION,
     }  # fmt: skip
-    if votes.height:
-        inputs["votes"] = rows_digest(votes, VOTES)
+    if reference.votes.height:
+        inputs["votes"] = rows_digest(reference.votes, VOTES)
+    if reference.judge is not None:
+        inputs[AGAINST_JUDGE] = reference.judge
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def given(ratings: pl.DataFrame, votes: pl.DataFrame) -> dict[Table, pl.DataFrame]:
-    """What people said, as it is published: ratings always, votes where there are any."""
+def given(reference: Reference) -> dict[Table, pl.DataFrame]:
+    """What people said, as it is published: ratings always (none against a judge), votes where there are any."""
+    ratings, votes, _ = reference
     return {RATINGS: ratings.select(RATINGS.columns)} | ({VOTES: votes.select(VOTES.columns)} if votes.height else {})
+
+
+def reference_in(folder: Path) -> Reference:
+    """What a published agreement holds scores against. Raises InputError where its provenance cannot be read."""
+    votes = folder / f"{VOTES.name}.parquet"
+    said = json.loads((folder / PROVENANCE).read_bytes())["identities"].get(AGAINST_JUDGE)
+    return Reference(
+        pl.read_parquet(folder / f"{RATINGS.name}.parquet"), pl.read_parquet(votes) if votes.is_file() else VOTES.empty(), said
+    )
 
 
 def rows_digest(rows: pl.DataFrame, table: Table) -> str:
@@ -72,15 +85,21 @@ def find_agreement(lake_root: Path, benchmark: str, key: str) -> Path | None:
     return folder
 
 
-def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame], *, is_there: bool = False) -> Published:
-    """Write the folder whole, unless it `is_there`, then point `agreement/latest.json` to it. Raises StoreError."""
+def publish_agreement(
+    context: StageContext, tables: Mapping[Table, pl.DataFrame], judge: str | None = None, *, is_there: bool = False
+) -> Published:
+    """Write the folder whole, unless it `is_there`, then point `agreement/latest.json` to it. Raises StoreError.
+
+    `judge`: the one that the others were held against, and not people.
+    """
     lake_root = context.lake.root
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
-    of_votes = {"votes_sha256": rows_digest(tables[VOTES], VOTES)} if VOTES in tables else {}
-    said = provenance(context, ratings_sha256=rows_digest(tables[RATINGS], RATINGS), **of_votes)
+    more = {"votes_sha256": rows_digest(tables[VOTES], VOTES)} if VOTES in tables else {}
+    more |= {AGAINST_JUDGE: judge} if judge is not None else {}
+    said = provenance(context, ratings_sha256=rows_digest(tables[RATINGS], RATINGS), **more)
     home = lake_root / "publish" / LAYOUT / name.benchmark / FOLDER
     folder, staging = home / name.publication_id, lake_root / "staging"
-    is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said))
+    is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), judge)
     if not is_new:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
     pointer = name.said | {"manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()}
@@ -89,13 +108,13 @@ def publish_agreement(context: StageContext, tables: Mapping[Table, pl.DataFrame
     return Published(folder, name.publication_id, is_new, is_current=True)
 
 
-def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
+def _written(lake_root: Path, folder: Path, made: Draft, judge: str | None) -> bool:
     """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
     staging = lake_root / "staging"
     with scratch(lake_root, "agreement") as staged:
         for table, frame in made.tables.items():
             _write(table, frame, staged, staging)
-        page = agreement_page(made.tables, made.name)
+        page = agreement_page(made.tables, made.name, judge)
         write_bytes(page.encode(), staged / "agreement.md", staging)
         write_bytes(as_json(dict(made.provenance) | made.name.said), staged / PROVENANCE, staging)
         write_bytes(manifest_of(staged, made.name.said), staged / MANIFEST, staging)

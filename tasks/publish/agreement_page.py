@@ -1,4 +1,4 @@
-"""The page of an agreement with people, in Markdown, and the ranking beside rankings that the terminal shows too."""
+"""The page of an agreement with people or a judge, in Markdown, and the ranking beside rankings that the terminal shows too."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 ALL = "__all__"
+PEOPLE = "people"
 _SHORT = {
     AgreementMetric.SPEARMAN: "Spearman", AgreementMetric.KENDALL_TAU_B: "Kendall τ-b", AgreementMetric.PEARSON: "Pearson",
     AgreementMetric.PAIRWISE_ACCURACY: "pairwise accuracy", AgreementMetric.QUADRATIC_KAPPA: "quadratic κ",
@@ -32,10 +33,15 @@ _SYSTEMS = {
 }  # fmt: skip
 
 
-def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName) -> str:
-    """A table for each rubric and dimension over all samples, one of the checkpoints' order, the means, the corrected ranks."""
+def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, judge: str | None = None) -> str:
+    """A table for each rubric and dimension over all samples, one of the checkpoints' order, the means, the corrected ranks.
+
+    `judge`: who the others are held against, where that is not people.
+    """
     agreement, corrected = tables[AGREEMENT], tables[CORRECTED]
-    lines = [f"# Agreement with people: {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"]
+    lines = [
+        f"# Agreement with {escape_markdown(judge or PEOPLE)}: {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
+    ]
     overall, _ = split_off(agreement.filter(model=ALL, category=Total.MICRO.value))
     for (rubric_id, dimension), rows in overall.group_by("rubric_id", "dimension", maintain_order=True):
         lines.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}\n")
@@ -44,7 +50,7 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName) 
     lines += _vote_lines(tables)
     if overall.height:
         lines += [*_system_lines(overall), *_means(corrected)]
-    lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS])
+    lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
 
 
@@ -88,12 +94,12 @@ def _system_lines(rows: pl.DataFrame) -> Iterator[str]:
         yield to_markdown(headers, lines, n_text_columns=3)
 
 
-def _rank_lines(standings: pl.DataFrame, comparisons: pl.DataFrame) -> Iterator[str]:
+def _rank_lines(standings: pl.DataFrame, comparisons: pl.DataFrame, judge: str | None) -> Iterator[str]:
     if standings.height:
         yield "## Ranks\n"
-    for ranking in rankings(standings, comparisons):
+    for ranking in rankings(standings, comparisons, judge):
         yield f"### {escape_markdown(ranking.title)}\n"
-        yield to_markdown(["checkpoint", "judge", "", "people", "", "corrected", ""], ranking.lines, n_text_columns=1)
+        yield to_markdown(["checkpoint", *ranking.headers], ranking.lines, n_text_columns=1)
         yield "".join(f"{escape_markdown(sentence)}\n\n" for sentence in ranking.sentences)
 
 
@@ -101,12 +107,16 @@ class Ranking(NamedTuple):
     """One judge's ranking beside people's and the corrected one: a line for each checkpoint, and what is to be said of it."""
 
     title: str
+    headers: tuple[str, ...]
     lines: list[list[object]]
     sentences: list[str]
 
 
-def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame) -> Iterator[Ranking]:
-    """Every ranking of every judge, headline dimensions first; lines by the corrected mean where there is one, the best first."""
+def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str | None = None) -> Iterator[Ranking]:
+    """Every ranking of every judge, headline dimensions first; lines by the corrected mean where there is one, the best first.
+
+    `reference`: the judge in people's place.
+    """
     where = ["rubric_id", "dimension", "category"]
     judged = standings.filter(pl.col("judge_model").is_not_null()).sort(pl.col("is_headline").not_(), *where, "judge_model")
     of_people = standings.filter(pl.col("judge_model").is_null())
@@ -119,7 +129,9 @@ def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame) -> Iterator[Ran
         lines = [_ranking_line(one, [rows.get((*one, each.value)) for each in _BESIDE]) for one in ordered]
         place = "" if category == Total.MACRO else f", {category}"
         compared = comparisons.filter(**address, judge_model=judge)
-        yield Ranking(f"{rubric_id}: {dimension}{place}, judge {judge}", lines, _sentences(compared, mine))
+        headers = ("judge", "", reference or PEOPLE, "", "corrected", "")
+        sentences = _sentences(compared, mine, reference)
+        yield Ranking(f"{rubric_id}: {dimension}{place}, judge {judge}", headers, lines, sentences)
 
 
 _BY = (Estimator.PREDICTION_POWERED, Estimator.LABELS, Estimator.JUDGE)
@@ -151,7 +163,7 @@ def name_of_checkpoint(model: str, checkpoint: str) -> str:
     return model if checkpoint == UNNAMED else f"{model}/{checkpoint}"
 
 
-def _sentences(compared: pl.DataFrame, standings: pl.DataFrame) -> list[str]:
+def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str | None) -> list[str]:
     """To whom the judge is kinder, beyond chance; and whether the labels look like a random part."""
     pairs = compared.filter(comparison=ComparisonKind.EACH_OTHER.value, estimator=Estimator.JUDGE_ERROR.value)
     said = pairs.filter(pl.col("verdict").is_in(["higher", "lower"])).sort(
@@ -161,9 +173,10 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame) -> list[str]:
     if said.height > _N_SAID:
         found.append(f"So it is in {said.height - _N_SAID} more pairs: corrected_comparisons, estimator judge_error.")
     if not found and pairs["p_adjusted"].is_not_null().any():
-        found.append("Between no two checkpoints is the judge kinder to one than people are, beyond chance.")
+        found.append(f"Between no two checkpoints is the judge kinder to one than {reference or PEOPLE}, beyond chance.")
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
-    return found + [_CHECKS[LabelCheck(word)].format(p=p) for word, p in checks.iter_rows()]
+    remedy = "have prompts rated that are drawn at random (--label-next)" if reference is None else "give that judge a `share`"
+    return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
 
 
 def _kindness(row: dict[str, Any]) -> str:
@@ -178,7 +191,7 @@ _CHECKS = {
     LabelCheck.RANDOM: "The labels look like a random part of the prompts (p = {p:.3f}).",
     LabelCheck.CHOSEN_BY_SCORE: (
         "The labels are no random part of the prompts (p = {p:.2g}): the judge scores what is labelled otherwise than the rest. "
-        "Corrected figures may be off; have prompts rated that are drawn at random (--label-next)."
+        "Corrected figures may be off; {remedy}."
     ),
     LabelCheck.CANNOT_TELL: "Whether the labels are a random part of the prompts cannot be told: too few are labelled, or left.",
 }  # fmt: skip

@@ -41,8 +41,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def ranking(standings: list[dict[str, Any]], compared: list[dict[str, Any]]) -> Ranking:
-    (found,) = rankings(frame(CORRECTED_STANDINGS, standings), frame(CORRECTED_COMPARISONS, compared))
+def ranking(standings: list[dict[str, Any]], compared: list[dict[str, Any]], reference: str | None = None) -> Ranking:
+    (found,) = rankings(frame(CORRECTED_STANDINGS, standings), frame(CORRECTED_COMPARISONS, compared), reference)
     return found
 
 
@@ -64,6 +64,14 @@ def test_kindness_the_other_way_round_names_the_other_first() -> None:
         ranking(ROWS, [error("lower", -1.8)]).sentences[0]
         == "The judge is kinder to plain than to dear/2 by 1.80 (1.30 to 2.30)."
     )
+
+
+def test_a_judge_in_peoples_place_is_named_where_people_would_be() -> None:
+    rows = [row | ({"label_check": "chosen_by_score"} if row["estimator"] != "labels" else {}) for row in ROWS]
+    found = ranking(rows, [error("open", 0.1)], "sharp")
+    assert found.headers == ("judge", "", "sharp", "", "corrected", "")
+    assert found.sentences[0] == "Between no two checkpoints is the judge kinder to one than sharp, beyond chance."
+    assert found.sentences[1].endswith("give that judge a `share`.")
 
 
 def test_the_largest_five_are_told_and_the_others_counted() -> None:

@@ -22,6 +22,7 @@ from tasks.aggregate.agreement.pairs import (
     Pair,
     Rated,
     Scope,
+    held_against,
     items_of,
     judge_values,
     pairs,
@@ -70,9 +71,16 @@ def rated_table(
 
 
 def rated_dimensions(
-    judgements: pl.LazyFrame, scores: pl.LazyFrame, ratings: pl.DataFrame, rubrics: Mapping[str, Rubric]
+    judgements: pl.LazyFrame,
+    scores: pl.LazyFrame,
+    ratings: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    reference: str | None = None,
 ) -> Iterator[tuple[Rubric, list[Rated]]]:
-    """Each rubric with its rated dimensions. Raises InputError where a dimension of the ratings is no rubric's."""
+    """Each rubric with its rated dimensions; all it has where `reference` is the judge that others are held against.
+
+    Raises InputError where a dimension of the ratings is no rubric's.
+    """
     wanted = set(ratings["dimension"].unique())
     alone = [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]  # on pairs people vote: votes.py
     known = {dimension.key for rubric in alone for dimension in rubric.dimensions}
@@ -84,11 +92,12 @@ def rated_dimensions(
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
     for rubric in sorted(alone, key=lambda one: one.id):
-        keys = [dimension.key for dimension in rubric.dimensions if dimension.key in wanted]
+        keys = [dimension.key for dimension in rubric.dimensions if dimension.key in wanted or reference]
         judges = asked.filter(pl.col("rubric_id") == rubric.id)["judge_model"].to_list()
-        if keys and judges:
+        if keys and judges and (reference is None or reference in judges):
             items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
-            yield rubric, [rated_dimension(items, judged, good, rubric, key, judges) for key in keys]
+            found = [rated_dimension(items, judged, good, rubric, key, judges) for key in keys]
+            yield rubric, [held_against(rated, reference) for rated in found] if reference else found
 
 
 def published(number: float) -> float:

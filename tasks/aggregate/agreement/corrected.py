@@ -31,16 +31,16 @@ from tasks.aggregate.agreement.powered import (
 )
 from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval
 from tasks.aggregate.tables import Settings
-from tasks.context import StageContext
+from tasks.context import Reference, StageContext
 
 CI_METHOD = "wilson_t_prompts"
 
 
-def agreement_tables(context: StageContext, rated: pl.DataFrame) -> dict[Table, pl.DataFrame]:
-    """The tables of an agreement, less the ratings themselves, of a run and people's ratings."""
+def agreement_tables(context: StageContext, reference: Reference) -> dict[Table, pl.DataFrame]:
+    """The tables of an agreement, less the ratings themselves, of a run and what it is held against. Votes: votes.py."""
     judgements, scores = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
     run = Settings.of(context)
-    found = list(rated_dimensions(judgements, scores, rated, context.rubrics))
+    found = list(rated_dimensions(judgements, scores, reference.ratings, context.rubrics, reference.judge))
     tables = {AGREEMENT: rated_table(AGREEMENT, found, run, agreement_rows), CORRECTED: corrected(found, run)}
     return tables | corrected_deltas(found, run)
 

@@ -5,7 +5,7 @@ map between the scale they declare and the rubric's. What declares no scale keep
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -148,6 +148,12 @@ def rated_dimension(
         for name in judges
     )
     return Rated(rubric, dimension, low, high, items, judged, found[Assessor.METRIC], found[Assessor.RATER])
+
+
+def held_against(rated: Rated, judge: str) -> Rated:
+    """The same dimension with this judge in the place of the raters."""
+    others = tuple(one for one in rated.judges if one.name != judge)
+    return replace(rated, judges=others, raters=tuple(one for one in rated.judges if one.name == judge))
 
 
 _RATING_KINDS = (Assessor.METRIC, Assessor.RATER)

@@ -21,18 +21,18 @@ from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.preferences.tables import preference_tables
 from tasks.aggregate.preferences.verdicts import outcome, verdicts
 from tasks.aggregate.tables import Settings
-from tasks.context import StageContext
+from tasks.context import Reference, StageContext
 
 OF_VOTES = (PREFERENCES, PREFERENCE_RATINGS)
 """What votes are published as, beside their rows of AGREEMENT."""
 
 
-def tables_with_people(context: StageContext, rated: pl.DataFrame, voted: pl.DataFrame) -> dict[Table, pl.DataFrame]:
+def tables_held_against(context: StageContext, reference: Reference) -> dict[Table, pl.DataFrame]:
     """The tables of an agreement, less the ratings and votes themselves; OF_VOTES where there are votes."""
-    tables = agreement_tables(context, rated)
-    if voted.is_empty():
+    tables = agreement_tables(context, reference)
+    if reference.votes.is_empty():
         return tables
-    of_votes = vote_tables(context, voted)
+    of_votes = vote_tables(context, reference.votes)
     both = pl.concat([tables[AGREEMENT], of_votes[AGREEMENT]]).sort(AGREEMENT.key)
     return tables | of_votes | {AGREEMENT: both}
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from schemas.benchmark import Statistics
 from schemas.tables import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, conform
@@ -33,6 +34,7 @@ def tables(
         models: tuple[str, ...] = MODELS,
         raters: tuple[str, ...] = ("ann",),
         primary: list[str] | None = None,
+        reference: str | None = None,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -45,6 +47,9 @@ def tables(
                 scores = dict.fromkeys(dimensions, float(judged[p]))
                 where = {"model": model, "checkpoint": "1", "category": f"c{p // 60}", "prompt": p, "sample": p}
                 rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
+                if reference and rows[-1]["rated"]:
+                    by_them = {"scores": dict.fromkeys(dimensions, float(people[p])), "judge": reference, "rated": False}
+                    rows.append(where | by_them)
         judgements, scores = make_frames(rows, rubric)
         for row, sample in zip(rows, judgements["sample_id"], strict=True):
             for rater in raters if row["rated"] else ():
@@ -57,7 +62,8 @@ def tables(
                     for key in dimensions
                 ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
-        found = list(rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric}))
+        rated = RATINGS.empty() if reference else ratings
+        found = list(rated_dimensions(judgements.lazy(), scores.lazy(), rated, {rubric.id: rubric}, reference))
         settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(primary=primary or []), baseline="plain/1")
         made = {CORRECTED: corrected(found, settings)} | corrected_deltas(found, settings)
         return {table.name: frame for table, frame in made.items()}
@@ -162,6 +168,14 @@ def test_two_raters_who_say_the_same_add_nothing(tables: Callable[..., Tables]) 
     one, two = between(tables(), "prediction_powered"), between(tables(raters=("ann", "bob")), "prediction_powered")
     assert (one["rater_se"], two["rater_se"]) == (None, 0)
     assert (two["se"], two["df"], two["n_raters"]) == (one["se"], one["df"], 2)
+
+
+def test_a_judge_in_peoples_place_makes_the_figures_that_a_rater_of_the_same_numbers_makes(tables: Callable[..., Tables]) -> None:
+    of_rater, of_judge = tables(), tables(reference="sharp")
+    assert of_judge.keys() == of_rater.keys()
+    for name, table in of_rater.items():
+        assert table.height > 0
+        assert_frame_equal(of_judge[name], table)
 
 
 def test_keys_are_unique(tables: Callable[..., Tables]) -> None:

@@ -75,6 +75,20 @@ def test_two_judges_of_one_model_agree_on_the_share_that_both_were_shown(
     assert tokens["full"] - tokens["low"] == pytest.approx(170, abs=5)  # 85 + 170 for a picture of 256 px, and 85 at low detail
     assert salon("verify", folder).code == 0
 
+    held = salon("agreement", "b.toml", "--against-judge", "full", "--run-date", "2026-01-02")
+    assert held.code == 0, held.err
+    assert ["judge", "low", "full"] in [line.split()[:3] for line in held.out.splitlines()]
+    assert "people" not in held.out
+    home = next((lake.root / "publish/v1/smaller/agreement").glob("*/manifest.json")).parent
+    widths = {
+        row["estimator"]: row["ci_high"] - row["ci_low"]
+        for row in pl.read_parquet(home / "corrected.parquet").filter(model="__all__", category="__micro__").iter_rows(named=True)
+    }
+    assert widths["prediction_powered"] < widths["labels"], "what both were shown says how the rest stands"
+    assert "Agreement with full" in (home / "agreement.md").read_text()
+    assert salon("verify", home).code == 0
+    assert salon("agreement", "b.toml", "--against-judge", "fool").code == 2
+
     assert run(0.7).code in (0, 1)  # a larger share holds the smaller: only what is new is bought
     first, second = runs_of(tmp_path / "lake").sort("started_at").iter_rows(named=True)
     assert second["n_cached"] == first["n_requests"]
