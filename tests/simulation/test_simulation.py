@@ -91,6 +91,9 @@ FOUND = {
     "the clock is set while another has its turn": of_one_machine(
         ("night", "online", "night"), Fault("clock", at_s=1.0, seconds=3600.0)
     ),
+    "a second reply, not kept, is asked about once more": replace(
+        drawn(1004390), faults=(Fault("provider away", 2, effect=1, seconds=3.0), Fault("server clock", at_s=1.74, seconds=61.0))
+    ),
 }
 
 
