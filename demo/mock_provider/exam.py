@@ -66,7 +66,7 @@ class Examined:
     def _twin(self, digest: str, text: str) -> Known | None:
         """The twin whose picture and texts came; None for the untouched sample, whose picture a twin of its prompt shares."""
         found: Known | None = None
-        longest = -1
+        longest = -2  # a twin without such a text is known by its picture alone: -1
         for twin in self._twins.get(digest, ()):
             before = max((len(one) for one in twin.texts_before if one in text), default=-1)
             mine = max((len(one) for one in twin.texts if one in text), default=-1)
@@ -88,7 +88,7 @@ class Examined:
             own = by_id.get(row["item_id"]) if row["model"] == EXAM else None
             if own is not None and own["image_sha256"]:
                 texts = [(row[name], own[name]) for name in _PROMPTS if row[name]]
-                after, before = zip(*texts, strict=True)
+                after, before = tuple(text for text, _ in texts), tuple(text for _, text in texts)
                 known = Known(row["sample_id"], PlantedFault(row["checkpoint"]), after, before, own["image_sha256"])
                 self._twins[row["image_sha256"]].append(known)
         wanted = {twin.picture_before for twins in self._twins.values() for twin in twins}
