@@ -89,6 +89,7 @@ def test_the_mark_stands_where_the_numbers_stand(
     assert f"blind to {mark}" in (folder / "leaderboard.md").read_text()
     assert f"blind to {mark}" in (folder / "leaderboard.tex").read_text()
     assert f"blind to {mark}" in (folder / "report.html").read_text()
+    assert "corrected for 7 such looks" in (folder / "report.html").read_text()  # of what it is to notice, not of blurred ones
     assert f"blind to {mark}" in (home / "lake/publish/v1/index.html").read_text()
     assert table(lake=str(home / "lake"), publication=folder.name) == 0
     said = " ".join(capsys.readouterr().out.split())
