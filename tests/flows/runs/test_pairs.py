@@ -1,6 +1,7 @@
 """Pairs from a benchmark file to the page: bought once in both orders, the painter's known truth found, verified, explained."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -102,11 +103,14 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
 
 def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
     folder = world('meet = ["predecessor"]')
+    for scene in folder.glob("scenes/*/*/*"):
+        if int(scene.name) >= 12:  # a fifth of them will do: what they say is asked elsewhere
+            shutil.rmtree(scene)
     assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
     world('meet = ["each_other"]', "preference", "alignment")
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
     runs = runs_of(folder / "lake").sort("started_at")
-    assert runs["n_asked"].to_list() == [240, 360 + 120], "alignment of 360 pictures, and the third meeting"
+    assert runs["n_asked"].to_list() == [48, 72 + 24], "alignment of 72 pictures, and the third meeting"
     orders = pl.concat([pl.read_parquet(path / "*.parquet") for path in (folder / "lake" / JUDGEMENTS.name).iterdir()])
     both = orders.drop_nulls("second_sample_id").group_by(pl.concat_list("sample_id", "second_sample_id").list.sort())
     assert both.agg(pl.col("second_checkpoint").n_unique())["second_checkpoint"].unique().to_list() == [2]
