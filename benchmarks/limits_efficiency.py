@@ -25,7 +25,7 @@ from rich.table import Table
 from demo.running import running_judge
 from schemas.benchmark_judges import Judge
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import NOTHING_SAID
+from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id

@@ -27,7 +27,8 @@ from tasks.context import StageContext
 from tasks.ingest.samples import find_shards, finish, open_and_write_shard
 from tasks.judge.part_pictures import part_pictures
 from tasks.judge.pictures import digests_of
-from tasks.judge.provider.base import Answer, RequestPicture, provider_of
+from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.exchange import Answer, RequestPicture
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards

@@ -9,7 +9,7 @@ import scipy  # its parts are imported where they are first used
 
 from schemas.statuses import CellStatus, ComparisonTest
 from tasks.aggregate.intervals import LEVEL, added, t_quantile
-from tasks.aggregate.outcomes import Array
+from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally
 

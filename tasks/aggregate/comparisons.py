@@ -20,8 +20,8 @@ from tasks.aggregate.comparison_tests import (
 from tasks.aggregate.families import Family
 from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.judged import Judged
 from tasks.aggregate.looks import look_of, looked_at
-from tasks.aggregate.outcomes import Judged
 from tasks.aggregate.tallies import Tally
 
 Row = dict[str, object]

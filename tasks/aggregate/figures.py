@@ -15,8 +15,9 @@ from rubrics.model import Rubric
 from schemas.metrics import CELL, Metric, is_mean_for_prompts_like_these
 from schemas.statuses import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
+from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at
-from tasks.aggregate.outcomes import Array, Judged, Outcomes
+from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.scales import scale, score_steps, total_reason
 from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, exact_sums, macro_of, mean_of
 

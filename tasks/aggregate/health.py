@@ -11,7 +11,8 @@ import polars as pl
 
 from schemas.metrics import CELL
 from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
-from tasks.aggregate.outcomes import Array, Judged, Outcomes
+from tasks.aggregate.judged import Array, Judged
+from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.tallies import exact_sums
 from tasks.lake.request_rows import Keys, joined
 

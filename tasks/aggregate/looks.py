@@ -8,7 +8,8 @@ import polars as pl
 
 from schemas.metrics import CELL
 from schemas.statuses import ReplyStatus, Total
-from tasks.aggregate.outcomes import Array, Judged, Outcomes
+from tasks.aggregate.judged import Array, Judged
+from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.sequential import WHOLE, Look
 
 PlannedPrompts = Mapping[str, Mapping[str, Sequence[int]]]

@@ -32,8 +32,9 @@ from tasks.aggregate.comparisons import comparison_rows, contestants_of
 from tasks.aggregate.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
+from tasks.aggregate.judged import Judged, judgements_of, known_prompts
 from tasks.aggregate.looks import PlannedPrompts, Reached, planned_prompts, up_to_last_look
-from tasks.aggregate.outcomes import Judged, Outcomes, judgements_of, known_prompts, scores_of
+from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.standings import ranked, standing_rows
 from tasks.aggregate.tallies import Tally, aside_counts, failure_counts, known_categories, prompt_sums, tallies
 from tasks.context import StageContext

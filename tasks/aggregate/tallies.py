@@ -12,8 +12,9 @@ import polars as pl
 from schemas.metrics import CELL
 from schemas.statuses import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
+from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import Reached
-from tasks.aggregate.outcomes import Array, Judged, Outcomes
+from tasks.aggregate.outcomes import Outcomes
 
 
 @dataclass(frozen=True, slots=True)

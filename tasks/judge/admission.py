@@ -10,7 +10,7 @@ from schemas.benchmark import Limits
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.budget import Attempts, Budget
 from tasks.judge.budget.cost import Costs, Estimate, load_observed, stated_output_bound, store_observed
-from tasks.judge.provider.base import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture
+from tasks.judge.provider.exchange import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES

@@ -26,7 +26,8 @@ from tasks.judge.budget.cost import Estimate
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage, unseen
 from tasks.judge.pictures import digests_of
-from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent, Payload, Provider, RequestPicture
+from tasks.judge.provider.base import Provider
+from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, Payload, RequestPicture
 from tasks.judge.retries import (
     ENDPOINT_FAILURES,
     MAX_RETRY_AFTER_S,

@@ -17,7 +17,7 @@ from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.pictures import UnreadablePictureError, digests_of, fitted_px, shrunk
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.provider.exchange import RequestPicture
 from tasks.lake.pictures import parts_holding, table_of_pictures
 
 ROWS_AT_ONCE = 8

@@ -14,7 +14,8 @@ from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses import PROVIDER_FAILURES, ParseReason, ReplyStatus
-from tasks.judge.provider.base import Answer, CallFailedError
+from tasks.judge.provider.batch_api import CallFailedError
+from tasks.judge.provider.exchange import Answer
 
 _Found = TypeVar("_Found")
 Uniform: TypeAlias = Callable[[float, float], float]

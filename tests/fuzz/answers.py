@@ -17,7 +17,7 @@ from schemas.errors import SalonError
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.provider.anthropic import batch_api as anthropic_batches
 from tasks.judge.provider.anthropic import messages as anthropic
-from tasks.judge.provider.base import CallFailedError
+from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.batch_calls import read_object, read_result_lines
 from tasks.judge.provider.gemini import batch_api as gemini_batches
 from tasks.judge.provider.gemini import responses as gemini

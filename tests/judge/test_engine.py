@@ -25,7 +25,7 @@ from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.base import NotSent, RequestPicture
+from tasks.judge.provider.exchange import NotSent, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import N_REJECTED, RETRIES, Retry
 from tasks.judge.session import Session

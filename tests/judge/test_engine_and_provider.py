@@ -24,7 +24,7 @@ from tasks.judge.admission import open_admission
 from tasks.judge.engine import Shard, _Run, judge_requests
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import Breaker
 from tasks.judge.session import Session

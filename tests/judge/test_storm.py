@@ -18,7 +18,7 @@ from PIL import Image
 
 from schemas.benchmark_judges import Judge
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tests.flows.conftest import salon as salon  # noqa: PLC0414  a command as a user calls it

@@ -28,7 +28,7 @@ from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses import ReplyOrigin, ReplyStatus
 from schemas.tables import REPLIES as LAKE_REPLIES
 from schemas.tables import conform
-from tasks.judge.provider.base import NOTHING_SAID
+from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger, opened

@@ -16,7 +16,7 @@ from rubrics.replies.read import parse_reply
 from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.records import ReadScores
-from tasks.plan.questions import request_parameters, response_format
+from tasks.plan.parameters import request_parameters, response_format
 
 SHAPED = ["caption", "composition", "image_aspects"]
 RUBRICS = {name: load_rubric(SHIPPED / name) for name in [*SHAPED, "alignment", "interleaved"]}

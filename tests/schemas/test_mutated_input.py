@@ -18,7 +18,7 @@ from schemas.records import Unreadable
 from schemas.statuses import ReplyStatus
 from tasks.ingest.readers.tables import _value_of
 from tasks.judge.batch.folders import BatchResults
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.gemini.batch_api import _ended
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.lake.object_store.partitions import entries_of

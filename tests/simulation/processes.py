@@ -23,7 +23,7 @@ from tasks.judge.batch.submit import Submitter
 from tasks.judge.budget.cost import Costs
 from tasks.judge.engine import Shard, judge_requests
 from tasks.judge.model_pin import ModelPin
-from tasks.judge.provider.base import CallFailedError
+from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.session import Session
 from tasks.judge.work_queue import QUEUED_COLUMNS, Reading
 from tasks.ledger.claims import Claims

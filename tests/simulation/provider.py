@@ -11,7 +11,8 @@ import orjson
 
 from schemas.benchmark_judges import Judge, Price
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.base import Answer, BatchFiles, CallFailedError, Ended, NotSent, Payload, ProviderBatch, SaidLimit
+from tasks.judge.provider.batch_api import BatchFiles, CallFailedError, ProviderBatch
+from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload, SaidLimit
 from tests.simulation.referee import Referee, Sent
 from tests.simulation.scheduler import NODE
 from tests.simulation.world import World

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from schemas.records import JudgeReply
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 from tests.simulation.scheduler import Node
 from tests.simulation.world import World
 

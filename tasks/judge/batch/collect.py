@@ -16,7 +16,7 @@ from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import BatchLine, lines_of, release_lines
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.base import Answer, Ended, InDoubt, NotSent
+from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
 from tasks.judge.retries import N_REJECTED, RETRIES, is_reask_due
 from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger.ledger import Ledger

@@ -20,7 +20,7 @@ from tasks.judge.batch.folders import MANIFEST, batch_files_of, check_folder
 from tasks.judge.batch.state import MAX_LINES, custom_id, keys_of, open_batches
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.pictures import digests_of
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.work_queue import PlannedRequests
 from tasks.lake.atomic_files import place, place_folder, sha256_of_file, staged_beside, store_error, write_bytes
 from tasks.ledger.ledger import Ledger

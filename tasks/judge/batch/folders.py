@@ -9,7 +9,8 @@ import orjson
 from schemas.benchmark import Benchmark
 from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, SourceError
-from tasks.judge.provider.base import BatchFiles, provider_of
+from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.batch_api import BatchFiles
 
 MANIFEST = "manifest.json"
 

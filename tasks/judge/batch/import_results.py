@@ -27,7 +27,7 @@ from tasks.judge.batch.state import ask_of, custom_id
 from tasks.judge.budget.cost import Costs
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
-from tasks.judge.provider.base import Answer, Ended
+from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.transport import Secrets
 from tasks.judge.retries import N_REJECTED, is_reask_due
 from tasks.judge.work_queue import PlannedRequests, Reading

@@ -28,7 +28,8 @@ from tasks.judge.budget.budget import reserve_for_good
 from tasks.judge.budget.cost import Costs
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
-from tasks.judge.provider.base import BatchApi, CallFailedError, Provider, provider_of
+from tasks.judge.provider.base import Provider, provider_of
+from tasks.judge.provider.batch_api import BatchApi, CallFailedError
 from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger, opened

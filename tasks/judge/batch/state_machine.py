@@ -21,16 +21,9 @@ from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, lines_of
-from tasks.judge.provider.base import (
-    BatchApi,
-    CallFailedError,
-    InDoubt,
-    NotSent,
-    Provider,
-    ProviderBatch,
-    UndecidedError,
-    is_loopback,
-)
+from tasks.judge.provider.base import Provider, is_loopback
+from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch, UndecidedError
+from tasks.judge.provider.exchange import InDoubt, NotSent
 from tasks.judge.retries import RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import now_us

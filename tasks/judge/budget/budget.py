@@ -19,7 +19,7 @@ from schemas.errors import InputError, ProviderError
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import output_bound
 from tasks.judge.budget.prices import price_of, why_no_price
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import ProcessShare, SharedCounter, lease, leased
 

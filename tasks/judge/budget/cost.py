@@ -20,7 +20,8 @@ from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
 from tasks.judge.pictures import fitted_px, without_digests
-from tasks.judge.provider.base import Answer, provider_of
+from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.exchange import Answer
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.tables import OBSERVED, insert_where_absent

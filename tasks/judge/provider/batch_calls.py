@@ -17,7 +17,8 @@ import orjson
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES, JSON_LEVELS, REPLY_BYTES, is_too_deep
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, CallFailedError, Ended
+from tasks.judge.provider.batch_api import CallFailedError
+from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.json_bodies import AmbiguousError, mapping, refuse_repeated_keys, text
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response

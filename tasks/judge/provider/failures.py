@@ -12,7 +12,7 @@ import orjson
 
 from schemas.input_budget import is_too_deep
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 
 MAX_DETAIL_CHARACTERS = 400
 FILTER_CODES = frozenset({

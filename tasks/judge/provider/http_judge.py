@@ -19,7 +19,8 @@ import aiohttp
 from schemas.benchmark_judges import Judge
 from schemas.errors import InputError
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, BatchApi, BatchFiles, Payload, RequestPicture
+from tasks.judge.provider.batch_api import BatchApi, BatchFiles
+from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response
 from tasks.judge.provider.wire import AiohttpWire, Wire

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from schemas.input_budget import JSON_LEVELS, is_too_deep
-from tasks.judge.provider.base import Answer
+from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import bad
 
 BOM = b"\xef\xbb\xbf"

@@ -8,7 +8,7 @@ import orjson
 from pybase64 import b64encode
 
 from schemas.errors import InputError
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.provider.exchange import RequestPicture
 
 _MARKER = secrets.token_hex(16)
 """Stands for the picture until it is spliced in. Drawn anew in each process: no text can have been written to hold it."""

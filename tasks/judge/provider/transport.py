@@ -16,7 +16,8 @@ from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.api_keys import key_named, spelled
-from tasks.judge.provider.base import Answer, is_loopback
+from tasks.judge.provider.base import is_loopback
+from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import one_line
 
 CONNECT_TIMEOUT_S = 15.0

@@ -21,7 +21,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from schemas.errors import InputError
-from tasks.judge.provider.base import Payload
+from tasks.judge.provider.exchange import Payload
 from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
 
 SETTING = "SALON_TRANSPORT"

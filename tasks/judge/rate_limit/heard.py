@@ -6,7 +6,7 @@ limit, a reset that lies hours away (some providers count requests a day under t
 
 from dataclasses import dataclass, field
 
-from tasks.judge.provider.base import NOTHING_SAID, SaidLimit, SaidLimits
+from tasks.judge.provider.exchange import NOTHING_SAID, SaidLimit, SaidLimits
 from tasks.judge.rate_limit.gcra import Heard, Limit
 from tasks.judge.rate_limit.store import Report
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from sqlalchemy.engine import Connection
 
-from tasks.judge.provider.base import SaidLimits
+from tasks.judge.provider.exchange import SaidLimits
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
 from tasks.judge.rate_limit.heard import LimitNews

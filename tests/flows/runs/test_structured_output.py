@@ -10,7 +10,7 @@ import pytest
 from rubrics.loading import SHIPPED, load_rubric
 from schemas.tables import REQUESTS
 from tasks.lake.reading import Lake
-from tasks.plan.questions import response_format
+from tasks.plan.parameters import response_format
 from tests.flows.flow_support import Said, runs_of
 from tests.support.painting import paint
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ReplyStatus
 from tasks.judge.batch.submit import RequestFile
-from tasks.judge.provider.base import Ended
+from tasks.judge.provider.exchange import Ended
 from tasks.judge.provider.openai.batch_files import read_batch, read_results, request_line
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.openai.responses import read_answer

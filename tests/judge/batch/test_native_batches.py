@@ -20,8 +20,10 @@ from schemas.errors import ProviderError
 from schemas.records import PlannedPart
 from schemas.statuses import ReplyOrigin
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.base import Answer, BatchApi, CallFailedError, NotSent, provider_of
+from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.batch_api import BatchApi, CallFailedError
 from tasks.judge.provider.batch_calls import JsonPayload
+from tasks.judge.provider.exchange import Answer, NotSent
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.lake.reading import Lake
 from tests.support.batch_bench import N_REQUESTS, QUICK, Bench, Wire, plan_scenes

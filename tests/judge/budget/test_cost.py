@@ -23,7 +23,7 @@ from schemas.benchmark_judges import Judge, Price
 from schemas.statuses import ReplyStatus
 from tasks.judge.budget.cost import Costs, Estimate, Observed, load_observed, output_bound, stated_output_bound, store_observed
 from tasks.judge.pictures import shrunk
-from tasks.judge.provider.base import Answer, RequestPicture
+from tasks.judge.provider.exchange import Answer, RequestPicture
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.ledger.ledger import Ledger
 from tasks.plan.request_key import DIGEST_SLOT, canonical_messages

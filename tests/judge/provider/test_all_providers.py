@@ -20,7 +20,8 @@ from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ParseReason
 from schemas.statuses import ReplyStatus as S
 from tasks.judge.budget.cost import Costs, stated_output_bound
-from tasks.judge.provider.base import Answer, RequestPicture, SaidLimit, provider_of
+from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.exchange import Answer, RequestPicture, SaidLimit
 from tests.support.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
 from tests.support.provider import Play
 

@@ -16,7 +16,8 @@ from schemas.benchmark_judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
 from schemas.statuses import ReplyStatus as S
-from tasks.judge.provider.base import Answer, Payload, RequestPicture, is_loopback, provider_of
+from tasks.judge.provider.base import is_loopback, provider_of
+from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.payload import PIECE_BYTES

@@ -22,7 +22,7 @@ from sqlalchemy.pool import StaticPool
 from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
 from schemas.errors import StoreError
-from tasks.judge.provider.base import NOTHING_SAID, SaidLimits
+from tasks.judge.provider.exchange import NOTHING_SAID, SaidLimits
 from tasks.judge.provider.openai.responses import limits, span_s
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import (

@@ -17,8 +17,9 @@ import orjson
 
 from schemas.statuses import ReplyStatus
 from tasks.judge.provider.anthropic.messages import read_failure, read_message
-from tasks.judge.provider.base import Answer, CallFailedError, Ended, NotSent, Payload, ProviderBatch, UndecidedError
+from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
+from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload
 from tasks.judge.provider.failures import bad
 from tasks.judge.provider.json_bodies import UnusableError, count, epoch_s, listed, mapping, text, total
 from tasks.judge.provider.transport import Secrets

@@ -9,8 +9,8 @@ from typing import Any
 from schemas.errors import InputError
 from tasks.judge.provider.anthropic.batch_api import AnthropicBatches
 from tasks.judge.provider.anthropic.messages import read_answer, read_failure
-from tasks.judge.provider.base import Payload, RequestPicture
 from tasks.judge.provider.batch_calls import BatchCalls
+from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.payload import media_type, n_images, refuse, spliced, without
 from tasks.judge.provider.wire import AiohttpWire

@@ -12,8 +12,9 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, CallFailedError, Ended, NotSent, Payload, ProviderBatch
+from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
+from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload
 from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.gemini.responses import read_content, read_failure
 from tasks.judge.provider.json_bodies import UnusableError, epoch_s, listed, mapping, text

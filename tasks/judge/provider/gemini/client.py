@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from schemas.errors import InputError
-from tasks.judge.provider.base import Payload, RequestPicture
 from tasks.judge.provider.batch_calls import BatchCalls
+from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.judge.provider.gemini.responses import read_answer, read_failure
 from tasks.judge.provider.http_judge import HttpJudge

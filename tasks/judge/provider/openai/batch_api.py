@@ -14,8 +14,9 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, CallFailedError, Ended, ProviderBatch
+from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, read_object, transfer_s, write_results
+from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import one_line
 from tasks.judge.provider.json_bodies import listed, mapping, text
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, read_batch, read_results, request_line

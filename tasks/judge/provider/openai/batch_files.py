@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 
 from schemas.statuses import ReplyStatus
-from tasks.judge.provider.base import Answer, Ended, NotSent, Payload, ProviderBatch
+from tasks.judge.provider.batch_api import ProviderBatch
 from tasks.judge.provider.batch_calls import read_result_lines
+from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload
 from tasks.judge.provider.failures import one_line
 from tasks.judge.provider.json_bodies import count, listed, mapping, text, total
 from tasks.judge.provider.openai.responses import read_answer

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.benchmark_judges import Judge
-from tasks.judge.provider.base import BatchFiles, Payload, RequestPicture
+from tasks.judge.provider.batch_api import BatchFiles
+from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.openai.batch_files import read_results, request_line
 from tasks.judge.provider.openai.payload import check_parameters, make_payload

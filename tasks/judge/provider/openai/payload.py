@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tasks.judge.provider.base import RequestPicture
+from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.provider.payload import SplicedPayload, media_type, n_images, refuse, spliced
 
 NOT_PARAMETERS = {

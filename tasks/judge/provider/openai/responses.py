@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tasks.judge.provider.base import NOTHING_SAID, Answer, SaidLimit, SaidLimits
+from tasks.judge.provider.exchange import NOTHING_SAID, Answer, SaidLimit, SaidLimits
 from tasks.judge.provider.failures import read_failure
 from tasks.judge.provider.openai.completions import read_completion
 
