@@ -51,6 +51,8 @@ torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call 
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_fortnight.py
 	$(BIN)/python -m benchmarks.simulate_protocol --seeds 20000
 	$(BIN)/python tests/torture/many_hosts.py
+	$(BIN)/python tests/torture/power_loss.py
+	$(BIN)/python tests/torture/power_loss.py --first
 	$(BIN)/python tests/torture/campaign.py
 
 format: $(VENV)/.dev  ## put the code in its standard form

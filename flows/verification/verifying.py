@@ -30,15 +30,8 @@ from tasks.verify.bundle import PAGES
 from tasks.verify.bundle_opening import OpenedBundle
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
-from tasks.verify.publication import (
-    check_manifest,
-    check_pointer,
-    compare_duckdb,
-    compare_folders,
-    compare_pointers,
-    compare_trees,
-    read_provenance,
-)
+from tasks.verify.pointers import check_pointer, compare_pointers
+from tasks.verify.publication import check_manifest, compare_duckdb, compare_folders, compare_trees, read_provenance
 from tasks.verify.rows import Difference
 
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)

@@ -62,10 +62,19 @@ def write_bytes(content: bytes, target: Path, staging: Path) -> None:
 def locked(lake_root: Path, name: str) -> Iterator[None]:
     """One process at a time in the block of this name; the lock dies with its holder."""
     path = lake_root / "locks" / f"{name}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, durably: what is synced in a folder that a power cut forgets is forgotten with it."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        with suppress(PermissionError):  # a folder above the lake that may be written to and not be read
+            fsync_folder(folder.parent)
 
 
 def fsync_folder(folder: Path) -> None:
@@ -116,7 +125,7 @@ def sweep(staging: Path) -> None:
 def _file_clock_s(folder: Path) -> float:
     """What time it is where the folder is kept."""
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
             return os.fstat(file.fileno()).st_mtime
     return time.time()
@@ -167,7 +176,7 @@ def link_or_copy(source: Path, target: Path, staging: Path) -> None:
 def _placed(target: Path, staging: Path) -> Iterator[Path]:
     """A path to write to; what the block wrote there has its place when it ends."""
     with store_error(f"writing {target}"):
-        staging.mkdir(parents=True, exist_ok=True)
+        make_folder(staging)
         temporary = staging / f"{uuid.uuid4().hex}.tmp"
         try:
             yield temporary
@@ -180,7 +189,7 @@ def place(temporary: Path, target: Path) -> None:
     """Rename a written file to its place, durably; on the same file system."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     temporary.replace(target)
     fsync_folder(target.parent)
 
@@ -188,7 +197,7 @@ def place(temporary: Path, target: Path) -> None:
 def place_folder(staged: Path, target: Path) -> None:
     """Rename a folder of synced files to its place, durably; what stands there is replaced. For one process at a time."""
     fsync_folder(staged)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     aside = staged.with_name(f"{staged.name}.leftover")
     if target.exists():
         target.rename(aside)

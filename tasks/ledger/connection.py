@@ -1,6 +1,7 @@
 """Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
 
 import logging
+import os
 import secrets
 import sqlite3
 import time
@@ -21,6 +22,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
+from tasks.lake.atomic_files import make_folder
 from tasks.ledger.backoff import is_unresolved
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
@@ -28,6 +30,7 @@ from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent
 log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000
 _LEAST_IDLE_MS = 10_000
+_LARGEST_PAGE = 65_536  # of SQLite, in bytes
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _NEVER_RELEASED = ("1", "2")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
@@ -39,7 +42,8 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
     folder = sqlite_folder(url)
     try:
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            _forget_unwritten(Path(url.database or ""))
         # A server is told by `begin` where a transaction begins; what is only read needs none.
         on_server = {} if folder is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
         engine = create_engine(url, **on_server)
@@ -55,6 +59,14 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
             raise explain(url, error) from error
         raise
     return engine
+
+
+def _forget_unwritten(path: Path) -> None:
+    """Empty a file of one page of zeros: a power cut left it of a ledger being made, and SQLite calls it no database."""
+    with suppress(OSError), path.open("rb") as file:  # SQLite says what is in the way
+        begun = file.read(_LARGEST_PAGE + 1)
+        if 0 < len(begun) <= _LARGEST_PAGE and not any(begun):
+            os.truncate(path, 0)
 
 
 def _network(url: URL) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables import SCHEMA_VERSION
-from tasks.lake.atomic_files import fsync_folder, sha256_of_file
+from tasks.lake.atomic_files import fsync_folder, make_folder, sha256_of_file
 from tasks.lake.object_store.cache_folder import fresh, seal, working_root
 
 LAYOUT = "v1"
@@ -84,7 +84,7 @@ def take_place(staged: Path, folder: Path, beside: Iterable[Path] = ()) -> bool:
 def _renamed(staged: Path, folder: Path) -> bool:
     try:
         fsync_folder(staged)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
         staged.rename(folder)
         fsync_folder(folder.parent)
     except OSError as error:

@@ -94,10 +94,15 @@ def _content(folder: Path, benchmark: str, run_date: date) -> bytes:
             "publication_id": folder.name,
             "run_date": run_date,
             "schema_version": SCHEMA_VERSION,
-            "tables": {path.stem: f"{folder.name}/{path.name}" for path in sorted(folder.glob("*.parquet"))},
-            "large_tables": _large_tables(folder),
         }
+        | tables_named(folder)
     )
+
+
+def tables_named(folder: Path) -> dict[str, object]:
+    """What a pointer to a publication says of where its tables stand."""
+    small = {path.stem: f"{folder.name}/{path.name}" for path in sorted(folder.glob("*.parquet"))}
+    return {"tables": small, "large_tables": _large_tables(folder)}
 
 
 def _large_tables(folder: Path) -> dict[str, list[str]]:

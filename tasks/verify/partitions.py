@@ -43,9 +43,11 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
             found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", NOTHING))
             continue
         digest = sha256_of_file(path)
-        if digest != entry.get("sha256"):
-            found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", f"sha256 {digest}"))
-        there.append({"name": path.name, "n_rows": n_rows_of(path), "n_bytes": path.stat().st_size, "sha256": digest})
+        made = {"name": path.name, "n_rows": n_rows_of(path), "n_bytes": path.stat().st_size, "sha256": digest}
+        changed = next((name for name in ("sha256", "n_bytes", "n_rows") if entry.get(name) != made[name]), None)
+        if changed:
+            found.append(Difference(table.name, path.name, "", f"{changed} {entry.get(changed)}", f"{changed} {made[changed]}"))
+        there.append(made)
     own.partition(table, key).parent.mkdir(parents=True, exist_ok=True)
     own.partition(table, key).symlink_to(stored.partition(table, key).resolve(), target_is_directory=True)
     own.marker(table, key).parent.mkdir(parents=True, exist_ok=True)

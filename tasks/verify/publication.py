@@ -1,4 +1,4 @@
-"""A published folder against its manifest, its pointer, and the same folder made again. Making it is flows/verification/."""
+"""A published folder against its manifest and the same made again. Pointers: pointers.py; making it: flows/verification/."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.duckdb_file import LARGE_NAMES
 from tasks.publish.duckdb_file import NAME as DUCKDB
-from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.folders import LAYOUT, MANIFEST, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
 from tasks.publish.reading import look_again
@@ -82,30 +82,6 @@ def check_manifest(folder: Path, may_lack: tuple[str, ...] = ()) -> Iterator[Dif
             yield Difference(MANIFEST, "", name, f"sha256 {said}", "the file is not there")
         elif sha256_of_file(path) != said:
             yield Difference(MANIFEST, "", name, f"sha256 {said}", f"the file's sha256 {sha256_of_file(path)}")
-
-
-def check_pointer(folder: Path) -> Iterator[Difference]:
-    """The benchmark's pointer against the folder it names, be it this one or another."""
-    path = folder.parent / POINTER
-    if not path.exists():
-        return  # no publication with an estimate yet
-    pointer = read_json(path)
-    if pointer is None:
-        yield Difference(POINTER, "", "", "no JSON object", "the current publication's name and manifest_sha256")
-        return
-    named = next((path for path in folder.parent.iterdir() if path.name == pointer.get("publication_id")), None)
-    if named is None or not (named / MANIFEST).is_file():
-        yield Difference(
-            POINTER, "", "publication_id", shown(pointer.get("publication_id")), "no publication of this name is there"
-        )
-        return
-    of = read_json(named / MANIFEST) or {}
-    found = {"manifest_sha256": sha256_of_file(named / MANIFEST)} | {
-        name: of.get(name) for name in ("benchmark", "run_date", "schema_version")
-    }
-    for name, derived in found.items():
-        if pointer.get(name) != derived:
-            yield Difference(POINTER, "", name, shown(pointer.get(name)), shown(derived))
 
 
 def compare_folders(published: Path, derived: Path, leave_out: tuple[str, ...] = ()) -> tuple[list[Difference], list[str]]:
@@ -197,13 +173,6 @@ def compare_duckdb(published: Path, lake_root: Path) -> tuple[list[Difference], 
     except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
         found.append(Difference(DUCKDB, "", "", f"cannot be read: {str(error).splitlines()[0]}", "the publication's rows"))
     return found, f"{len(paths)} tables of {DUCKDB}, their rows of this publication"
-
-
-def compare_pointers(published: Path, derived: Path) -> Iterator[Difference]:
-    """The pointer against the one that publishing again wrote, where it names this publication."""
-    mine, again = read_json(published.parent / POINTER), read_json(derived.parent / POINTER)
-    if mine and again and mine.get("publication_id") == again.get("publication_id"):
-        yield from compare_json(POINTER, mine, again)
 
 
 def _compare(published: Path, derived: Path, table_name: str | None = None) -> Iterator[Difference]:

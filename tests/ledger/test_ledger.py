@@ -213,14 +213,23 @@ def _newer_ledger(path: Path) -> None:
         (_foreign_database, "holds photos"),
         (_newer_ledger, "version 99"),
         (lambda path: path.mkdir(), "check the folder"),
+        (lambda path: path.write_bytes(bytes(4095) + b"x"), "not a Salon ledger"),
+        (lambda path: path.write_bytes(bytes(70_000)), "not a Salon ledger"),
     ],
-    ids=["text-file", "other-database", "newer-version", "folder"],
+    ids=["text-file", "other-database", "newer-version", "folder", "zeros-and-a-byte", "more-zeros-than-a-page"],
 )
 def test_what_is_not_a_ledger_is_refused_with_advice(tmp_path: Path, spoil: Callable[[Path], object], advice: str) -> None:
     path = tmp_path / "ledger.db"
     spoil(path)
     with pytest.raises(StoreError, match=advice):
         Ledger(f"sqlite:///{path}").known([KEY])
+
+
+def test_a_page_of_zeros_is_a_ledger_whose_making_was_cut_off(tmp_path: Path) -> None:
+    """What a power cut may leave while the first page is written: there was nothing in it yet."""
+    (tmp_path / "ledger.db").write_bytes(bytes(4096))
+    with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.known([KEY]) == set()
 
 
 @pytest.mark.parametrize("url", ["ledger.db", "nosuch://x", "", "sqlite+nosuch:///x"])

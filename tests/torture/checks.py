@@ -4,7 +4,7 @@ import hashlib
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,11 +116,14 @@ def _read(path: Path, statement: str) -> list[Any]:
             return []
 
 
-def unreadable_files(lake: Path) -> list[str]:
-    """Parquet files outside the staging folder that cannot be read whole, and a pointer that does not lead to a whole table."""
+def unreadable_files(lake: Path, read_before: Container[str] = ()) -> list[str]:
+    """Parquet files outside the staging folder that cannot be read whole, and a pointer that does not lead to a whole table.
+
+    `read_before`: names of files below the lake whose content was found whole.
+    """
     wrong: list[str] = []
     for path in lake.rglob("*.parquet"):
-        if "staging" not in path.parts:
+        if "staging" not in path.parts and str(path.relative_to(lake)) not in read_before:
             try:
                 pq.read_table(path)
             except Exception as error:  # noqa: BLE001 - whatever it is, the file is not readable

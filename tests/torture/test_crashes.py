@@ -122,7 +122,10 @@ def trace(children: ProcessPool, recorder: Recorder, tmp_path_factory: pytest.Te
 
 
 def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(trace: Callable[[int], Path]) -> None:
-    """The order of the system's own calls: fsync(file), rename, fsync(folder), for every file that readers look at."""
+    """The order of the system's own calls: fsync(file), rename, fsync(folder), for every file that readers look at.
+
+    Folders that were made for it are in theirs before.
+    """
     lake = trace(8).with_name("lake")
     calls = [line.split("\t") for line in trace(8).read_text().splitlines()]
     synced: set[str] = set()
@@ -140,6 +143,8 @@ def test_what_takes_a_place_is_on_the_disk_before_and_its_folder_after(trace: Ca
         files = [str(path) for path in arrived.rglob("*") if path.is_file()] if arrived.is_dir() else [target]
         assert set(files) <= synced, f"{target} took its place before it was on the disk"
         assert ["fsync", str(arrived.parent), ""] in calls[place:], f"the folder of {target} is not synced after the rename"
+        for folder in [one for one in arrived.parents if one.is_relative_to(lake) and one != lake]:
+            assert ["fsync", str(folder.parent), ""] in calls[:place], f"{folder} was made, and not synced before {target}"
     assert n_seen > 10
 
 

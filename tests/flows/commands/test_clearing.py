@@ -28,7 +28,8 @@ from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import clearing, in_use
 from tasks.publish.reading import publications
-from tasks.verify.publication import check_manifest, check_pointer
+from tasks.verify.pointers import check_pointer
+from tasks.verify.publication import check_manifest
 from tests.flows.flow_support import Said
 from tests.support.small_lake import IDS, SmallLake, failing, table_of
 

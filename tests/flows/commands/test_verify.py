@@ -25,7 +25,8 @@ from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
-from tasks.verify.publication import check_manifest, check_pointer, find_folder
+from tasks.verify.pointers import check_pointer
+from tasks.verify.publication import check_manifest, find_folder
 from tasks.verify.rows import Difference
 from tests.support.painting import paint
 

@@ -10,6 +10,14 @@ from pathlib import Path
 import pytest
 
 from flows.cli import run
+from schemas.errors import CorruptLakeError
+from schemas.tables import CHECKS, PICTURES, QUARANTINE, TABLES
+from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import changed_tables
+from tasks.validate.buckets import PARTITIONS
+from tasks.verify.partitions import adopt
+from tasks.verify.pointers import check_pointer
+from tasks.verify.publication import check_manifest
 from tests.support.painting import paint
 
 BENCHMARK = """\
@@ -117,3 +125,57 @@ def test_what_rotted_is_named_at_once_and_nothing_is_published(
     assert "Traceback" not in said
     assert time.monotonic() - started < 11  # trying again would not mend it, and takes 12 s
     assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1
+
+
+MADE_ANEW = re.compile(
+    r"ledger\.db.*|locks/.*|publish/v1/(index\.html|kept/partitions\.html|kept/salon\.duckdb|tables/runs/.*)|runs/.*|partitions/.*"
+    r"|(planned|sources|taken|verdicts)/.*"
+)
+"""Files that no publication is made of. The ledger is in CASES; pages of many publications and salon.duckdb are made anew by each
+run; `runs` is no part of a publication; notes of what is done already lead to content that has digests of its own."""
+CHECKED = {table.name for table in (*PARTITIONS, PICTURES, CHECKS, QUARANTINE)}
+
+
+def _kind(lake: Path, path: Path) -> str:
+    name = path.relative_to(lake).as_posix()
+    return re.sub(r"[0-9a-f]{64}", "ID", re.sub(r"-\d{3,5}\.", "-N.", name))
+
+
+def _found(lake: Path, scratch: Path) -> list[str]:
+    """What digests say of a lake, nothing being made again."""
+    (folder,) = (path.parent for path in (lake / "publish/v1/kept").glob("*/manifest.json"))
+    found = [str(one) for one in (*check_manifest(folder), *check_pointer(folder))]
+    try:
+        found += changed_tables(lake, folder)
+    except (ValueError, LookupError, TypeError) as error:
+        found.append(f"tables.json cannot be read: {error}")
+    for marker in sorted((lake / "complete").glob("*/*.json")):
+        table = TABLES[marker.parent.name]
+        assert table.name in CHECKED
+        try:
+            differences, _ = adopt(Lake(lake), Lake(scratch / marker.parent.name), table, marker.stem)
+            found += map(str, differences)
+            Lake(lake).parts(table, marker.stem)
+        except (CorruptLakeError, ValueError, LookupError, TypeError, AttributeError) as error:
+            found.append(f"{marker}: {error}")
+    return found
+
+
+def test_a_flipped_bit_in_any_kind_of_file_is_found_by_a_digest(home: Path, tmp_path: Path) -> None:
+    """One file of each kind that a publication is or is made of, a bit at its beginning, in its middle and at its end."""
+    lake = tmp_path / "lake"
+    shutil.copytree(home / "lake", lake, ignore=shutil.ignore_patterns("data_docs", "staging"))
+    files = (path for path in sorted(lake.rglob("*")) if path.is_file())
+    kinds = {_kind(lake, path): path for path in files if not MADE_ANEW.fullmatch(path.relative_to(lake).as_posix())}
+    assert _found(lake, tmp_path / "untouched") == []
+    silent = []
+    for number, (kind, path) in enumerate(kinds.items()):
+        content = path.read_bytes()
+        for at in (0, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+            if not _found(lake, tmp_path / f"own-{number}-{at}"):
+                silent.append((kind, at, len(content)))
+        path.write_bytes(content)
+    assert silent == []
+    assert len(kinds) >= 45
+    assert {name.rsplit(".")[-1] for name in kinds} >= {"parquet", "json", "csv", "md", "tex", "sql", "html", "jpg"}
