@@ -1,9 +1,13 @@
 """What a rubric.toml may say, with every default: its sections, strictly typed. Turning one into a Rubric is loading.py."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from schemas.errors import RubricError
+
+DECLARATION = "rubric.toml"
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]{1,500}$")]
 FixedText = Annotated[str, StringConstraints(max_length=10_000)]
@@ -267,6 +271,11 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "figures": FigureSection, "parts": PartSection, "rules": RuleSection,
     "when": WhenSection, "words_outside": WordsOutsideSection, "then": ThenSection,
 }  # fmt: skip
+
+
+def refusal(folder: Path, message: str) -> RubricError:
+    """What is wrong with a folder's declaration, to be raised."""
+    return RubricError(f"{folder / DECLARATION}: {message}")
 
 
 def explain(problem: Any) -> str:

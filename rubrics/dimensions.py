@@ -6,9 +6,9 @@ How a figure is computed is figures.py.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rubrics.declaration import Declaration, DimensionSection, FigureSection
+from rubrics.declaration import Declaration, DimensionSection, FigureSection, refusal
 from rubrics.model import Dimension, Figure, Probability
-from schemas.errors import InputError, RubricError
+from schemas.errors import InputError
 from schemas.pointers import steps
 
 
@@ -19,7 +19,7 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
     if answers:
         _check_answers(folder, section, answers)
     elif scale is None:
-        raise _refusal(
+        raise refusal(
             folder,
             f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}, or answers = {{ yes = 1, no = 0 }}",
         )
@@ -28,7 +28,7 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
         try:
             steps(place)
         except InputError as error:
-            raise _refusal(folder, f"dimension {section.key!r}, at: {error}") from error
+            raise refusal(folder, f"dimension {section.key!r}, at: {error}") from error
     labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
     ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
     return Dimension(
@@ -44,9 +44,9 @@ def _probability(folder: Path, declared: Declaration, answers: Mapping[str, floa
         return None
     by_item = declared.items is not None and "expected" in declared.items.fields and declared.items.asked == "each"
     if declared.reply != "answer" or not (answers or by_item):
-        raise _refusal(folder, "probability is of answers: say reply = 'answer', and give answers (or items with expected ones)")
+        raise refusal(folder, "probability is of answers: say reply = 'answer', and give answers (or items with expected ones)")
     if not section.normalised and answers and not set(answers.values()) <= {0, 1}:
-        raise _refusal(folder, "probability of answers that are not 0 or 1 is an expectation: say normalised = true")
+        raise refusal(folder, "probability of answers that are not 0 or 1 is an expectation: say normalised = true")
     return Probability(section.normalised, section.min_mass)
 
 
@@ -54,22 +54,22 @@ def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str
     """What a closed map of answers must be for its words to be told apart."""
     where = f"dimension {section.key!r}, answers"
     if section.scale is not None:
-        raise _refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
+        raise refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
     if len(set(answers.values())) < 2:
-        raise _refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
+        raise refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
     folded = [" ".join(word.casefold().split()) for word in answers]
     for word in folded:
         if folded.count(word) > 1:
-            raise _refusal(folder, f"{where} has {word!r} twice; name it once")
+            raise refusal(folder, f"{where} has {word!r} twice; name it once")
 
 
 def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
     """Those of one variant whose replies say `dimensions`. Raises RubricError where a figure has nothing to be made of."""
     items = declared.items
     if items is not None and len(dimensions) != 1:
-        raise _refusal(folder, f"with items each reply says one dimension of each item; give one, not {len(dimensions)}")
+        raise refusal(folder, f"with items each reply says one dimension of each item; give one, not {len(dimensions)}")
     if items is not None and not (declared.figures or items.kinds):
-        raise _refusal(folder, 'with items a table needs figures or kinds; add [[figures]] with key = "score", form = "mean"')
+        raise refusal(folder, 'with items a table needs figures or kinds; add [[figures]] with key = "score", form = "mean"')
     kinds = [] if items is None else [_like(key, dimensions[0]) for key in dict.fromkeys(items.kinds.values())]
     known = {dimension.key: dimension for dimension in dimensions}
     figures: list[Dimension] = []
@@ -79,7 +79,7 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
     turned = {one.figure.of[0] for one in figures if one.figure and one.figure.form == "turned"}
     for one in dimensions:
         if one.is_lower_better and one.key not in turned:
-            raise _refusal(
+            raise refusal(
                 folder,
                 f"dimension {one.key!r} is better the lower it is, and tables rank what is higher first; add [[figures]] with a "
                 f"key of its own, form = 'turned', of = ['{one.key}'], which is {one.minimum + one.maximum:g} less the number",
@@ -87,7 +87,7 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
     keys = [one.key for one in (*dimensions, *kinds, *figures)]
     for key in keys:
         if keys.count(key) > 1:
-            raise _refusal(folder, f"dimensions, kinds and figures have {key!r} twice; rename one")
+            raise refusal(folder, f"dimensions, kinds and figures have {key!r} twice; rename one")
     return (*kinds, *figures)
 
 
@@ -98,25 +98,25 @@ def _like(key: str, dimension: Dimension) -> Dimension:
 def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *, is_of_items: bool) -> Dimension:
     where = f"figure {section.key!r}"
     if is_of_items == bool(section.of):
-        raise _refusal(
+        raise refusal(
             folder, f"{where}: with items a figure is made of them and takes no `of`; without items `of` names dimensions"
         )
     for key in section.of:
         if key not in known:
-            raise _refusal(
+            raise refusal(
                 folder, f"{where} is made of {key!r}, which is no dimension and no figure before it; there are {', '.join(known)}"
             )
     if section.when_parent_fails and not is_of_items:
-        raise _refusal(folder, f"{where}: when_parent_fails is for items; remove it")
+        raise refusal(folder, f"{where}: when_parent_fails is for items; remove it")
     if (
         any(known[key].is_lower_better for key in section.of) != (section.form == "turned")
         or len(section.of) * (section.form == "turned") > 1
     ):
-        raise _refusal(folder, f"{where}: form = 'turned' is of one dimension with better = 'lower', and such a one of it alone")
+        raise refusal(folder, f"{where}: form = 'turned' is of one dimension with better = 'lower', and such a one of it alone")
     if section.weights and (section.form != "weighted_mean" or len(section.weights) != len(section.of)):
-        raise _refusal(folder, f"{where}: weights are for form = 'weighted_mean', one for each of `of`")
+        raise refusal(folder, f"{where}: weights are for form = 'weighted_mean', one for each of `of`")
     if section.form == "weighted_mean" and section.of and not section.weights:
-        raise _refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
+        raise refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
     operands = [known[key] for key in section.of] or list(known.values())
     low, high = _scale(folder, where, section, operands)
     figure = Figure(
@@ -130,17 +130,17 @@ def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[
     lows, highs = [one.minimum for one in operands], [one.maximum for one in operands]
     if section.form in {"all", "share"}:
         if section.at_least is None and any(low != 0 or high != 1 for low, high in zip(lows, highs, strict=True)):
-            raise _refusal(
+            raise refusal(
                 folder, f"{where}: form = {section.form!r} of scores that are not 0 or 1 needs at_least, from where one counts"
             )
         return 0.0, 1.0
     if section.at_least is not None:
-        raise _refusal(folder, f"{where}: at_least is for the forms 'all' and 'share'; remove it")
+        raise refusal(folder, f"{where}: at_least is for the forms 'all' and 'share'; remove it")
     if section.form in {"geometric_mean", "product", "sqrt_product"} and min(lows) < 0:
-        raise _refusal(folder, f"{where}: form = {section.form!r} takes no scores below 0, and the scale begins at {min(lows):g}")
+        raise refusal(folder, f"{where}: form = {section.form!r} takes no scores below 0, and the scale begins at {min(lows):g}")
     if section.form in {"product", "sqrt_product"}:
         if not section.of:
-            raise _refusal(folder, f"{where}: form = {section.form!r} of any number of items has no scale; use geometric_mean")
+            raise refusal(folder, f"{where}: form = {section.form!r} of any number of items has no scale; use geometric_mean")
         low, high = _product(lows), _product(highs)
         return (low, high) if section.form == "product" else (low**0.5, high**0.5)
     if section.form == "minimum":
@@ -153,7 +153,3 @@ def _product(values: Sequence[float]) -> float:
     for value in values:
         found *= value
     return found
-
-
-def _refusal(folder: Path, message: str) -> RubricError:
-    return RubricError(f"{folder / 'rubric.toml'}: {message}")

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rubrics.declaration import Declaration, is_column
+from rubrics.declaration import Declaration, is_column, refusal
 from rubrics.dimensions import derived_dimensions
 from rubrics.model import REQUEST, Rubric, Variant
-from schemas.errors import RubricError
 
 
 def check_request(folder: Path, request: Rubric) -> None:
@@ -21,9 +20,9 @@ def check_request(folder: Path, request: Rubric) -> None:
         "rules": request.rules, "pairs": request.is_of_pairs, "figures": any(v.derived for v in request.variants.values()),
     }  # fmt: skip
     for key in (key for key, value in said.items() if value):
-        raise _refusal(folder, f"the request {request.id!r} has {key}; a request is messages and dimensions alone, remove it")
+        raise refusal(folder, f"the request {request.id!r} has {key}; a request is messages and dimensions alone, remove it")
     if not request.messages:
-        raise _refusal(folder, f"the request {request.id!r} has no messages; add [[messages]]")
+        raise refusal(folder, f"the request {request.id!r} has no messages; add [[messages]]")
 
 
 def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]) -> dict[str, Any]:
@@ -32,9 +31,9 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
     keys = [one.key for one in dimensions]
     for key in keys:
         if keys.count(key) > 1:
-            raise _refusal(folder, f"two requests have the dimension {key!r}; call one of them otherwise")
+            raise refusal(folder, f"two requests have the dimension {key!r}; call one of them otherwise")
     if not declared.figures:
-        raise _refusal(folder, "with requests a table has figures; add [[figures]] with a key, a form and of = [dimensions]")
+        raise refusal(folder, "with requests a table has figures; add [[figures]] with a key, a form and of = [dimensions]")
     variants: dict[str | None, Variant] = {
         None: Variant(None, None, None, dimensions, derived_dimensions(folder, declared, dimensions), is_of_items=True)
     }
@@ -65,8 +64,4 @@ def _check_units(folder: Path, declared: Declaration, requests: Mapping[str, Rub
         try:
             is_column(name if name not in roles else "image")
         except ValueError as error:
-            raise _refusal(folder, f"unit: {error}") from error
-
-
-def _refusal(folder: Path, message: str) -> RubricError:
-    return RubricError(f"{folder / 'rubric.toml'}: {message}")
+            raise refusal(folder, f"unit: {error}") from error

@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.observability.terminal import indented, name_of, one_line, result_console
+from rubrics.declaration import DECLARATION
 from rubrics.linting import lint as problems_of
-from rubrics.loading import DECLARATION, SHIPPED, list_rubrics, load_rubric
+from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
 from rubrics.replies.jsonl import parse_jsonl
 from schemas.errors import InputError, RubricError

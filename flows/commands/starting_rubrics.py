@@ -15,9 +15,10 @@ from rich.console import Console
 
 from flows.commands.instruments import Folders, choose_category, find_rubric
 from flows.observability.terminal import indented, one_line, result_console
+from rubrics.declaration import DECLARATION
 from rubrics.items import questions_of
 from rubrics.linting import lint
-from rubrics.loading import DECLARATION, SHIPPED, load_rubric
+from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from rubrics.rules import mapped
