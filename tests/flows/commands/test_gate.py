@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from schemas.tables import COMPARISONS, STANDINGS, Table
+from schemas.tables import COMPARISONS, EXAM, STANDINGS, Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tests.flows.commands.test_table_command import cell, tables_of
@@ -69,6 +69,11 @@ def published(tmp_path: Path) -> Path:
     tables = tables_of([cell("pa|nter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
     tables[COMPARISONS] = rows_of(COMPARISONS, compared)
     tables[STANDINGS] = rows_of(STANDINGS, [{"checkpoint": name, "is_headline": True} for name in names])
+    examined = [
+        {"fault": "mirrored", "verdict": "blind", "is_meant": True}, {"fault": "erased", "verdict": "sees", "is_meant": True},
+        {"fault": "blurred", "verdict": "blind", "is_meant": False},
+    ]  # fmt: skip
+    tables[EXAM] = rows_of(EXAM, examined)
     return publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {})).folder
 
 
@@ -81,6 +86,7 @@ def published(tmp_path: Path) -> Path:
         (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Nobody can tell: 1 of 1 comparisons say nothing."),
         (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
         (("ffff", "--alpha", "1e-9"), 0, "two-sided at 1e-09"),
+        (("--allow-unknown", "--alpha", "1e-9"), 0, "In small, score, eye is blind to mirrored.\n"),
         (("--baseline", "nobody"), 2, "'nobody' is nobody in this publication; there are: pa|nter/step-1, "),
         (("--candidate", "pa|nter/step-1"), 2, "no candidate has one before it"),
         (("--candidate", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 2, "pa|nter/step-1 has none before it"),
@@ -88,8 +94,8 @@ def published(tmp_path: Path) -> Path:
         (("abcd",), 2, "abcd"),
     ],
     ids=[
-        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "nobody", "the first", "one of two", "alpha",
-        "id",
+        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "blind", "nobody", "the first", "one of two",
+        "alpha", "id",
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("published")
@@ -105,7 +111,9 @@ def test_a_name_is_no_markup_in_the_comment(salon: Callable[..., Said]) -> None:
     (row,) = (line for line in said.splitlines() if "step-3" in line)
     assert "pa\\|nter/step-3" in row
     assert len(row.replace("\\|", "").split("|")) == 9
-    assert json.loads(salon("gate", "--format", "json").out)["rulings"][0]["outcome"] == "regression"
+    told = json.loads(salon("gate", "--format", "json").out)
+    assert told["rulings"][0]["outcome"] == "regression"
+    assert [one["blind_to"] for one in told["blind"]] == ["mirrored"]
 
 
 @pytest.mark.usefixtures("published")
