@@ -82,7 +82,10 @@ class Referee:
         for other in earlier:
             is_in_hand = other.state in ("flying", "answered") and (other.text is None or other.text.encode() not in kept)
             if is_in_hand and (other.batch is not None or not other.node.is_dead):
-                is_excused = self._may_be_thought_gone(other.node) or self._has_stalled(node, other, batch)
+                # Of two replies one is kept: the other one's re-ask is as excused as the purchase it comes of.
+                is_excused = any(self._may_be_thought_gone(each.node) for each in earlier) or self._has_stalled(
+                    node, other, batch
+                )
                 self._unless(is_excused, f"I2: {key[:2]} is bought while another purchase of it is in hand ({other.state})")
         sent = Sent(node, key, run_id, batch=batch)
         earlier.append(sent)

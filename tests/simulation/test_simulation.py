@@ -92,6 +92,14 @@ FOUND = {
         ("night", "online", "night"), Fault("clock", at_s=1.0, seconds=3600.0)
     ),
     "a second reply, not kept, is asked about once more": replace(
+        drawn(1011095),
+        faults=(
+            Fault("answer lost", 1, effect=11, seconds=3.0),
+            Fault("outage", at_s=1.74, seconds=70.0),
+            Fault("pause", 1, at_s=1.63, seconds=70.0),
+        ),
+    ),
+    "a second reply is asked about once more when the first one's run is done": replace(
         drawn(1004390), faults=(Fault("provider away", 2, effect=1, seconds=3.0), Fault("server clock", at_s=1.74, seconds=61.0))
     ),
 }
