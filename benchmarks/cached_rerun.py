@@ -117,7 +117,7 @@ class Clock:
 def opened(arguments: argparse.Namespace) -> Any:
     """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
     from rubrics.loading import SHIPPED, find_rubrics
-    from schemas.benchmark import Benchmark
+    from schemas.benchmark.file import Benchmark
     from tasks.context import StageContext
     from tasks.lake.reading import Lake
 
@@ -133,7 +133,7 @@ def opened(arguments: argparse.Namespace) -> Any:
 
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
     """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
-    from schemas.tables import SAMPLES
+    from schemas.tables.stored import SAMPLES
     from tasks.lake.reading import Lake
     from tasks.lake.writing import stage
 
@@ -161,7 +161,7 @@ def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
 
 def fill_ledger(run: Any, plan_id: str, rubric: str) -> None:
     """A reply of about 25 words for every request of the plan, part by part; one in a hundred is no answer."""
-    from schemas.tables import REQUESTS
+    from schemas.tables.stored import REQUESTS
     from tasks.ledger.ledger import Ledger
 
     draw = np.random.default_rng(1)

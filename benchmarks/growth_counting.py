@@ -18,7 +18,8 @@ from benchmarks.growth_parts.lake import CATEGORIES, IDS, N_CHECKPOINTS, N_IMAGE
 from benchmarks.growth_parts.true_lake import JUDGE, opened
 from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
 from rubrics.loading import SHIPPED, find_rubrics
-from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, REPLIES, SCORES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 

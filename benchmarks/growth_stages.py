@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.growth_parts.true_lake import RESTORED, opened, write_replies, write_samples
 from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
 from schemas.records import Plan
-from schemas.tables import REPLIES
+from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 
 Ids = Mapping[str, str]

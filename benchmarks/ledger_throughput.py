@@ -28,7 +28,7 @@ from rich.table import Table
 
 from benchmarks.simulate_workers import server_cpu_s
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
 from tests.support.network_delay import distant
 from tests.support.postgres import PostgresServer, running_postgres, why_not

@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from demo.running import running_judge
-from schemas.benchmark_judges import Judge
-from schemas.statuses import ReplyStatus
+from schemas.benchmark.judges import Judge
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency

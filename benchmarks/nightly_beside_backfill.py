@@ -33,7 +33,7 @@ from flows.nightly import open_night, run_night
 from flows.observability.progress import Reporter
 from flows.partitions.plan import open_backfill, plan_backfill
 from flows.run.context import RunContext
-from schemas.tables import JUDGEMENTS
+from schemas.tables.stored import JUDGEMENTS
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS
 from tasks.publish.reading import find_publication

@@ -184,7 +184,7 @@ def be_idle(runner: str, n: int) -> None:
     from flows.executors.base import ShardCall, stage_task
     from flows.executors.choose import opened_executor
     from rubrics.loading import SHIPPED, load_rubric
-    from schemas.benchmark import Benchmark, Limits
+    from schemas.benchmark.file import Benchmark, Limits
     from schemas.records import PlannedPart
     from tasks.context import StageContext
     from tasks.judge.shard import JudgeShard

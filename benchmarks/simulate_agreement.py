@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
 from tasks.aggregate.agreement.metrics import Floats, pair_metric

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.simulate_statistics import chunks, tables_of, world
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS, Table
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
+from schemas.tables.table import Table
 from tasks.publish.leaderboard import answers_of
 from tasks.publish.preferences import pair_boards
 from tasks.publish.report.boards import boards, glance

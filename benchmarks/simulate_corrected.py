@@ -20,7 +20,7 @@ from benchmarks.simulate_agreement import (
     PROMPT_SD,
     RATER_SD,
 )
-from schemas.statuses import AgreementMetric, Estimator
+from schemas.statuses.people import AgreementMetric, Estimator
 from tasks.aggregate.agreement.estimates import Values, made
 from tasks.aggregate.agreement.label_check import van_elteren
 from tasks.aggregate.agreement.metrics import Floats

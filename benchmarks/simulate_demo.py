@@ -29,7 +29,7 @@ from rubrics.model import Rubric
 from rubrics.rendering import prompt_id, render, report_category
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
-from schemas.statuses import Total
+from schemas.statuses.cells import Total
 from tasks.aggregate.tables import Settings, cells
 
 ASKED = {"composition": "overall_score", "image_aspects": "overall_score", "alignment": "score"}

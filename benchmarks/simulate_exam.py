@@ -27,8 +27,8 @@ from demo.world import COLORS, SHAPES, Asked, Item
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from rubrics.model import Dimension
-from schemas.benchmark_exam import FAULTS, PlantedFault
-from schemas.tables import EXAM
+from schemas.benchmark.exam import FAULTS, PlantedFault
+from schemas.tables.nights import EXAM
 from tasks.aggregate.exam import Noticed, figures_of, net_interval
 from tasks.aggregate.intervals import Interval
 

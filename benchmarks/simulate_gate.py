@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from schemas.tables import COMPARISONS, STANDINGS
+from schemas.tables.published import COMPARISONS, STANDINGS
 from tasks.aggregate.comparison_tests import t_test
 from tasks.aggregate.gate import ALPHA, Outcome, rulings, summary
 

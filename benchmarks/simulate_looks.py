@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.simulate_statistics import Rate, frames_of, rubric, settings
-from schemas.benchmark import Statistics
-from schemas.benchmark_rounds import Stopping
-from schemas.statuses import ScoreStatus
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, REPLIES
+from schemas.benchmark.file import Statistics
+from schemas.benchmark.rounds import Stopping
+from schemas.statuses.rows import ScoreStatus
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
+from schemas.tables.stored import REPLIES
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.stopping_rule import need_no_more
 from tasks.aggregate.tables import aggregated, headline_rows

@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.observability.alerting import drifts
-from schemas.tables import NIGHTS, conform
+from schemas.tables.nights import NIGHTS
+from schemas.tables.table import conform
 from tasks.aggregate.drift.charts import NIGHT_ALPHA, shared_alpha
 from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.ewma import charts, degrees_of_freedom, quantiles

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit
 
-from schemas.benchmark import Statistics
-from schemas.statuses import ComparisonVerdict, Total
-from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.benchmark.file import Statistics
+from schemas.statuses.cells import ComparisonVerdict, Total
+from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from tasks.aggregate.families import ALPHA
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.davidson import Tallied, fitted

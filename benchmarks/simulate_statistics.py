@@ -17,8 +17,9 @@ import polars as pl
 from scipy import optimize, stats
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.benchmark import Statistics
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, REPLIES
+from schemas.benchmark.file import Statistics
+from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS
+from schemas.tables.stored import REPLIES
 from tasks.aggregate.tables import Settings, aggregated
 
 SIZES = (80, 99, 80, 94, 100, 100)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from demo.painter import SEED, PaintedWorld, paint
 
 if TYPE_CHECKING:
-    from schemas.benchmark import Benchmark
+    from schemas.benchmark.file import Benchmark
 
 __all__ = ["SEED", "PaintedWorld", "benchmark", "paint"]
 
 
 def benchmark(folder: Path, base_url: str, lake: str | None = None) -> "Benchmark":
     """The shipped benchmark file over what was painted into `folder`; `lake` is seen from there, like every path of it."""
-    from schemas.benchmark import load_benchmark  # pydantic is heavy, and the judge's process has no use for it
+    from schemas.benchmark.file import load_benchmark
 
     shipped = load_benchmark(Path(__file__).with_name("benchmark.toml"))
     judges = [judge.model_copy(update={"base_url": base_url}) for judge in shipped.judges]

@@ -16,18 +16,9 @@ from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
-from schemas.tables import (
-    AGREEMENT,
-    CORRECTED,
-    CORRECTED_COMPARISONS,
-    CORRECTED_STANDINGS,
-    JUDGEMENTS,
-    RATINGS,
-    SAMPLES,
-    SCORES,
-    VOTES,
-    Table,
-)
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
 from tasks.context import Reference, StageContext

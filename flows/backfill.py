@@ -32,7 +32,7 @@ from flows.partitions.table import BACKFILL, PartitionState, find_partitions, wh
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Retry, Runner
+from schemas.benchmark.file import Retry, Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run

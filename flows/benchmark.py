@@ -12,7 +12,7 @@ from flows.observability.redaction import redacted_errors
 from flows.partitions.grid import note_run, write_grid
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Retry, Runner
+from schemas.benchmark.file import Retry, Runner
 from schemas.errors import GateBlockedError
 from tasks.judge.batch.folders import BatchResults
 from tasks.stopping import heeding_sigterm

@@ -13,7 +13,7 @@ from flows.run.judging import judge
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.errors import InputError, ProviderError
 from schemas.records import Plan
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
 from tasks.ledger.ledger import opened

@@ -11,9 +11,9 @@ from flows.executors.lake_use import lake_in_use
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from schemas.benchmark_exam import Exam
+from schemas.benchmark.exam import Exam
 from schemas.errors import InputError
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.exam import exam_table
 from tasks.aggregate.tables import Settings
 from tasks.ingest.twins.dataset import exam_of

@@ -21,7 +21,7 @@ from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
-from schemas.benchmark import Retry, Runner, load_benchmark
+from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt

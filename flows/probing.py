@@ -18,8 +18,9 @@ from flows.run.context import RunContext
 from flows.run.judging import judge
 from rubrics.model import Rubric
 from schemas.errors import InputError
-from schemas.statuses import CellReason, ScoreStatus
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.statuses.cells import CellReason
+from schemas.statuses.rows import ScoreStatus
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
 from tasks.ingest.twins.dataset import picture_in, some_samples, store

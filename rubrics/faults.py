@@ -7,7 +7,7 @@ backfills and readings go by it. Of rubrics of one's own the benchmark file says
 
 from collections.abc import Mapping, Sequence
 
-from schemas.benchmark_exam import PlantedFault
+from schemas.benchmark.exam import PlantedFault
 
 _F = PlantedFault
 _OF_PROMPT = (_F.SWAPPED_PROMPT, _F.MISSPELT_TEXT, _F.WRONG_COUNT, _F.MIRRORED, _F.RECOLOURED, _F.ERASED, _F.DOUBLED)

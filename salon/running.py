@@ -65,7 +65,7 @@ class Plan:
 
     `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
-    rejections by what the provider said.
+    rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults.
     """
 
     benchmark: str
@@ -86,6 +86,7 @@ class Plan:
     rejected: Mapping[str, int]
     warnings: tuple[str, ...]
     text: str
+    n_of_exam: int = 0
 
     def __str__(self) -> str:
         return self.text

@@ -9,7 +9,7 @@ from typing import Self
 
 import polars as pl
 
-from schemas.statuses import CellReason, Estimand, Total
+from schemas.statuses.cells import CellReason, Estimand, Total
 
 MEAN = "mean"
 _SHARE = "share_at_least_"

@@ -1,4 +1,4 @@
-"""Frozen records handed between stages, one row each. Tables of them are declared in tables.py."""
+"""Frozen records handed between stages, one row each. Tables of them are declared in tables/."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from typing import Annotated, Any, get_type_hints
 
 import orjson
 
-from schemas import fields as f
-from schemas.fields import Field
 from schemas.identities import canonical_json
-from schemas.statuses import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
+from schemas.statuses.rows import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
+from schemas.tables import fields as f
+from schemas.tables.field import Field
 
 UNNAMED = "unnamed"
 """The checkpoint of a source that does not say; the model of a broken row that cannot say."""

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, source_name
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark, source_name
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS
 from tasks.lake.reading import Lake

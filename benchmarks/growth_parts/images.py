@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from benchmarks.growth_parts.usage import Usage
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.records import SAMPLE_TEXTS, Sample
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.images import decode
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import OpenShard, SampleList, open_and_write_shard

@@ -10,9 +10,10 @@ import polars as pl
 
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.records import PlannedPart
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, Table
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES
+from schemas.tables.table import Table
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage

@@ -14,18 +14,10 @@ from demo import paint
 from flows.nightly import open_night, run_night
 from flows.nights.record import Night, note_night, notes
 from flows.run.context import RunContext
-from schemas.tables import (
-    BENCHMARK_LONG,
-    JUDGEMENTS,
-    PARTITIONS,
-    REPLIES,
-    REQUESTS,
-    RUNS,
-    SAMPLES,
-    SCORES,
-    TABLES,
-    Table,
-)
+from schemas.tables.catalogue import TABLES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, PARTITIONS, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import push

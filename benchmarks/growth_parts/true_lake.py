@@ -13,11 +13,11 @@ import polars as pl
 
 from benchmarks.growth_parts.lake import CATEGORIES, N_CHECKPOINTS, N_IMAGES, texts
 from rubrics.loading import SHIPPED, find_rubrics
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
 from schemas.records import SAID, SAMPLE_TEXTS, reply_sha256
-from schemas.statuses import SampleStatus
-from schemas.tables import REPLIES, REQUESTS, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import REPLIES, REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, id_of_row, packed
 from tasks.lake.reading import Lake

@@ -17,7 +17,7 @@ import polars as pl
 
 from demo.drawing import draw_png
 from demo.world import Scene
-from schemas.benchmark_exam import EXAM, PlantedFault
+from schemas.benchmark.exam import EXAM, PlantedFault
 
 Message = Mapping[str, Any]
 _HEAD = "data:image/png;base64,"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from demo.mock_provider.billing import Price, published
 from demo.mock_provider.faults import LINE_FAULTS, Fault
 from demo.world import JUDGE
-from schemas.benchmark_exam import PlantedFault
+from schemas.benchmark.exam import PlantedFault
 from schemas.errors import InputError
 
 Share = Annotated[float, Field(ge=0, le=1)]

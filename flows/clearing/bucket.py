@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flows.clearing.inventory import NOTES, PUBLICATION, Item
 from schemas.errors import CorruptLakeError
-from schemas.tables import CHECKS, RUNS
+from schemas.tables.stored import CHECKS, RUNS
 from tasks.lake.atomic_files import store_error
 from tasks.lake.object_store.cache_folder import CLEARED
 from tasks.lake.object_store.client import Bucket, Stored, each

@@ -11,7 +11,7 @@ from flows.clearing.bucket import end_killed, seen, take_away
 from flows.clearing.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
 from flows.clearing.rules import Rule, Weighed, weighed
 from schemas.errors import StoreError
-from schemas.tables import REPLIES
+from schemas.tables.stored import REPLIES
 from tasks.lake.atomic_files import fsync_folder, store_error
 from tasks.lake.object_store.cache_folder import forget_cleared, push
 from tasks.lake.reading import Lake

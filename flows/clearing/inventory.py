@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from schemas.fields import DIGEST_LENGTH
+from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.known_sources import FOLDER as SOURCES
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT

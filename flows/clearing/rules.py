@@ -13,7 +13,7 @@ from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, S
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError
-from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
 from tasks.lake.atomic_files import LEFTOVER_AGE_S
 from tasks.lake.reading import Lake

@@ -16,8 +16,9 @@ from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run
 from schemas.errors import InputError
-from schemas.statuses import AgreementMetric, Total
-from schemas.tables import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.statuses.cells import Total
+from schemas.statuses.people import AgreementMetric
+from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.rating_matching import examples
 from tasks.publish.agreement_page import Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards

@@ -89,7 +89,7 @@ def _opened(file: Path | None, place: str) -> tuple[Lake, str | None]:
         there = lake.root / "ledger.db"
         return lake, f"sqlite:///{there}" if there.is_file() and not lake.bucket else None
     from flows.run.context import ledger_url
-    from schemas.benchmark import load_benchmark
+    from schemas.benchmark.file import load_benchmark
 
     benchmark = load_benchmark(file)
     lake = _folder(open_lake(benchmark.lake, benchmark.folder.resolve()))

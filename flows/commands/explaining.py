@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, Good, LakePlace, PublicationId
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
-from schemas.statuses import ScoreStatus
+from schemas.statuses.rows import ScoreStatus
 from tasks.lake.reading import open_lake
 from tasks.publish.exam import drop, fault_name, share
 from tasks.publish.exam import verdict as exam_verdict

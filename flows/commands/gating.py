@@ -17,8 +17,9 @@ from rich.text import Text
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
-from schemas.statuses import HealthMeasure
-from schemas.tables import COMPARISONS, EXAM, HEALTH, STANDINGS
+from schemas.statuses.cells import HealthMeasure
+from schemas.tables.nights import EXAM
+from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
 from tasks.aggregate.gate import ABSENT, ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
 from tasks.publish.exam import marks

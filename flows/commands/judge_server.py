@@ -10,7 +10,7 @@ import typer
 from flows.observability.terminal import Console, one_line, result_console
 from flows.run.context import open_run
 from flows.run.judge_servers import serving
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from tasks.judge import local_identity
 from tasks.stopping import HEED_EVERY_S, check_not_stopped, heeding_sigterm

@@ -14,7 +14,7 @@ from flows.commands.running import BenchmarkFile, words_in
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
-from schemas.benchmark_exam import FAULTS, Exam, PlantedFault
+from schemas.benchmark.exam import FAULTS, Exam, PlantedFault
 from schemas.errors import InputError
 from tasks.ingest.twins.probe import PLACES
 from tasks.stopping import heeding_sigterm

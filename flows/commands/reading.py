@@ -14,7 +14,7 @@ from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
 from flows.observability.terminal import Console, one_line
 from schemas.errors import InputError
-from schemas.statuses import Total
+from schemas.statuses.cells import Total
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
 from tasks.publish.folders import INDEX, LAYOUT, REPORT

@@ -16,7 +16,7 @@ from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, keep_prefect_quiet, result_console
 from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
-from schemas.benchmark import Retry, Runner
+from schemas.benchmark.file import Retry, Runner
 from schemas.errors import InputError
 
 if TYPE_CHECKING:

@@ -17,8 +17,10 @@ from flows.commands.exchange.told import print_imported
 from flows.commands.printed.pairs import print_pairs
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
-from schemas.statuses import CellStatus, SampleStatus
-from schemas.tables import BENCHMARK_LONG, EXAM, FAILURES, STANDINGS
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
 from tasks.publish.exports import to_csv
 from tasks.publish.latex import latex_tables

@@ -15,13 +15,13 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
 from flows.executors.keys import block_name, fetch_keys
-from schemas.benchmark import Benchmark, source_name
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark, source_name
+from schemas.benchmark.judges import Judge
 from schemas.errors import MissingKeyError
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from schemas.statuses import ReplyStatus
-from schemas.tables import REQUESTS, SAMPLES
+from schemas.statuses.rows import ReplyStatus
+from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import find_shards, finish, open_and_write_shard

@@ -12,8 +12,8 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
-from schemas.statuses import FINAL_REPLY_STATUSES
-from schemas.tables import REPLIES
+from schemas.statuses.rows import FINAL_REPLY_STATUSES
+from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.reading import Lake

@@ -13,7 +13,7 @@ from flows.executors.local import N_AHEAD, N_SUBMITTED, N_THREADS, LocalExecutor
 from flows.observability.metrics import metered
 from flows.observability.progress import current
 from flows.prefect_server import is_in_flow_run
-from schemas.benchmark import Runner
+from schemas.benchmark.file import Runner
 from schemas.errors import InputError
 from tasks.context import StageContext
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, Self
 
 from flows.executors.base import Executor, In, Out, P, ShardCall, StageTask, Submitted, Threads
-from schemas.benchmark import Limits
+from schemas.benchmark.file import Limits
 from schemas.errors import SalonError
 from tasks.stopping import STOP, check_not_stopped
 

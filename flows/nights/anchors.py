@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from schemas.errors import CorruptLakeError, InputError
-from schemas.statuses import SampleStatus, ScoreStatus
-from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from schemas.statuses.rows import SampleStatus, ScoreStatus
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, id_of_row
 from tasks.ingest.parts import commit, copy_part, discard

@@ -13,7 +13,8 @@ import polars as pl
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
-from schemas.tables import BRIDGES, DRIFT, conform
+from schemas.tables.nights import BRIDGES, DRIFT
+from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import joined
 from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.drift import drift

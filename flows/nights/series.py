@@ -16,7 +16,8 @@ import polars as pl
 from flows.nights.record import NightNote, notes
 from rubrics.model import Rubric
 from schemas.identities import canonical_json
-from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, SCORES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.series import anchor_cells, series_cells
 from tasks.aggregate.tables import Settings
 from tasks.lake.atomic_files import write_parquet

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 from cronsim import CronSim
 
-from schemas.statuses import CellStatus, ComparisonKind, ComparisonVerdict, Total
+from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
 from tasks.judge.model_pin import ModelChange
 
 # The names are a contract: docs/alerts.md describes them, automations wait for them.

@@ -18,8 +18,8 @@ from flows.observability.progress import current
 from flows.observability.terminal import is_prefect_away
 from flows.observability.trend_images import trend_markdown
 from flows.prefect_server import is_in_flow_run
-from schemas.statuses import SampleStatus
-from schemas.tables import DRIFT
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.nights import DRIFT
 from tasks.context import StageContext
 from tasks.publish.exports import escape_markdown
 from tasks.publish.folders import REPORT

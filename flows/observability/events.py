@@ -11,8 +11,9 @@ from flows.nights.drift import nightly_publications
 from flows.observability import alerting
 from flows.observability.alerting import Alert
 from flows.prefect_server import is_in_flow_run
-from schemas.benchmark import Benchmark
-from schemas.tables import COMPARISONS, DRIFT
+from schemas.benchmark.file import Benchmark
+from schemas.tables.nights import DRIFT
+from schemas.tables.published import COMPARISONS
 from tasks.publish.living_tables import living_table
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from flows.observability.log_lines import as_json, is_json
 from flows.observability.redaction import redacted
 from flows.observability.terminal import Console, one_line, printable
-from schemas.statuses import CellStatus
+from schemas.statuses.cells import CellStatus
 from tasks.ledger.process_identity import Process, this_process
 
 if TYPE_CHECKING:
-    from schemas.benchmark import Gate
+    from schemas.benchmark.file import Gate
     from tasks.ingest.samples import IngestResult
     from tasks.judge.outcome import Outcome
     from tasks.ledger.import_replies.importing import ImportResult

@@ -18,8 +18,8 @@ from flows.run import stages
 from flows.run.context import RunContext, open_run
 from flows.run.judging import asked_parts
 from flows.run.preview import PlannedRubric, forecasts
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult

@@ -15,10 +15,11 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from schemas.benchmark_exam import EXAM
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.exam import EXAM
+from schemas.benchmark.judges import Judge
 from schemas.identities import canonical_json
-from schemas.tables import JUDGEMENTS, PARTITIONS, SAMPLES, conform
+from schemas.tables.stored import JUDGEMENTS, PARTITIONS, SAMPLES
+from schemas.tables.table import conform
 from tasks.context import StageContext
 from tasks.ingest.identity import ID_BYTES, in_order
 from tasks.ingest.identity import dataset_id as digest_of_samples

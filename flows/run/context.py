@@ -15,7 +15,7 @@ from flows.observability.progress import Reporter
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, load_benchmark, refused
+from schemas.benchmark.file import Benchmark, load_benchmark, refused
 from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext

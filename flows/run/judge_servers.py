@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from flows.run.programs import LocalServer, Program, answers
-from schemas.benchmark import Benchmark
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, ProviderDownError
 from tasks.context import StageContext
 from tasks.judge import local_identity

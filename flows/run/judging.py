@@ -7,7 +7,7 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
-from schemas.benchmark import Limits
+from schemas.benchmark.file import Limits
 from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way

@@ -8,7 +8,7 @@ from flows.run.context import RunContext
 from rubrics.model import Rubric
 from schemas.metrics import primary_of
 from schemas.records import PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS
+from schemas.tables.stored import JUDGEMENTS, REQUESTS
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.stopping_rule import need_no_more

@@ -16,7 +16,9 @@ from flows.run.rounds import judge_all
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import BENCHMARK_LONG, CHECKS, POOLED, QUARANTINE, Table
+from schemas.tables.published import BENCHMARK_LONG, POOLED
+from schemas.tables.stored import CHECKS, QUARANTINE
+from schemas.tables.table import Table
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.model_pin import deprecation_warning, hold

@@ -13,12 +13,12 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from rubrics.model import Rubric
-from schemas.benchmark import Limits, refused
-from schemas.benchmark_exam import EXAM, OCCASION
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.exam import EXAM, OCCASION
+from schemas.benchmark.file import Limits, refused
+from schemas.benchmark.judges import Judge
 from schemas.records import Plan, PlannedPart
-from schemas.statuses import SampleStatus
-from schemas.tables import REQUESTS, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported

@@ -10,10 +10,10 @@ import polars as pl
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.looks import WatchedScores
-from schemas.benchmark_exam import OCCASION
+from schemas.benchmark.exam import OCCASION
 from schemas.metrics import primary_of
 from schemas.records import PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS
+from schemas.tables.stored import JUDGEMENTS, REQUESTS
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.preferences.prompts import PAIR

@@ -8,7 +8,7 @@ from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.records import Plan, PlannedPart
-from schemas.tables import REPLIES, SAMPLES, SCORES
+from schemas.tables.stored import REPLIES, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.parts import ShardResult, copy_part, discard
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish

@@ -10,9 +10,12 @@ import polars as pl
 
 from flows.executors.base import ShardCall, stage_task
 from flows.executors.local import asking_executor
-from schemas.benchmark import Limits
+from schemas.benchmark.file import Limits
 from schemas.records import PlannedPart
-from schemas.tables import BENCHMARK_LONG, EXAM, JUDGEMENTS, REPLIES, REQUESTS, SCORES, Table
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SCORES
+from schemas.tables.table import Table
 from tasks.context import StageContext
 from tasks.ingest.parts import ShardResult
 from tasks.ingest.samples import OpenShard, open_and_write_shard

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from flows.prefect_server import server_url
 from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
-from schemas.benchmark import Benchmark, load_benchmark
+from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
 
 DRAIN_MARGIN_S = 30  # beside the longest request: storing its reply, ending Prefect's own threads

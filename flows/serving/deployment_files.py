@@ -15,7 +15,7 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectNotFound
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.errors import InputError
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"

@@ -10,10 +10,10 @@ from flows.run.context import RunContext
 from flows.run.pipeline import tables_of
 from flows.run.tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
-from schemas.benchmark import Benchmark, load_benchmark
+from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.errors import InputError
 from schemas.identities import RunIds
-from schemas.tables import CHECKS, QUARANTINE
+from schemas.tables.stored import CHECKS, QUARANTINE
 from tasks.aggregate.agreement.votes import tables_held_against
 from tasks.context import StageContext
 from tasks.lake.reading import Lake

@@ -19,7 +19,7 @@ from flows.run.context import RunContext
 from flows.verification.published import Reopened, make_tables, open_published
 from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
-from schemas.tables import JUDGEMENTS, PICTURES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, PICTURES, REQUESTS, SAMPLES, SCORES
 from tasks.context import StageContext
 from tasks.lake.pictures import table_of_pictures
 from tasks.lake.reading import Lake

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubrics.model import Dimension
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 Value = Decimal | ParseReason
 

@@ -15,7 +15,7 @@ from rubrics.replies.json_form import decoded
 from rubrics.replies.labels import key_patterns, normal
 from rubrics.replies.numbers import BLANK, Value, on_scale, read_number
 from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_LINES_MAX = 2000
 _N_LISTS_MAX = 100

@@ -26,7 +26,7 @@ from rubrics.replies.json_values import (
 from rubrics.replies.labels import key_patterns, keys_by_label, normal
 from rubrics.replies.numbers import BLANK, Found
 from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_ATTEMPTS_MAX = 100
 _N_READ_MAX = 2_000_000

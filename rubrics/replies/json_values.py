@@ -11,7 +11,7 @@ from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.numbers import BLANK, Value, literal, read_number, scale_stated
 from rubrics.replies.tolerant_json import Bare, Number, Pairs
 from schemas.pointers import steps
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 Said = tuple[Value, Any]
 """A value and the leaf (a Number, Bare or str of the tree) it was read from."""

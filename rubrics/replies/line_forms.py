@@ -13,7 +13,7 @@ from rubrics.model import Dimension
 from rubrics.replies.answers import whole_answers
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
 from rubrics.replies.numbers import BLANK, Found, Value, read_number, scale_stated
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_DISTINCT_MAX = 2000
 _N_LABELS_MAX = 20_000

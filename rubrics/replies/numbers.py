@@ -7,7 +7,7 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 
 from rubrics.model import Dimension
 from rubrics.replies.answers import declared_word
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _DIGITS = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
 _SPAN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)\s*+(?:[-–—−~]|to\b|and\b|through\b)\s*+([0-9]++(?:\.[0-9]++)?+)", re.IGNORECASE)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
 from rubrics.replies.numbers import BLANK, Found, Value, is_number, read_number
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_CHARACTERS_MAX = 65_536
 _N_ROWS_MAX = 2000

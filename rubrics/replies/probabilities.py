@@ -11,7 +11,7 @@ import orjson
 
 from rubrics.model import Dimension
 from schemas.records import ParsedScore, ReadScores, Unreadable
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_TOKENS_MAX = 10_000
 

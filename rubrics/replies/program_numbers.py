@@ -14,7 +14,7 @@ import orjson
 from rubrics.model import Dimension
 from rubrics.replies.numbers import Value, as_score, on_scale
 from schemas.records import ParsedScore, ReadScores, Unreadable
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _PLAIN = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 

@@ -25,7 +25,7 @@ from rubrics.replies.spans import Spans, spans_of
 from rubrics.rules import violations
 from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ParsedScore, ReadScores, Unreadable
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
 _READERS = {

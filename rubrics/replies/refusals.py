@@ -5,7 +5,7 @@ Every repetition is bounded and the reply's head alone is read, so that the cost
 
 import re
 
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 _N_CHARACTERS_READ = 4000
 _APOSTROPHES = str.maketrans("’‘`´ʼ＇", "''''''")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses import CellStatus, ComparisonTest
+from schemas.statuses.cells import CellStatus, ComparisonTest
 from tasks.aggregate.intervals import LEVEL, added, t_quantile
 from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look

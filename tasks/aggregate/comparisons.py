@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
-from schemas.benchmark import Statistics
+from schemas.benchmark.file import Statistics
 from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these, natural_key
-from schemas.statuses import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparison_tests import (
     delta_bounds,
     failures_tested,

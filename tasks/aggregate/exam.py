@@ -15,10 +15,11 @@ import polars as pl
 
 from rubrics.faults import meant_for
 from rubrics.model import Dimension, Rubric
-from schemas.benchmark_exam import OCCASION, Exam, ExamReason, PlantedFault, Sight
+from schemas.benchmark.exam import OCCASION, Exam, ExamReason, PlantedFault, Sight
 from schemas.identities import canonical_json
-from schemas.statuses import CellReason, ScoreStatus
-from schemas.tables import EXAM
+from schemas.statuses.cells import CellReason
+from schemas.statuses.rows import ScoreStatus
+from schemas.tables.nights import EXAM
 from tasks.aggregate.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
 from tasks.aggregate.tables import Settings

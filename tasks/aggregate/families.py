@@ -7,8 +7,8 @@ from typing import cast
 
 import numpy as np
 
-from schemas.benchmark import Statistics
-from schemas.statuses import ComparisonVerdict, Correction
+from schemas.benchmark.file import Statistics
+from schemas.statuses.cells import ComparisonVerdict, Correction
 from tasks.aggregate.comparison_tests import Bound, exact_interval
 from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.sequential import Look

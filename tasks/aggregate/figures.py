@@ -13,7 +13,7 @@ import numpy as np
 
 from rubrics.model import Rubric
 from schemas.metrics import CELL, Metric, is_mean_for_prompts_like_these
-from schemas.statuses import CellReason, CellStatus, Estimand, Total
+from schemas.statuses.cells import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import CELL
-from schemas.statuses import HealthMeasure, JudgementStatus, ReplyStatus
+from schemas.statuses.cells import HealthMeasure
+from schemas.statuses.rows import JudgementStatus, ReplyStatus
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.tallies import exact_sums

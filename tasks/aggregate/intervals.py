@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses import CellReason
+from schemas.statuses.cells import CellReason
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

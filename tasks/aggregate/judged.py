@@ -15,7 +15,8 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import SourceError
 from schemas.metrics import CELL
-from schemas.statuses import JudgementStatus, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import JudgementStatus
 from tasks.aggregate.scales import has_prompt
 from tasks.lake.request_rows import HASHES, Keys
 

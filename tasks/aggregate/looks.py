@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import CELL
-from schemas.statuses import ReplyStatus, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import ReplyStatus
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.sequential import WHOLE, Look

@@ -13,7 +13,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError
-from schemas.statuses import NO_FAILURES, ScoreStatus
+from schemas.statuses.rows import NO_FAILURES, ScoreStatus
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.scales import is_asked, scale
 from tasks.lake.request_rows import HASHES, Keys, joined

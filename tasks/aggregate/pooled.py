@@ -11,8 +11,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE, MEAN
-from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus
-from schemas.tables import POOLED
+from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
+from schemas.tables.published import POOLED
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Settings, long_table
 

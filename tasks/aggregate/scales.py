@@ -1,7 +1,7 @@
 """What a rubric says about a category's dimension: whether it is asked there, on which scale, and whether totals exist."""
 
 from rubrics.model import Dimension, Rubric, Variant
-from schemas.statuses import CellReason
+from schemas.statuses.cells import CellReason
 
 MAX_STEPS = 100
 

@@ -10,9 +10,17 @@ from itertools import groupby
 
 import numpy as np
 
-from schemas.benchmark import Statistics
+from schemas.benchmark.file import Statistics
 from schemas.metrics import BOARD
-from schemas.statuses import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, StandingState, Total
+from schemas.statuses.cells import (
+    CellReason,
+    CellStatus,
+    ComparisonKind,
+    ComparisonReason,
+    ComparisonVerdict,
+    StandingState,
+    Total,
+)
 from tasks.aggregate.comparisons import Contestant, ranking_categories, strata_names
 
 Row = dict[str, object]

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from schemas.benchmark import Statistics
-from schemas.statuses import ComparisonVerdict
+from schemas.benchmark.file import Statistics
+from schemas.statuses.cells import ComparisonVerdict
 from tasks.aggregate.families import ALPHA, corrected
 from tasks.aggregate.sequential import Look
 

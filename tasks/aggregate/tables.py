@@ -13,7 +13,7 @@ from typing import Self
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Statistics
+from schemas.benchmark.file import Statistics
 from schemas.errors import RubricError
 from schemas.metrics import (
     BOARD,
@@ -26,8 +26,9 @@ from schemas.metrics import (
     is_primary,
     means_for_prompts_like_these,
 )
-from schemas.statuses import Total
-from schemas.tables import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS, Table
+from schemas.statuses.cells import Total
+from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS
+from schemas.tables.table import Table
 from tasks.aggregate.comparisons import comparison_rows, contestants_of
 from tasks.aggregate.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows

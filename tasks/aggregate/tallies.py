@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import CELL
-from schemas.statuses import Estimand
+from schemas.statuses.cells import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import Reached

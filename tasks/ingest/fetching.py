@@ -16,7 +16,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from schemas.input_budget import PICTURE_BYTES
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, bare_url, quote
 
 MAX_REDIRECTS = 3

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.records import IMAGE, Sample, texts_of
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 
 ID_BYTES = 32
 IDS_AT_ONCE = 100_000  # sorted together: some 20 MB with their text

@@ -16,8 +16,8 @@ import orjson
 
 from schemas.errors import CorruptLakeError
 from schemas.records import Sample
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.fingerprints import RESTLESS_NS, Fingerprint
 from tasks.ingest.parts import ShardResult

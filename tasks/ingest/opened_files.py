@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.tables import PICTURES
+from schemas.tables.stored import PICTURES
 from tasks.ingest.fetching import shown_url
 from tasks.ingest.images.decode import STOPPED, open_bounded
 from tasks.ingest.images.limits import RefusedImage

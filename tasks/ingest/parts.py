@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, SAMPLES, conform
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, SAMPLES
+from schemas.tables.table import conform
 from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
 from tasks.ingest.images.decode import STOPPED
 from tasks.ingest.paths import UNREADABLE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from schemas.input_budget import PICTURE_BYTES
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 
 UNREADABLE = "cannot be read: "
 """Said of a file that is there: the next try may find it readable."""

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from schemas.benchmark_exam import EXAM
+from schemas.benchmark.exam import EXAM
 from schemas.errors import SourceError
-from schemas.statuses import RatingStatus, SampleStatus
-from schemas.tables import RATINGS, SAMPLES, conform
+from schemas.statuses.people import RatingStatus
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.agreement import RATINGS
+from schemas.tables.stored import SAMPLES
+from schemas.tables.table import conform
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
 from tasks.lake.reading import Lake
 

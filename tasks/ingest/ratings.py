@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.benchmark_ratings import Ratings, RatingScale, RatingValue
+from schemas.benchmark.ratings import Ratings, RatingScale, RatingValue
 from schemas.errors import InputError, SourceError
 from schemas.pointers import MISSING, look_up, steps
-from schemas.statuses import Assessor, RatingStatus
+from schemas.statuses.people import Assessor, RatingStatus
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.readers.tables import SUFFIXES, records
 from tasks.ingest.values import BadValueError, is_equal, listed, text_of

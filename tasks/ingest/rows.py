@@ -9,7 +9,7 @@ from schemas.errors import SourceError
 from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
 from schemas.records import IMAGE, SAMPLE_TEXTS, UNNAMED, RolePicture, Sample
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
 from tasks.ingest.values import (

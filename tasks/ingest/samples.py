@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.benchmark import Benchmark, source_name
+from schemas.benchmark.file import Benchmark, source_name
 from schemas.errors import SourceError
 from schemas.records import Sample
-from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.known_sources import KnownPart, KnownSources, Origin
 from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, take_part, write_part

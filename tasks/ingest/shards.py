@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from schemas.input_budget import SHARD_PICTURE_BYTES
 from schemas.records import IMAGE, SAMPLE_TEXTS, RolePicture, Sample, texts_json_of
-from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.fetching import fetch
 from tasks.ingest.identity import id_of_row, sample_id
 from tasks.ingest.images.limits import RefusedImage

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from schemas.benchmark import Benchmark, Source, source_name
+from schemas.benchmark.file import Benchmark, Source, source_name
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
 from schemas.records import IMAGE, SAMPLE_TEXTS

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from schemas.statuses import TextFlag
+from schemas.statuses.rows import TextFlag
 
 _WHO = r"(?:judge|grader|evaluator|rater|scorer|assessor|language model|ai model|vlm|llm)s?"
 _MOST = r"(?:full|highest|maximum|max|perfect|top|best(?: possible)?|10|5|4|ten|five|four)"

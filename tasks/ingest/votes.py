@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from schemas.benchmark_ratings import Votes
+from schemas.benchmark.ratings import Votes
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
-from schemas.statuses import RatingStatus
-from schemas.tables import VOTES, conform
+from schemas.statuses.people import RatingStatus
+from schemas.tables.agreement import VOTES
+from schemas.tables.table import conform
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, rating_files, text_at, value_at

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.statuses import ReplyStatus
+from schemas.benchmark.file import Limits
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.budget import Attempts, Budget
 from tasks.judge.budget.cost import Costs, Estimate, load_observed, stated_output_bound, store_observed
 from tasks.judge.provider.exchange import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture

@@ -16,10 +16,10 @@ import orjson
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Gate, Limits
+from schemas.benchmark.file import Gate, Limits
 from schemas.errors import CorruptLakeError, JudgeChangedError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyOrigin, ReplyStatus
 from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from schemas.benchmark import Benchmark
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 from tasks.lake.atomic_files import sha256_of_file, write_bytes

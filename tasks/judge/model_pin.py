@@ -10,7 +10,7 @@ from hashlib import sha256
 from sqlalchemy import ColumnElement, and_, delete, select
 from sqlalchemy.engine import Connection
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import JudgeChangedError
 from tasks.judge.provider.base import provider_of
 from tasks.ledger.ledger import Ledger

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.provider.base import provider_of
 
 

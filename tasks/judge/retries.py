@@ -13,7 +13,7 @@ import orjson
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
-from schemas.statuses import PROVIDER_FAILURES, ParseReason, ReplyStatus
+from schemas.statuses.rows import PROVIDER_FAILURES, ParseReason, ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer
 

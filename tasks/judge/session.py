@@ -12,8 +12,8 @@ from functools import partial
 from hashlib import sha256
 from typing import Self
 
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import StoreError
 from tasks.api_keys import key_named
 from tasks.judge.provider.base import Provider, provider_of

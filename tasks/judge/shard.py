@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass
 from functools import cache
 
-from schemas.benchmark import Limits
+from schemas.benchmark.file import Limits
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS
+from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.admission import open_admission
 from tasks.judge.engine import OnAttempt, OnReply, Shard, judge_requests

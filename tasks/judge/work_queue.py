@@ -11,7 +11,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS
+from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.part_pictures import PartPictures, part_pictures
 from tasks.ledger.claims import Claims, Taken

@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from schemas.records import IMAGE
-from schemas.tables import PICTURES, SAMPLES, Table, conform
+from schemas.tables.stored import PICTURES, SAMPLES
+from schemas.tables.table import Table, conform
 from tasks.lake.reading import Lake
 
 SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]

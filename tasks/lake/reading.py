@@ -1,4 +1,4 @@
-"""The lake: how its tables are laid out, and their only reader. They are written in writing.py and declared in schemas/tables.py.
+"""The lake: how its tables are laid out, and their only reader. They are written in writing.py and declared in schemas/tables.
 
 Layout, below the lake's root: `<table>/<key_name>=<key>/part-00000.parquet`, one file per shard; the completion marker
 in `complete/<table>/<key>.json`, written last, outside the data so that a folder scan meets Parquet files alone;
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from schemas.tables import Table, conform
+from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import locked, sha256_of_file, sha256_without_pictures, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, push, url_of, working_folder
 from tasks.lake.object_store.client import Bucket

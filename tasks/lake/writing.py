@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from schemas.errors import StoreError
-from schemas.tables import Table, conform
+from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import (
     link_or_copy,
     locked,

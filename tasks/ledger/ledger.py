@@ -21,7 +21,7 @@ from sqlalchemy.sql.expression import Executable
 
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.ledger import queries
 from tasks.ledger.backoff import retried, store_wait_s
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_folder

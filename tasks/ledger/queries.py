@@ -16,10 +16,10 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from schemas.fields import Field
 from schemas.records import REPLY_FIELDS, JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
-from schemas.tables import REPLIES as LAKE_REPLIES
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.tables.field import Field
+from schemas.tables.stored import REPLIES as LAKE_REPLIES
 from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.tables import ATTEMPTS, LEDGER_META, REPLIES, VERBATIM, stored_name
 

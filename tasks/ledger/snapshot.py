@@ -17,8 +17,8 @@ from sqlalchemy.engine import Connection
 from schemas.errors import CorruptLakeError
 from schemas.identities import canonical_json
 from schemas.records import SAID, PlannedPart, reply_sha256
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
-from schemas.tables import REPLIES, REQUESTS
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.tables.stored import REPLIES, REQUESTS
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake

@@ -28,8 +28,8 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.sql.expression import Executable
 from sqlalchemy.types import TypeEngine
 
-from schemas.fields import Field
-from schemas.tables import REPLIES as LAKE_REPLIES
+from schemas.tables.field import Field
+from schemas.tables.stored import REPLIES as LAKE_REPLIES
 from tasks.ledger.process_identity import HERE, Machine
 
 METADATA = MetaData()

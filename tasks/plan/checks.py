@@ -12,7 +12,7 @@ import pyarrow as pa
 from rubrics.model import Rubric
 from schemas.errors import NothingToJudgeError
 from schemas.records import IMAGE
-from schemas.statuses import JudgementStatus
+from schemas.statuses.rows import JudgementStatus
 from tasks.lake.atomic_files import store_error
 from tasks.lake.request_rows import Keys
 

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 import polars as pl
 
-from schemas.benchmark_exam import EXAM
-from schemas.benchmark_exam import OCCASION as EXAM_OCCASION
+from schemas.benchmark.exam import EXAM
+from schemas.benchmark.exam import OCCASION as EXAM_OCCASION
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake

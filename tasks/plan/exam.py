@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from rubrics.model import Rubric
-from schemas.benchmark_exam import FAULTS, IN_PROMPTS, OCCASION, PlantedFault, exam_source
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.exam import FAULTS, IN_PROMPTS, OCCASION, PlantedFault, exam_source
+from schemas.benchmark.judges import Judge
 from schemas.records import IMAGE
 from tasks.context import StageContext
 

@@ -11,12 +11,12 @@ from itertools import combinations, groupby, pairwise
 import polars as pl
 
 from rubrics.model import FIRST, SECOND, Rubric
-from schemas.benchmark_rounds import Pairs
+from schemas.benchmark.rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.metrics import natural_key
 from schemas.records import IMAGE, SAMPLE_TEXTS
-from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import Lake

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 

@@ -11,10 +11,10 @@ from rubrics.items import BadItems, questions_of
 from rubrics.model import Rubric, Variant
 from rubrics.rendering import MissingColumns, NoPrompt, Rendered, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
-from schemas.benchmark_judges import DEFAULT_PROVIDER, Judge
+from schemas.benchmark.judges import DEFAULT_PROVIDER, Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE, SAMPLE_TEXTS, texts_of
-from schemas.statuses import JudgementStatus, SampleStatus
+from schemas.statuses.rows import JudgementStatus, SampleStatus
 from tasks.plan.parameters import request_parameters
 from tasks.plan.request_key import KeyTemplate, Slot, canonical_messages, key_template
 

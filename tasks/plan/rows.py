@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark_exam import OCCASION as EXAM_OCCASION
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.exam import OCCASION as EXAM_OCCASION
+from schemas.benchmark.judges import Judge
 from schemas.identities import canonical_json
 from schemas.records import IMAGE
-from schemas.statuses import SampleStatus
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import with_later_columns
 from tasks.plan.questions import TEXT_COLUMNS, Question, Questions, Unit

@@ -13,7 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from schemas.identities import RunIds
-from schemas.tables import RATINGS, SCHEMA_VERSION, VOTES, Table, conform
+from schemas.tables.agreement import RATINGS, VOTES
+from schemas.tables.table import SCHEMA_VERSION, Table, conform
 from tasks.context import Reference, StageContext
 from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.records import UNNAMED
-from schemas.statuses import AgreementMetric, ComparisonKind, Estimator, LabelCheck, Total
-from schemas.tables import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, Table
+from schemas.statuses.cells import ComparisonKind, Total
+from schemas.statuses.people import AgreementMetric, Estimator, LabelCheck
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards

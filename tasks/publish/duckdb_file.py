@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
-from schemas.fields import PUBLISHED, RUN_DATE
-from schemas.tables import BENCHMARK_LONG, DRIFT, PICTURES, RUNS, STANDINGS, TABLES, Table
+from schemas.tables.catalogue import TABLES
+from schemas.tables.fields import PUBLISHED, RUN_DATE
+from schemas.tables.nights import DRIFT
+from schemas.tables.published import BENCHMARK_LONG, STANDINGS
+from schemas.tables.stored import PICTURES, RUNS
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 from tasks.publish.folders import LAYOUT

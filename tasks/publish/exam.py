@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.benchmark_exam import ExamReason, PlantedFault, Sight
+from schemas.benchmark.exam import ExamReason, PlantedFault, Sight
 from schemas.metrics import BOARD
-from schemas.tables import EXAM, Table
+from schemas.tables.nights import EXAM
+from schemas.tables.table import Table
 
 Row = Mapping[str, Any]
 DASH = "–"

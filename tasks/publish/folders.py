@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.tables import SCHEMA_VERSION
+from schemas.tables.table import SCHEMA_VERSION
 from tasks.lake.atomic_files import fsync_folder, make_folder, sha256_of_file
 from tasks.lake.object_store.cache_folder import fresh, seal, working_root
 

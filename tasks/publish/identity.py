@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
-from schemas.tables import SCHEMA_VERSION
+from schemas.tables.table import SCHEMA_VERSION
 from tasks.context import StageContext
 
 MADE_OF = ("code_version", "dataset_id", "plan_id", "reading_id", "snapshot_id")

@@ -10,8 +10,8 @@ from itertools import groupby
 import polars as pl
 
 from schemas.metrics import BOARD, headlines, means_for_prompts_like_these
-from schemas.statuses import CellStatus, Total
-from schemas.tables import BENCHMARK_LONG, STANDINGS
+from schemas.statuses.cells import CellStatus, Total
+from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import SCHEMA_VERSION, Table, conform
+from schemas.tables.table import SCHEMA_VERSION, Table, conform
 from tasks.lake.atomic_files import scratch, sha256_of_file, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, fresh, push
 from tasks.publish.folders import LAYOUT, as_json

@@ -17,8 +17,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.fields import IMAGE_TYPE
-from schemas.tables import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCORES, Table, conform
+from schemas.tables.field import IMAGE_TYPE
+from schemas.tables.stored import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCORES
+from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake, part_name, read_files

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.fields import DIGEST_LENGTH
-from schemas.tables import SCHEMA_VERSION
+from schemas.tables.field import DIGEST_LENGTH
+from schemas.tables.table import SCHEMA_VERSION
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import fresh
 from tasks.lake.object_store.client import Bucket

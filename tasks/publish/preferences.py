@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import is_headline
-from schemas.statuses import CellStatus, ComparisonVerdict, Correction, Total
-from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
+from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction, Total
+from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.table import Table
 from tasks.publish.standings import DASH, best_first, made_by
 
 Row = Mapping[str, Any]

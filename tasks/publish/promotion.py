@@ -9,8 +9,10 @@ from typing import Any, Final
 import polars as pl
 
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
-from schemas.statuses import FINAL_REPLY_STATUSES, CellStatus, ReplyStatus, Total
-from schemas.tables import BENCHMARK_LONG, FAILURES, PREFERENCES, Table
+from schemas.statuses.cells import CellStatus, Total
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
+from schemas.tables.table import Table
 from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.standings import failures_of, with_failures
 

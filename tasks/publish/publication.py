@@ -9,7 +9,9 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables import BENCHMARK_LONG, CHECKS, PICTURES, QUARANTINE, Table, conform
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import CHECKS, PICTURES, QUARANTINE
+from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake

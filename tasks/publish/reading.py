@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 
 from schemas.errors import CorruptLakeError, InputError
-from schemas.fields import DIGEST_LENGTH
 from schemas.metrics import means_for_prompts_like_these
-from schemas.statuses import Total
-from schemas.tables import BENCHMARK_LONG, EXAM, FAILURES, STANDINGS
+from schemas.statuses.cells import Total
+from schemas.tables.field import DIGEST_LENGTH
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each

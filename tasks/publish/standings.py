@@ -12,8 +12,9 @@ import polars as pl
 
 from schemas.metrics import ADDRESS, BOARD, natural_key
 from schemas.records import UNNAMED
-from schemas.statuses import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
-from schemas.tables import BENCHMARK_LONG, FAILURES, STANDINGS, Table
+from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.tables.table import Table
 from tasks.publish.exam import marks
 
 Row = Mapping[str, Any]

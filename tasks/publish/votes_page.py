@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.records import PEOPLE
-from schemas.statuses import Against, AgreementMetric, Assessor, Total
-from schemas.tables import AGREEMENT, POSITION_BIAS, Table
+from schemas.statuses.cells import Total
+from schemas.statuses.people import Against, AgreementMetric, Assessor
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.published import POSITION_BIAS
+from schemas.tables.table import Table
 from tasks.publish.preferences import PairBoard, pair_boards, rating, verdict, win_rate
 
 ALL = "__all__"

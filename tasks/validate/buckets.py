@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error
 from tasks.lake.reading import PARTITION_KEYS, Lake, with_later_columns
 from tasks.stopping import check_not_stopped

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from schemas.tables import CHECKS, QUARANTINE, SAMPLES, Table
+from schemas.tables.stored import CHECKS, QUARANTINE, SAMPLES
+from schemas.tables.table import Table
 from tasks.context import StageContext
 from tasks.lake.atomic_files import sha256_of_file, sha256_without_pictures, write_bytes
 from tasks.lake.reading import Lake

@@ -13,8 +13,8 @@ import polars as pl
 from rubrics.figures import Derived, Operand, derive_each, failed_parents
 from rubrics.model import Dimension, Rubric, Variant
 from schemas.errors import CorruptLakeError
-from schemas.statuses import NO_FAILURES, JudgementStatus, ParseReason, ScoreStatus
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ParseReason, ScoreStatus
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
 from tasks.validate.scales import of_items

@@ -6,9 +6,9 @@ Columns no schema names (has_request, off_step, ...) are made in frames.py and s
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from schemas.fields import IMAGE_TYPE, Field
-from schemas.statuses import CheckSeverity, ScoreStatus
-from schemas.tables import Table
+from schemas.statuses.rows import CheckSeverity, ScoreStatus
+from schemas.tables.field import IMAGE_TYPE, Field
+from schemas.tables.table import Table
 from tasks.validate.buckets import PARTITIONS
 from tasks.validate.scales import STEP_TOLERANCE
 from tasks.validate.score_frame import KNOWN_REASONS

@@ -11,8 +11,9 @@ from types import MappingProxyType
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import JudgementStatus
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.statuses.rows import JudgementStatus
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.validate.buckets import CELL, ROW, Buckets
 from tasks.validate.scales import of_items, scale_frame, unreadable_facts
 from tasks.validate.score_frame import score_frame

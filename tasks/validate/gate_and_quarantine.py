@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from schemas.statuses import CheckSeverity, CheckStatus
-from schemas.tables import CHECKS, QUARANTINE
+from schemas.statuses.rows import CheckSeverity, CheckStatus
+from schemas.tables.stored import CHECKS, QUARANTINE
 from tasks.context import StageContext
 from tasks.validate.buckets import PARTITIONS, ROWS_AT_ONCE, dealt
 from tasks.validate.expectations import all_checks

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from schemas.statuses import CheckSeverity
+from schemas.statuses.rows import CheckSeverity
 from tasks.lake.atomic_files import locked, place_folder, scratch, store_error
 from tasks.stopping import check_not_stopped, import_heeding
 from tasks.validate.buckets import ROW

@@ -13,8 +13,8 @@ from rubrics.model import Rubric, Variant
 from rubrics.replies.read import parse_reply
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.records import ReadScores
-from schemas.statuses import ParseReason, ReplyStatus, ScoreStatus
-from schemas.tables import SCORES
+from schemas.statuses.rows import ParseReason, ReplyStatus, ScoreStatus
+from schemas.tables.stored import SCORES
 from tasks.validate.derived_scores import figures_of_requests
 from tasks.validate.scales import STEP_TOLERANCE, read_facts, with_scales
 

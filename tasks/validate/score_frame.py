@@ -10,8 +10,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import HEADLINE
-from schemas.statuses import NO_FAILURES, ParseReason, ReplyStatus, ScoreStatus
-from schemas.tables import REPLIES, REQUESTS
+from schemas.statuses.rows import NO_FAILURES, ParseReason, ReplyStatus, ScoreStatus
+from schemas.tables.stored import REPLIES, REQUESTS
 from tasks.validate.buckets import Buckets
 from tasks.validate.scales import STEP_TOLERANCE, scale_frame, unreadable_facts, with_scales
 

@@ -21,7 +21,8 @@ from rubrics.loading import rubric_files
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.identities import RunIds
-from schemas.tables import PICTURES, Table
+from schemas.tables.stored import PICTURES
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import place, place_folder, staged_beside, store_error, write_tables
 from tasks.lake.object_store.partitions import describe
 from tasks.lake.object_store.ranges import PICTURE

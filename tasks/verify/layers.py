@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from schemas.tables import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.publish.folders import MANIFEST, PROVENANCE
 from tasks.verify.publication import read_json
 from tasks.verify.rows import MAX_LISTED, Difference, n_rows_of

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
 from schemas.identities import RunIds
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.pictures import digests_in, table_of_pictures

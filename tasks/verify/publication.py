@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError
-from schemas.fields import DIGEST_LENGTH
-from schemas.tables import TABLES
+from schemas.tables.catalogue import TABLES
+from schemas.tables.field import DIGEST_LENGTH
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from schemas.records import SAMPLE_TEXTS, texts_of
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 

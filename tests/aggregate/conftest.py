@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.benchmark import Statistics
-from schemas.tables import JUDGEMENTS, REPLIES, SCORES
+from schemas.benchmark.file import Statistics
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from tasks.aggregate.tables import Settings, aggregated, cells
 
 RUN = {"benchmark": "nightly", "dataset_id": "d" * 64, "publication_id": "e" * 64, "run_date": date(2026, 11, 3)}

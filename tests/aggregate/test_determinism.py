@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.benchmark import Statistics
+from schemas.benchmark.file import Statistics
 from tasks.aggregate.tables import Settings, aggregated
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ from benchmarks.simulate_exam import SCALE, coverage
 from rubrics.faults import MEANT, meant_for
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Dimension
-from schemas.benchmark import Statistics
-from schemas.benchmark_exam import Exam, PlantedFault
-from schemas.tables import EXAM
+from schemas.benchmark.exam import Exam, PlantedFault
+from schemas.benchmark.file import Statistics
+from schemas.tables.nights import EXAM
 from tasks.aggregate.exam import Noticed, exam_table, figures_of, net_interval, step_of
 from tasks.aggregate.intervals import ClusteredMean, Interval
 from tasks.aggregate.tables import Settings

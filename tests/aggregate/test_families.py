@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from schemas.statuses import Correction
+from schemas.statuses.cells import Correction
 from tasks.aggregate.families import adjust, interval_level, n_attainable
 from tests.support.scored_rows import FAILS, drawn, scored
 

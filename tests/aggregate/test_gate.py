@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from schemas.statuses import ComparisonReason
+from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, Outcome, contestants, rulings, summary
 from tests.support.scored_rows import drawn, scored
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from schemas.statuses import CellReason
+from schemas.statuses.cells import CellReason
 from tasks.aggregate.intervals import ClusteredMean, Interval, clustered_mean, interval, mean_of_means, t_quantile
 
 LOW, HIGH = 1.0, 5.0

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rubrics.model import Rubric
-from schemas.benchmark_rounds import Stopping
+from schemas.benchmark.rounds import Stopping
 from tasks.aggregate.sequential import Look
 
 NOT_ASKED = ("no_reply", "not_asked", None, 0.0, 10.0)

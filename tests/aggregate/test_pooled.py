@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.tables import POOLED, conform
+from schemas.tables.published import POOLED
+from schemas.tables.table import conform
 from tasks.aggregate.pooled import pooled
 from tasks.aggregate.tables import Settings
 

@@ -7,7 +7,8 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from schemas.statuses import AgreementMetric, Correction
+from schemas.statuses.cells import Correction
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, quadratic_kappa
 from tasks.aggregate.families import adjust
 from tasks.aggregate.intervals import clustered_mean

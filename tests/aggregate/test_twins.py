@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from schemas.tables import RELIABILITY
+from schemas.tables.nights import RELIABILITY
 from tasks.aggregate.reliability.reliability import judge_tables
 
 COUNTS = ("n_judgements", "n_images", "n_scored", "n_failed")

@@ -19,8 +19,8 @@ from flows.cli import run
 from flows.commands.app import app
 from rubrics.golden import read_replies
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.statuses import ReplyStatus
-from schemas.tables import TABLES
+from schemas.statuses.rows import ReplyStatus
+from schemas.tables.catalogue import TABLES
 from tasks.ledger.ledger import Ledger
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -15,7 +15,7 @@ from demo.world import Scene, Thing
 from rubrics.replies.read import parse_reply
 from rubrics.rules import facts
 from schemas.records import ReadScores, Unreadable
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 RED_STAR = Thing("star", "red", 45, 45, 60)
 BLUE_RING = Thing("ring", "blue", 211, 211, 60)

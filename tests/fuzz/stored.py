@@ -20,7 +20,8 @@ from flows.cli import run
 from flows.nights.anchors import anchor_sets
 from flows.nights.record import notes
 from schemas.errors import SalonError
-from schemas.tables import DRIFT, SAMPLES
+from schemas.tables.nights import DRIFT
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.known_sources import known_source
 from tasks.lake.reading import Lake
 from tasks.publish.folders import LAYOUT

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Ratings, Recorded, load_benchmark
+from schemas.benchmark.file import Ratings, Recorded, load_benchmark
 from schemas.errors import SalonError
 from tasks.ingest.images.decode import open_bounded
 from tasks.ingest.images.open import open_header, open_image

@@ -15,7 +15,7 @@ import yaml
 from flows.commands.serving import WORKER_GRACE_S
 from flows.serving.deploying import DRAIN_MARGIN_S, grace_s
 from flows.serving.deployment_files import INFRA, automations, filled
-from schemas.benchmark import Benchmark, Limits
+from schemas.benchmark.file import Benchmark, Limits
 
 ROOT = INFRA.parent
 DRAIN_S = Limits().deadline_s + DRAIN_MARGIN_S

@@ -12,7 +12,7 @@ import pytest
 
 from flows.commands.serving import WORKER_GRACE_S
 from flows.serving.deployment_files import INFRA
-from schemas.nightly import Nightly
+from schemas.benchmark.nightly import Nightly
 from tests.flows.conftest import judge_url as judge_url  # noqa: PLC0414  the judge of the flows' tests
 from tests.flows.nights.night_world import World, write_benchmark
 

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from schemas.benchmark import Benchmark, Limits, RubricChoice, Source
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark, Limits, RubricChoice, Source
+from schemas.benchmark.judges import Judge
 from schemas.records import Sample
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.readers import read
 from tasks.ingest.samples import IngestResult
 from tasks.ingest.sources import expand

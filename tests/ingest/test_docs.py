@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.benchmark import load_benchmark
-from schemas.statuses import SampleStatus
+from schemas.benchmark.file import load_benchmark
+from schemas.statuses.rows import SampleStatus
 from tests.support.ingesting import ingest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")

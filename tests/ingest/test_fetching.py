@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from yarl import URL
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.errors import BenchmarkFileError
 from tasks.ingest.fetching import allow, fetch, is_public, shown_url
 from tasks.ingest.paths import RefusedPath
@@ -190,7 +190,7 @@ def test_on_the_bytes_are_stored_and_no_signature_is(tmp_path, ingest_rows, host
 
 @pytest.mark.parametrize("host_name", ["*", "https://cdn.example.com", "cdn.example.com/a", "", "a b", "me@cdn.example.com"])
 def test_a_host_is_a_name_or_an_address_with_or_without_a_port(tmp_path, host_name):
-    from schemas.benchmark import load_benchmark
+    from schemas.benchmark.file import load_benchmark
 
     head = 'name = "n"\n[[rubrics]]\nid = "alignment"\n[[judges]]\nmodel = "j"\n[[sources]]\nreader = "manifest"\npath = "m"\n'
     for name in HOSTS:

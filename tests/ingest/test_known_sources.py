@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from schemas.benchmark import Benchmark
-from schemas.tables import SAMPLES
+from schemas.benchmark.file import Benchmark
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.known_sources import FOLDER, KnownSources, forget
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish, open_and_write_shard
 from tasks.ingest.sources import expand

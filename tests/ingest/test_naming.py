@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.records import Sample
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import ID_BYTES, dataset_id, in_order
 from tasks.ingest.samples import OpenShard, SampleList, open_and_write_shard
 from tasks.lake.writing import stage

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
 from schemas.records import SAMPLE_TEXTS, Sample
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest import opened_files
 from tasks.ingest.identity import sample_id
 from tasks.ingest.known_sources import KnownSources

@@ -10,7 +10,7 @@ from PIL import Image
 from demo.drawing import draw_png
 from demo.sight import look
 from demo.world import Scene, Thing
-from schemas.benchmark_exam import EXAM, FAULTS, PlantedFault
+from schemas.benchmark.exam import EXAM, FAULTS, PlantedFault
 from tasks.ingest.twins import picture_faults, text_faults
 from tasks.ingest.twins.exam import PROMPTS, Prompts, chosen, twins, usable
 

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.benchmark_ratings import Ratings
+from schemas.benchmark.ratings import Ratings
 from schemas.errors import InputError, SourceError
-from schemas.statuses import RatingStatus
+from schemas.statuses.people import RatingStatus
 from tasks.ingest.rating_matching import match_ratings
 from tasks.ingest.ratings import read_ratings
 

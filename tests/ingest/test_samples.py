@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import SourceError, StoreError
 from schemas.records import SAMPLE_TEXTS, Sample
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest.identity import sample_id
 from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.samples import OpenShard, SampleList, find_shards, finish, open_and_write_shard

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ReplyStatus as S
 from tests.support.bombs import gzip_bomb, zlib_bomb
 from tests.support.misbehaving import Play, completion, failure, head, response, whole
 

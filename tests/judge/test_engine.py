@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import select
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge, Price
 from schemas.errors import JudgeChangedError, ProviderDownError, ProviderError, RejectedError, StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ReplyOrigin
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.admission import AdmissionControl, open_admission
 from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate

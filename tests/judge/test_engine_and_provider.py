@@ -16,10 +16,10 @@ import pytest
 
 from demo.running import running_judge
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import MissingInputError, ProviderDownError
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.admission import open_admission
 from tasks.judge.engine import Shard, _Run, judge_requests
 from tasks.judge.model_pin import ModelPin

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.session import SPARE
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
@@ -26,12 +26,12 @@ SHARD = """
 import sys
 from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from tests.support.planning import plan_part
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 
 lake, url, ledger, concurrency = Lake(Path(sys.argv[1])), sys.argv[2], sys.argv[3], int(sys.argv[4])
 rubric = find_rubrics(["alignment"], [SHIPPED])["alignment"]
@@ -75,7 +75,7 @@ def test_a_killed_shard_goes_on_where_it_was(
 
 def _requests(lake: Lake, url: str) -> pl.DataFrame:
     from rubrics.loading import SHIPPED, find_rubrics
-    from schemas.tables import SAMPLES
+    from schemas.tables.stored import SAMPLES
 
     rubric = find_rubrics(["alignment"], [SHIPPED])["alignment"]
     return plan_part(lake.read_part(SAMPLES, "1" * 64, 0), rubric, Judge(model="judge", base_url=url))[1]

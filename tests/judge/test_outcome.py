@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import Outcome
 
 LEFT: dict[str, tuple[dict[ReplyStatus, int], int, int]] = {

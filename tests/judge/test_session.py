@@ -10,11 +10,11 @@ from sqlalchemy import select
 
 from flows.run.tasks import JudgeShards, ask_judge_together
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS
+from schemas.tables.stored import REQUESTS
 from tasks.judge.rate_limit.concurrency import START
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.judge.runtime import LOOP

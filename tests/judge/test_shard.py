@@ -18,12 +18,13 @@ import pytest
 from PIL import Image
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import CorruptLakeError, MissingKeyError, ProviderError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import REPLIES, SAMPLES, conform
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import REPLIES, SAMPLES
+from schemas.tables.table import conform
 from tasks.judge.part_pictures import PartPictures
 from tasks.judge.pictures import fitted_px
 from tasks.lake.reading import Lake

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from schemas.benchmark_judges import Judge
-from schemas.statuses import ReplyStatus as S
+from schemas.benchmark.judges import Judge
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from schemas.tables import CHECKS, SAMPLES
+from schemas.tables.stored import CHECKS, SAMPLES
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage

@@ -17,10 +17,10 @@ import pytest
 from sqlalchemy import create_engine, select, update
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome
 from tasks.judge.work_queue import QUEUED_COLUMNS, WorkQueue
 from tasks.lake.reading import Lake

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from rubrics.loading import load_rubric
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.errors import InputError, SourceError
 from schemas.identities import RunIds
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import JUDGEMENTS, REPLIES, SAMPLES, conform
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SAMPLES
+from schemas.tables.table import conform
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -312,10 +313,8 @@ def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make
     samples = make_samples(1, item_id=["a"])
     judgements, requests = plan_part(samples, replace(rubric, messages=()), judge)
     recorded.lake = Lake(recorded.path / "repeats")
-    for table, frame, key in (("SAMPLES", samples, "1" * 64), ("JUDGEMENTS", judgements, "2" * 64)):
-        import schemas.tables
-
-        staging = stage(recorded.lake, getattr(schemas.tables, table))
+    for table, frame, key in ((SAMPLES, samples, "1" * 64), (JUDGEMENTS, judgements, "2" * 64)):
+        staging = stage(recorded.lake, table)
         staging.write_part(0, frame)
         staging.commit(key)
     recorded.judgements, recorded.requests = judgements, requests

@@ -25,9 +25,9 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import InputError, StoreError
 from schemas.records import REPLY_FIELDS, JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import REPLIES as LAKE_REPLIES
-from schemas.tables import conform
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import REPLIES as LAKE_REPLIES
+from schemas.tables.table import conform
 from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries

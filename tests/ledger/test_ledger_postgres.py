@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import LEDGER_META, METADATA, insert_where_absent
 from tests.support.postgres import at_once

@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, 
 
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.connection import open_engine, parse_url
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import METADATA, SCHEMA, Schema

@@ -21,11 +21,11 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
 from rubrics.model import Rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import ProviderError, StoreError
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, declare, hold, open_batches
 from tasks.judge.budget.budget import Budget, leased_usd
 from tasks.judge.budget.cost import Observed, load_observed, store_observed

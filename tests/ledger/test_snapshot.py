@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import Connection
 
 from rubrics.model import Rubric
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import JudgeReply, PlannedPart
-from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import REPLIES, REQUESTS
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import REPLIES, REQUESTS
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark_rounds import Pairs
+from schemas.benchmark.rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.identities import RunIds
-from schemas.tables import SAMPLES, conform
+from schemas.tables.stored import SAMPLES
+from schemas.tables.table import conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubrics.model import Condition, Message, Part, ReplyFormat, Rubric, Rule, Variant
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, NothingToJudgeError
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES, conform
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
+from schemas.tables.table import conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan import dataset, questions

@@ -13,9 +13,9 @@ import pytest
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from rubrics.model import Part, Rubric
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import RubricError
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.judge.pictures import digests_of
 from tasks.plan.rows import Planner
 from tests.support.planning import plan_part

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Dimension, Probability, Rubric, Variant
 from rubrics.replies.read import parse_reply
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.records import ReadScores
 from tasks.plan.parameters import request_parameters, response_format

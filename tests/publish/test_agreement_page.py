@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.publish.agreement_page import Ranking, rankings
 
 WHERE = {

@@ -9,7 +9,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from schemas.tables import BENCHMARK_LONG, PICTURES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import PICTURES
 from tasks.publish.duckdb_file import NAME, write_duckdb
 from tasks.publish.explain.cells import mean_again
 from tasks.publish.leaderboard import leaderboard_rows

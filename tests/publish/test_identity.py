@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
-from schemas.tables import TABLES
+from schemas.tables.catalogue import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.publish.identity import PACKAGES, benchmark_digest, code_version, provenance, publication_id

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import DRIFT, RUNS
+from schemas.tables.nights import DRIFT
+from schemas.tables.stored import RUNS
 from tasks.lake.atomic_files import locked
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import NAME, write_duckdb

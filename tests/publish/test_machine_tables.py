@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.tables import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCHEMA_VERSION, SCORES
+from schemas.tables.stored import JUDGEMENTS, PICTURES, RUNS, SAMPLES, SCORES
+from schemas.tables.table import SCHEMA_VERSION
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish import machine_tables

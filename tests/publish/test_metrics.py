@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from schemas.benchmark import Statistics
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.benchmark.file import Statistics
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.tables import Settings, long_table
 from tasks.publish.explain.cells import explain
 from tasks.publish.leaderboard import leaderboard_rows

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import GOOD_POINTER, POINTER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import Standing, standing_of, why_not_current, why_not_good

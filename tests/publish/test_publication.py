@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from schemas.tables import BENCHMARK_LONG, HEALTH
+from schemas.tables.published import BENCHMARK_LONG, HEALTH
 from tasks.publish.folders import POINTER, is_published, publication_folder
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
 

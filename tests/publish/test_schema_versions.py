@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.tables import SCHEMA_VERSION, TABLES, Table
+from schemas.tables.catalogue import TABLES
+from schemas.tables.table import SCHEMA_VERSION, Table
 
 GOLDEN = Path(__file__).parent / "golden"
 

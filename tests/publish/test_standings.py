@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from schemas.statuses import ComparisonVerdict, StandingState
-from schemas.tables import BENCHMARK_LONG, FAILURES
+from schemas.statuses.cells import ComparisonVerdict, StandingState
+from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from tasks.publish.standings import answers, difference, failures_of, namer, rank, weights, why, with_failures
 from tests.support.small_lake import filled_row
 

@@ -10,7 +10,7 @@ from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ReadScores
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 MISSING_INPUT = """\
 I don't see an image.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.benchmark import load_benchmark
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import load_benchmark
+from schemas.benchmark.judges import Judge
 from schemas.errors import BenchmarkFileError
 
 GOOD = """\
@@ -69,6 +69,10 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
         ),
         pytest.param("[gate]", "[gates]", r"line 18: gates is not a key here; allowed: .*gate", id="unknown section"),
         pytest.param('lake = "lake/"', "lake = ", r"not valid TOML.*line 2", id="broken TOML"),
+        pytest.param(
+            'lake = "lake/"', f'lake = "a/{"b" * 256}"', r"line 2: lake: a name in a path has at most 255", id="long name"
+        ),
+        pytest.param('lake = "lake/"', 'lake = "a\\u0000b"', r"line 2: lake: a path holds no NUL", id="NUL in a path"),
         pytest.param('lake = "lake/"', 'folder = "x"', r"line 2: folder is not a key", id="an internal field"),
         pytest.param("repeats = 1", 'detail = "medium"', r"line 13: judges\[0\]\.detail: .*'low', 'high' or 'auto'", id="detail"),
         pytest.param("repeats = 1", "max_side_px = 8", r"line 13: judges\[0\]\.max_side_px: .*equal to 64", id="a tiny picture"),

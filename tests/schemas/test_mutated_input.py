@@ -12,10 +12,10 @@ from flows.nights.record import notes
 from rubrics.items import BadItems, items_of
 from rubrics.loading import load_rubric
 from rubrics.replies.read import parse_reply
-from schemas.benchmark import load_benchmark
+from schemas.benchmark.file import load_benchmark
 from schemas.errors import BenchmarkFileError, CorruptLakeError
 from schemas.records import Unreadable
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.ingest.readers.tables import _value_of
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.provider.exchange import Answer

@@ -4,8 +4,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from schemas.fields import Field
-from schemas.tables import CHECKS, REPLIES, SAMPLES, TABLES, Table, conform
+from schemas.tables.catalogue import TABLES
+from schemas.tables.field import Field
+from schemas.tables.stored import CHECKS, REPLIES, SAMPLES
+from schemas.tables.table import Table, conform
 
 CHECK_ROW = {
     "publication_id": ["0" * 64], "check": ["c"], "status": ["passed"], "severity": ["blocking"],

@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from rubrics.loading import find_rubrics
-from schemas.benchmark import Limits
+from schemas.benchmark.file import Limits
 from schemas.errors import SalonError
 from tasks.judge.admission import open_admission
 from tasks.judge.batch.collect import Collector

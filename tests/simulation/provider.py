@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import orjson
 
-from schemas.benchmark_judges import Judge, Price
-from schemas.statuses import ReplyStatus as S
+from schemas.benchmark.judges import Judge, Price
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.batch_api import BatchFiles, CallFailedError, ProviderBatch
 from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload, SaidLimit
 from tests.simulation.referee import Referee, Sent

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tests.simulation.claims_model import At, Faults, World, begin, steps

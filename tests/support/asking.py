@@ -8,11 +8,11 @@ from hashlib import sha256
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark, Limits, RubricChoice, Source
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark, Limits, RubricChoice, Source
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS
+from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.engine import OnReply
 from tasks.judge.outcome import Outcome

@@ -28,11 +28,11 @@ from demo.mock_provider.scenario import Scenario
 from demo.painter import painted_scenes
 from demo.world import JUDGE
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
-from schemas.tables import REQUESTS, SAMPLES
+from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.batch.state import BatchRules
@@ -217,8 +217,8 @@ CHILD = """
 import json, os, signal, threading
 from pathlib import Path
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from tasks.judge.batch.run import JudgeByBatch, judge_by_batch
 from tasks.judge.batch.state import BatchRules

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
 from tasks.context import StageContext
 from tasks.lake.reading import Lake

@@ -4,9 +4,11 @@ import inspect
 import re
 from enum import StrEnum
 
-from schemas import benchmark_exam, statuses
-from schemas.fields import IMAGE_TYPE, Field
-from schemas.tables import SCHEMA_VERSION, TABLES, Table
+from schemas.benchmark import exam
+from schemas.statuses import cells, nights, people, rows
+from schemas.tables.catalogue import TABLES
+from schemas.tables.field import IMAGE_TYPE, Field
+from schemas.tables.table import SCHEMA_VERSION, Table
 
 _INTRODUCTION = f"""\
 # Tables
@@ -24,7 +26,7 @@ def data_dictionary() -> str:
     used = {field.values for table in TABLES.values() for field in table.fields if field.values}
     words = [
         value
-        for module in (statuses, benchmark_exam)
+        for module in (rows, cells, people, nights, exam)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tests.support.provider import Play
 
 MODEL = "judge-2026-01-01"

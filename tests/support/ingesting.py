@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.records import Sample
-from schemas.tables import PICTURES, SAMPLES
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.parts import discard
 from tasks.ingest.samples import IngestResult, find_shards, finish, open_and_write_shard

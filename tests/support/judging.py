@@ -10,7 +10,7 @@ import pytest
 
 from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubric, Rule, Variant
 from schemas.records import SAMPLE_TEXTS
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.tables import REPLIES
+from schemas.tables.stored import REPLIES
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import replies_to
 from tests.support.postgres import PostgresServer, running_postgres, why_not

@@ -2,7 +2,7 @@
 
 import json
 
-from schemas.tables import Table
+from schemas.tables.table import Table
 from tasks.lake.object_store.partitions import describe
 from tasks.lake.reading import Lake
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.plan.rows import Planner
 
 

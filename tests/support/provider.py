@@ -11,7 +11,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 
 
 @dataclass

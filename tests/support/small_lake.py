@@ -13,19 +13,9 @@ import pytest
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import (
-    BENCHMARK_LONG,
-    CHECKS,
-    FAILURES,
-    JUDGEMENTS,
-    PICTURES,
-    QUARANTINE,
-    REPLIES,
-    REQUESTS,
-    SAMPLES,
-    SCORES,
-    Table,
-)
+from schemas.tables.published import BENCHMARK_LONG, FAILURES
+from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage

@@ -15,7 +15,8 @@ import pytest
 
 from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant
 from schemas.identities import RunIds
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.gate_and_quarantine import ValidationResult, validate

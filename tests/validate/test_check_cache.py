@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.identities import RunIds
-from schemas.tables import SAMPLES, SCORES
+from schemas.tables.stored import SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.validate.check_cache import checked, docs_folder
 from tests.support.contexts import stage_context

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.statuses import CheckSeverity
-from schemas.tables import CHECKS, QUARANTINE, SCORES, Table, conform
+from schemas.statuses.rows import CheckSeverity
+from schemas.tables.stored import CHECKS, QUARANTINE, SCORES
+from schemas.tables.table import Table, conform
 from tasks.validate import great_expectations
 from tasks.validate.expectations import Check, all_checks
 from tasks.validate.frames import Batch

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from schemas.fields import IMAGE_TYPE, Field
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.field import IMAGE_TYPE, Field
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.validate.expectations import all_checks
 
 HOSTILE = "<script>alert(1)</script>"

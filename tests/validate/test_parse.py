@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import CorruptLakeError, RubricError
-from schemas.statuses import ParseReason, ReplyStatus
-from schemas.tables import SCORES, conform
+from schemas.statuses.rows import ParseReason, ReplyStatus
+from schemas.tables.stored import SCORES
+from schemas.tables.table import conform
 from tasks.validate.parse import _verdicts, parse_part, reading_id
 
 KEY = "a" * 64

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
-from schemas.statuses import CellStatus
+from schemas.statuses.cells import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings import DASH, made_by, number
 

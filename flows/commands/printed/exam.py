@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, name_of, one_line
-from schemas.tables import EXAM
+from schemas.tables.nights import EXAM
 from tasks.publish.exam import drop, fault_name, share, verdict
 
 _STYLES = {"blind": "red", "sees": "green"}

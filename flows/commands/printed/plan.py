@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, format_usd, name_of, one_line
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.prices import ModelPrice, why_no_price

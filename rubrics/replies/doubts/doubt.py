@@ -15,7 +15,7 @@ from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn, s
 from rubrics.replies.doubts.verdicts import states_another_verdict
 from rubrics.replies.doubts.words import Sentence, sentences_of, without_quotations, words_of
 from rubrics.replies.spans import Spans
-from schemas.statuses import ParseReason
+from schemas.statuses.rows import ParseReason
 
 
 class Told(NamedTuple):

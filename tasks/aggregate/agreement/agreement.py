@@ -13,8 +13,9 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.errors import InputError
-from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor, CellStatus, RatingStatus
-from schemas.tables import Table
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, RatingStatus
+from schemas.tables.table import Table
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric

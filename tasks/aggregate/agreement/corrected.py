@@ -11,8 +11,11 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import Against, AgreementReason, CellStatus, Estimator, Total
-from schemas.tables import AGREEMENT, CORRECTED, JUDGEMENTS, SCORES, Table
+from schemas.statuses.cells import CellStatus, Total
+from schemas.statuses.people import Against, AgreementReason, Estimator
+from schemas.tables.agreement import AGREEMENT, CORRECTED
+from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import Row, agreement_rows, published, rated_dimensions, rated_table
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS

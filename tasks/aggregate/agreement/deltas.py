@@ -13,8 +13,10 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import is_primary, natural_key
-from schemas.statuses import AgreementReason, CellStatus, ComparisonKind, Estimator, StandingState, Total
-from schemas.tables import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, Table
+from schemas.statuses.cells import CellStatus, ComparisonKind, StandingState, Total
+from schemas.statuses.people import AgreementReason, Estimator
+from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import published
 from tasks.aggregate.agreement.estimates import Made, Values, made
 from tasks.aggregate.agreement.grid import Grid, Part, System

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.statuses import AgreementReason, Estimator
+from schemas.statuses.people import AgreementReason, Estimator
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import (
     MIN_IN_STRATUM,

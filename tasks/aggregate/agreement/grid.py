@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from schemas.statuses import Against, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.people import Against
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Mask, Rated, people
 from tasks.aggregate.intervals import Counts

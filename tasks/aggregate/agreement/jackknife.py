@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.metrics import (
     ALPHAS,
     LABEL_DISTANCES,

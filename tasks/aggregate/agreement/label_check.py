@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses import LabelCheck
+from schemas.statuses.people import LabelCheck
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Mask

@@ -15,7 +15,8 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.metrics import is_headline, natural_key
-from schemas.statuses import RatingStatus, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.people import RatingStatus
 from tasks.aggregate.agreement.grid import Grid, System
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Rated, items_of, judge_values, rated_dimension

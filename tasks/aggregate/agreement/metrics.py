@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 
 Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]

@@ -13,7 +13,9 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE
-from schemas.statuses import Against, Assessor, JudgementStatus, ScoreStatus, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.people import Against, Assessor
+from schemas.statuses.rows import JudgementStatus, ScoreStatus
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.scales import scale
 

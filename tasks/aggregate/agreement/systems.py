@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.families import ALPHA

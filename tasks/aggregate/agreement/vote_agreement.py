@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schemas.statuses import Against, AgreementMetric, AgreementReason, Assessor, CellStatus, PairOutcome
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor
+from schemas.statuses.rows import PairOutcome
 from tasks.aggregate.agreement.agreement import CI_METHOD, Figure, Row, figure_of, published
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes

@@ -12,8 +12,11 @@ from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.metrics import is_headline
 from schemas.records import PEOPLE
-from schemas.statuses import RatingStatus
-from schemas.tables import AGREEMENT, JUDGEMENTS, PREFERENCE_RATINGS, PREFERENCES, SCORES, Table
+from schemas.statuses.people import RatingStatus
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.published import PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.table import Table
 from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.aggregate.agreement.vote_agreement import BOARD, vote_rows
 from tasks.aggregate.preferences.adaptive import plans_of

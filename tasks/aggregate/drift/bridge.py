@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schemas.statuses import CellStatus, ReliabilityReason
-from schemas.tables import BRIDGES, NIGHTS, conform
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.nights import ReliabilityReason
+from schemas.tables.nights import BRIDGES, NIGHTS
+from schemas.tables.table import conform
 from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
 

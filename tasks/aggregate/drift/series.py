@@ -11,8 +11,11 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import MEAN, NO_TOTAL
-from schemas.statuses import DriftReason, Estimand, Total
-from schemas.tables import BENCHMARK_LONG, NIGHTS, conform
+from schemas.statuses.cells import Estimand, Total
+from schemas.statuses.nights import DriftReason
+from schemas.tables.nights import NIGHTS
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.table import conform
 from tasks.aggregate.tables import Settings, cells
 
 ANCHORS = "__anchors__"

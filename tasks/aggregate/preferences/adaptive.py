@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schemas.statuses import ComparisonVerdict, Total
+from schemas.statuses.cells import ComparisonVerdict, Total
 from tasks.aggregate.families import ALPHA
 from tasks.aggregate.intervals import Floats
 from tasks.aggregate.preferences.betting import log_capital

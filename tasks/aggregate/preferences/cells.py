@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses import CellReason, Total
+from schemas.statuses.cells import CellReason, Total
 from tasks.aggregate.intervals import ClusteredMean, Floats, clustered_mean, interval, mean_of_means
 from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, over_categories, slices
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from schemas.statuses import RatingReason
+from schemas.statuses.cells import RatingReason
 from tasks.aggregate.intervals import Floats
 
 Flags = npt.NDArray[np.bool_]

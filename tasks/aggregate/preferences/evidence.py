@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schemas.statuses import Total
+from schemas.statuses.cells import Total
 from tasks.aggregate.intervals import ClusteredMean, Floats
 from tasks.aggregate.preferences.betting import anytime_interval, anytime_p
 from tasks.aggregate.preferences.cells import ends, score_test

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from schemas.statuses import CellReason, CellStatus, PairReason, Total
+from schemas.statuses.cells import CellReason, CellStatus, PairReason, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Floats, clustered_mean, interval, mean_of_means
 from tasks.aggregate.preferences.prompts import MIDDLE, slices
 from tasks.aggregate.preferences.win_rates import CI_METHOD

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import natural_key
-from schemas.statuses import PairOutcome, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import PairOutcome
 
 Checkpoint = tuple[str, str]
 """Model and checkpoint."""

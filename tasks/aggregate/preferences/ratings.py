@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses import RatedState, RatingReason
+from schemas.statuses.cells import RatedState, RatingReason
 from tasks.aggregate.families import Family
 from tasks.aggregate.intervals import LEVEL, Floats, t_quantile
 from tasks.aggregate.preferences.connected import rateable, ties_are_estimable

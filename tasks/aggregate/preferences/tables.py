@@ -10,8 +10,9 @@ import polars as pl
 from schemas.identities import canonical_json
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
-from schemas.statuses import RatedState
-from schemas.tables import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, Table
+from schemas.statuses.cells import RatedState
+from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.table import Table
 from tasks.aggregate.families import Family, corrected
 from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses import PairOutcome, ReplyStatus, ScoreStatus
+from schemas.statuses.rows import PairOutcome, ReplyStatus, ScoreStatus
 from tasks.aggregate.preferences.prompts import PAIR
 
 _ASKED = ["rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "sample_a", "sample_b"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from schemas.benchmark import Statistics
-from schemas.statuses import CellReason, CellStatus, ComparisonReason, ComparisonTest, PairReason, Total
+from schemas.benchmark.file import Statistics
+from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonTest, PairReason, Total
 from tasks.aggregate.families import Family
 from tasks.aggregate.intervals import LEVEL, ClusteredMean
 from tasks.aggregate.preferences.cells import Cell, ends, is_still, score_test

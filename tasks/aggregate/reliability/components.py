@@ -11,7 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from schemas.metrics import IS_OF_WHOLE
-from schemas.statuses import JudgementStatus, ScoreStatus, Total
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import JudgementStatus, ScoreStatus
 
 JUDGED = ["rubric_id", "rubric_version", "judge_model", "model", "checkpoint", "dimension"]
 UNIT = ["category", "prompt_id", "sample_id"]

@@ -6,8 +6,10 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from schemas.statuses import AgreementMetric, CellStatus, JuryMetric, ReliabilityReason
-from schemas.tables import JURY
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.nights import JuryMetric, ReliabilityReason
+from schemas.statuses.people import AgreementMetric
+from schemas.tables.nights import JURY
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL

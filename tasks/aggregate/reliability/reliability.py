@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schemas.statuses import CellStatus, ReliabilityReason
-from schemas.tables import DESIGNS, JURY, RELIABILITY, Table
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.nights import ReliabilityReason
+from schemas.tables.nights import DESIGNS, JURY, RELIABILITY
+from schemas.tables.table import Table
 from tasks.aggregate.drift.charts import quantile
 from tasks.aggregate.reliability.components import (
     JUDGED,

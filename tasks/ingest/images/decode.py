@@ -22,7 +22,7 @@ import orjson
 
 from schemas.errors import StoreError
 from schemas.input_budget import PICTURE_ADDRESS_BYTES, PICTURE_BYTES, PICTURE_CPU_S, PICTURE_PIXELS
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_image
 from tasks.ingest.paths import encodable

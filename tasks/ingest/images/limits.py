@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from schemas.input_budget import PICTURE_BYTES, PICTURE_PIXELS, PICTURE_READS
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.images.containers import numbers_in_a_field, scans_at_most, size_declared
 
 MAX_PROGRESSIVE_PIXELS = 20_000_000  # every scan's coefficients are held, and decoded: noise takes 12 bytes and 70 ns a pixel

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from schemas.input_budget import PICTURE_BYTES
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.images.containers import end_of_image, ends_behind_its_data, has_one_png_header, is_called_animated
 from tasks.ingest.images.limits import CountedFile, RefusedImage, refuse_size, refuse_unopened
 from tasks.ingest.images.pixels import to_plain, turn_upright

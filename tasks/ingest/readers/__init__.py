@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from schemas.errors import SourceError
 from schemas.records import Sample
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
 from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of

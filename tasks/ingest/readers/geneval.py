@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, is_too_deep
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, quote, read_file
 from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES
 from tasks.ingest.rows import DatasetReader, RawRow

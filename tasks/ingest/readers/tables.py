@@ -25,7 +25,7 @@ from schemas.input_budget import (
     ROW_BYTES,
     is_too_deep,
 )
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read
 from tasks.ingest.sources import ResolvedSource

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, PICTURE_BYTES, is_too_deep
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, is_inside, locate, quote
 from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES, files_below
 from tasks.ingest.rows import DatasetReader, RawRow

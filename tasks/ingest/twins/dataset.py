@@ -9,11 +9,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.benchmark import Benchmark
-from schemas.benchmark_exam import Exam
+from schemas.benchmark.exam import Exam
+from schemas.benchmark.file import Benchmark
 from schemas.identities import canonical_json
-from schemas.statuses import SampleStatus
-from schemas.tables import PICTURES, SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id
 from tasks.ingest.parts import ShardResult, commit, copy_part, discard, settle_pictures, write_part

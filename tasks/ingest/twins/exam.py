@@ -11,10 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.benchmark_exam import EXAM, IN_PROMPTS, PlantedFault, exam_source
+from schemas.benchmark.exam import EXAM, IN_PROMPTS, PlantedFault, exam_source
 from schemas.records import IMAGE, texts_of
-from schemas.statuses import SampleStatus
-from schemas.tables import SAMPLES
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 from tasks.ingest.twins import picture_faults, text_faults

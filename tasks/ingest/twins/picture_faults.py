@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFilter
 
-from schemas.benchmark_exam import PlantedFault
+from schemas.benchmark.exam import PlantedFault
 
 Pixels = npt.NDArray[np.uint8]
 Box = tuple[int, int, int, int]

@@ -17,7 +17,7 @@ import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
 from schemas.records import IMAGE, texts_of
-from schemas.statuses import SampleStatus
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 

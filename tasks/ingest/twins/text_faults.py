@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
-from schemas.benchmark_exam import PlantedFault
+from schemas.benchmark.exam import PlantedFault
 
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _WORD = re.compile(rf"(?<![\w-])({'|'.join(_NUMBERS)})(?![\w-])", re.IGNORECASE)

@@ -12,7 +12,7 @@ from functools import partial
 
 from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import BatchLine, lines_of, release_lines
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome

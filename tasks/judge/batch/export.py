@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.folders import MANIFEST, batch_files_of, check_folder

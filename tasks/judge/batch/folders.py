@@ -6,8 +6,8 @@ from pathlib import Path
 
 import orjson
 
-from schemas.benchmark import Benchmark
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Benchmark
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, SourceError
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.batch_api import BatchFiles

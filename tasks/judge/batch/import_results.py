@@ -16,10 +16,10 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import ProviderError, SourceError
 from schemas.records import JudgeReply, PlannedPart
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.judge.batch.folders import BatchResults, batch_files_of

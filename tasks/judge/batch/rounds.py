@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from schemas.errors import ProviderError
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, hold, keys_of, open_batches
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError

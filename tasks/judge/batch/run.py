@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.records import JudgeReply, PlannedPart
-from schemas.statuses import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.context import StageContext
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.rounds import BatchRun, OnProgress

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, update
 from sqlalchemy.engine import Connection
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.ledger.process_identity import Process
 from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES, machine_of, now_us
 

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from schemas.errors import InputError, ProviderError
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, lines_of
 from tasks.judge.provider.base import Provider, is_loopback

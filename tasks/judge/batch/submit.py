@@ -12,7 +12,7 @@ from typing import IO
 import orjson
 import polars as pl
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, custom_id, declare, hold
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
 from tasks.judge.part_pictures import PartPictures

@@ -13,10 +13,10 @@ from hashlib import sha256
 from itertools import accumulate
 from math import ceil, floor
 
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, ProviderError
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.cost import output_bound
 from tasks.judge.budget.prices import price_of, why_no_price
 from tasks.judge.provider.exchange import Answer

@@ -14,8 +14,8 @@ import orjson
 from sqlalchemy import case, select, update
 from sqlalchemy.engine import Connection
 
-from schemas.benchmark_judges import Judge
-from schemas.statuses import ReplyStatus
+from schemas.benchmark.judges import Judge
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most

@@ -7,8 +7,8 @@ from os.path import commonprefix
 
 import polars as pl
 
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge
 from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
 from tasks.judge.budget.levers import Lever, Payable, priced
 from tasks.judge.budget.prices import ModelPrice, price_of

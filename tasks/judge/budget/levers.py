@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.budget.cost import Costs
 from tasks.judge.budget.prices import ModelPrice, images_of
 from tasks.judge.provider.base import provider_of

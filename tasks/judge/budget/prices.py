@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 STANDARD_TIERS = (None, "auto", "default", "flex")

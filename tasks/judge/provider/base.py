@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from tasks.judge.provider.batch_api import BatchApi, BatchFiles
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture

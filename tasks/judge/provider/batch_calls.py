@@ -16,7 +16,7 @@ import orjson
 
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES, JSON_LEVELS, REPLY_BYTES, is_too_deep
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from schemas.input_budget import is_too_deep
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import Answer
 
 MAX_DETAIL_CHARACTERS = 400

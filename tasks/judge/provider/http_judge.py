@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import BatchApi, BatchFiles
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy

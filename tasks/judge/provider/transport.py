@@ -11,10 +11,10 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import PayloadEncodingError
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer

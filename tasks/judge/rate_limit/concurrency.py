@@ -7,7 +7,7 @@ import asyncio
 import math
 from heapq import heapify, heappop, heappush
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 
 START = 16
 LEAST_ROUND = 8

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import PICTURES, SAMPLES, Table
+from schemas.tables.stored import PICTURES, SAMPLES
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.client import Bucket, each
 from tasks.lake.object_store.partitions import STAGING, object_name

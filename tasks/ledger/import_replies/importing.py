@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rubrics.model import Rubric
-from schemas.benchmark import Benchmark
+from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
-from schemas.fields import DIGEST_LENGTH
 from schemas.pointers import look_up
-from schemas.statuses import FINAL_REPLY_STATUSES
+from schemas.statuses.rows import FINAL_REPLY_STATUSES
+from schemas.tables.field import DIGEST_LENGTH
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, parquet_columns, read_rows
 from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, name_of, plan_index

@@ -10,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.benchmark_exam import EXAM
+from schemas.benchmark.exam import EXAM
 from schemas.records import IMAGE
-from schemas.statuses import JudgementStatus
-from schemas.tables import JUDGEMENTS, SAMPLES
+from schemas.statuses.rows import JudgementStatus
+from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import with_later_columns

@@ -8,12 +8,12 @@ from typing import Any
 
 from rubrics.model import Rubric
 from rubrics.replies.program_numbers import said_by_program
-from schemas.benchmark import Benchmark
-from schemas.benchmark_ratings import Recorded
+from schemas.benchmark.file import Benchmark
+from schemas.benchmark.ratings import Recorded
 from schemas.errors import InputError
 from schemas.pointers import MISSING, look_up
 from schemas.records import JudgeReply
-from schemas.statuses import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.import_replies.files import CannotRebuildError, as_json, check_template, rebuild
 
 NAMES = (

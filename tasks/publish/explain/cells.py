@@ -13,8 +13,9 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import MEAN, RUBRIC_CELL, TOTALS, Metric
-from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus, Total
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.reading import Publication, load_cells
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.benchmark_exam import EXAM as EXAM_MODEL
-from schemas.benchmark_exam import OCCASION, PlantedFault
-from schemas.tables import EXAM, JUDGEMENTS, SAMPLES, SCORES
+from schemas.benchmark.exam import EXAM as EXAM_MODEL
+from schemas.benchmark.exam import OCCASION, PlantedFault
+from schemas.tables.nights import EXAM
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
 from tasks.publish.reading import Publication

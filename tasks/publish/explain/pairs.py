@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.statuses import PairOutcome, ReplyStatus, ScoreStatus, Total
-from schemas.tables import JUDGEMENTS, PREFERENCES, SCORES
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import PairOutcome, ReplyStatus, ScoreStatus
+from schemas.tables.published import PREFERENCES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
 from tasks.publish.reading import Publication

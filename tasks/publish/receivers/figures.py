@@ -17,8 +17,8 @@ import polars as pl
 
 from schemas.errors import StoreError
 from schemas.metrics import CELL_ORDER, natural_key
-from schemas.statuses import CellStatus, Estimand
-from schemas.tables import BENCHMARK_LONG
+from schemas.statuses.cells import CellStatus, Estimand
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.reading import Publication, checked_file
 
 FIGURES = (

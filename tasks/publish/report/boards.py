@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompts_like_these, natural_key
-from schemas.statuses import ComparisonKind, HealthMeasure, Total
-from schemas.tables import COMPARISONS, DISTRIBUTIONS, HEALTH, Table
+from schemas.statuses.cells import ComparisonKind, HealthMeasure, Total
+from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH
+from schemas.tables.table import Table
 from tasks.publish.standings import best_first, failures_of, namer, placed, why
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import natural_key
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName

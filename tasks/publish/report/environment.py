@@ -15,7 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from schemas.records import ALL_JUDGES, UNNAMED
-from schemas.tables import PREFERENCE_RATINGS, PREFERENCES, Table
+from schemas.tables.published import PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.table import Table
 from tasks.publish.exam import fault_name
 from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.preferences import counts, verdict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from schemas.metrics import natural_key
-from schemas.statuses import ComparisonVerdict
+from schemas.statuses.cells import ComparisonVerdict
 from tasks.publish.report.boards import Board
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.formats import number, percent, words

@@ -9,8 +9,8 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
-from schemas.statuses import Total
-from schemas.tables import REPLIES, SAMPLES, SCORES
+from schemas.statuses.cells import Total
+from schemas.tables.stored import REPLIES, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.report.picking import IS_COUNTED, Shelf, judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of

@@ -12,20 +12,13 @@ from urllib.parse import quote
 import polars as pl
 
 from schemas.metrics import HEADLINE
-from schemas.statuses import Against, AgreementMetric, Assessor, Total
-from schemas.tables import (
-    AGREEMENT,
-    BENCHMARK_LONG,
-    DRIFT,
-    EXAM,
-    FAILURES,
-    POSITION_BIAS,
-    PREFERENCE_RATINGS,
-    PREFERENCES,
-    RUNS,
-    STANDINGS,
-    Table,
-)
+from schemas.statuses.cells import Total
+from schemas.statuses.people import Against, AgreementMetric, Assessor
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.nights import DRIFT, EXAM
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
+from schemas.tables.stored import RUNS
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.reading import with_later_columns

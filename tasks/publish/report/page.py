@@ -9,9 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from schemas import tables as t
-from schemas.statuses import Against, AgreementMetric, Assessor, CheckStatus, HealthMeasure, Total
-from schemas.tables import AGREEMENT, CHECKS, EXAM, HEALTH, JURY, RELIABILITY, Table
+from schemas.statuses.cells import HealthMeasure, Total
+from schemas.statuses.people import Against, AgreementMetric, Assessor
+from schemas.statuses.rows import CheckStatus
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.catalogue import TABLES
+from schemas.tables.nights import EXAM, JURY, RELIABILITY
+from schemas.tables.published import HEALTH
+from schemas.tables.stored import CHECKS
+from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
@@ -170,6 +176,6 @@ def report_page(
         gallery=gallery,
         is_pictured=is_pictured,
         choices=choices(gallery, found),
-        tables={table.name: table for table in t.TABLES.values()},
+        tables={table.name: table for table in TABLES.values()},
         published=sorted(table.name for table in tables),
     )

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from schemas.identities import RunIds
-from schemas.statuses import PairOutcome
-from schemas.tables import JUDGEMENTS
+from schemas.statuses.rows import PairOutcome
+from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.reading import Lake
 from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
 from tasks.publish.report.pictures import thumbnails_of

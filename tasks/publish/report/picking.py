@@ -14,8 +14,8 @@ import polars as pl
 
 from schemas.identities import RunIds
 from schemas.metrics import HEADLINE
-from schemas.statuses import NO_FAILURES, JudgementStatus, ScoreStatus
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import HASHES, Keys, number_of
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from schemas.identities import RunIds
 from schemas.input_budget import PICTURE_PIXELS
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.lake.pictures import stored_pictures
 from tasks.lake.reading import Lake
 

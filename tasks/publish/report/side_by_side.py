@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 import polars as pl
 
 from schemas.metrics import HEADLINE, is_headline
-from schemas.statuses import ScoreStatus
+from schemas.statuses.rows import ScoreStatus
 from tasks.publish.report.gallery import Ask, cut
 from tasks.publish.report.sheets import Shown
 

@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from schemas.errors import InputError
-from schemas.statuses import AgreementReason
-from schemas.tables import AGREEMENT, RATINGS, conform
+from schemas.statuses.people import AgreementReason
+from schemas.tables.agreement import AGREEMENT, RATINGS
+from schemas.tables.table import conform
 from tasks.aggregate.agreement.agreement import agreement_rows, rated_dimensions, rated_table
 from tasks.aggregate.tables import Settings
 

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from schemas.benchmark import Statistics
-from schemas.tables import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, conform
+from schemas.benchmark.file import Statistics
+from schemas.tables.agreement import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
+from schemas.tables.table import conform
 from tasks.aggregate.agreement.agreement import rated_dimensions
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas

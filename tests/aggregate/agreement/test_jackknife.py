@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulate_agreement import World, coverage
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
 from tasks.aggregate.agreement.metrics import pair_metric

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from schemas.errors import InputError
-from schemas.tables import RATINGS, conform
+from schemas.tables.agreement import RATINGS
+from schemas.tables.table import conform
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 
 SIZES = {"calm": 80, "wild": 80}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.statuses import AgreementMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
 from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, pairwise_accuracy, quadratic_kappa

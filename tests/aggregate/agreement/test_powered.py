@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulate_corrected import World, delta_outcome, found_by_label_check, order_covered
-from schemas.statuses import AgreementMetric, Assessor
+from schemas.statuses.people import AgreementMetric, Assessor
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.label_check import label_check, van_elteren
 from tasks.aggregate.agreement.pairs import Assessment, Rated

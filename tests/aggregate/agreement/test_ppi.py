@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.simulate_corrected import mean_outcome
-from schemas.tables import RATINGS, conform
+from schemas.tables.agreement import RATINGS
+from schemas.tables.table import conform
 from tasks.aggregate.agreement.agreement import rated_dimensions
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean

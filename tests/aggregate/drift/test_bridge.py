@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schemas.tables import NIGHTS, conform
+from schemas.tables.nights import NIGHTS
+from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import bridges, joined
 from tasks.aggregate.drift.charts import quantile
 from tasks.aggregate.drift.drift import drift

@@ -14,7 +14,8 @@ from scipy import stats
 from benchmarks import simulate_alarms
 from benchmarks import simulate_nights as simulation
 from schemas.errors import InputError
-from schemas.tables import DRIFT, NIGHTS, conform
+from schemas.tables.nights import DRIFT, NIGHTS
+from schemas.tables.table import conform
 from tasks.aggregate.drift.charts import FAMILY_ALPHA, NIGHT_ALPHA, quantile, shared_alpha
 from tasks.aggregate.drift.drift import change, drift
 from tasks.aggregate.drift.ewma import bounded, charts, location_and_scale, variance_factor

@@ -12,7 +12,8 @@ import pytest
 
 from flows.nights.drift import drift_of_lake, nightly_publications
 from flows.nights.record import Night, note_night
-from schemas.tables import BENCHMARK_LONG, CHECKS, JUDGEMENTS, QUARANTINE, SCORES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
 from tasks.aggregate.drift.series import ANCHORS, anchor_cells, night_series
 from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake

@@ -5,9 +5,10 @@ from datetime import date
 
 import polars as pl
 
-from schemas.benchmark import Statistics
-from schemas.statuses import Total
-from schemas.tables import PREFERENCES, Table
+from schemas.benchmark.file import Statistics
+from schemas.statuses.cells import Total
+from schemas.tables.published import PREFERENCES
+from schemas.tables.table import Table
 from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.preferences.tables import preference_tables
 from tasks.aggregate.tables import Settings

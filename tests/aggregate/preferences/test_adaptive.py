@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.statuses import Total
-from schemas.tables import PREFERENCES
+from schemas.statuses.cells import Total
+from schemas.tables.published import PREFERENCES
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.betting import anytime_interval, anytime_p, log_capital
 from tasks.aggregate.preferences.evidence import WATCHED, Plan

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.tables import PREFERENCE_RATINGS
+from schemas.tables.published import PREFERENCE_RATINGS
 from tasks.aggregate.preferences.davidson import Tallied, fitted
 from tasks.aggregate.preferences.ratings import POINTS
 from tests.aggregate.preferences.conftest import said, tables, verdicts

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from schemas.statuses import Total
-from schemas.tables import POSITION_BIAS, PREFERENCES
+from schemas.statuses.cells import Total
+from schemas.tables.published import POSITION_BIAS, PREFERENCES
 from tasks.aggregate.intervals import clustered_mean
 from tasks.aggregate.preferences.cells import ends, score_test
 from tests.aggregate.preferences.conftest import said, tables, the_row, verdicts

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schemas.statuses import AgreementMetric, JuryMetric
+from schemas.statuses.nights import JuryMetric
+from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.metrics import pair_metric
 from tasks.aggregate.reliability.jury import WHOLE_JURY, intraclass, jury
 

@@ -10,7 +10,7 @@ import pytest
 from demo.drawing import draw_png
 from demo.mock_provider.exam import Examined
 from demo.world import Scene, Thing
-from schemas.benchmark_exam import EXAM, PlantedFault
+from schemas.benchmark.exam import EXAM, PlantedFault
 
 F = PlantedFault
 BEFORE, ERASED = (draw_png(Scene(things, is_plain=True)) for things in ((Thing("heart", "red", 60, 70, 60),), ()))

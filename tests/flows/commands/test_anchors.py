@@ -10,7 +10,7 @@ from flows.nights.anchors import anchor_sets, freeze, newest_anchor_set
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
-from schemas.tables import JUDGEMENTS, SAMPLES
+from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
 from tasks.plan.dataset import ANCHORS
 from tests.flows.nights.night_world import N_PROMPTS, World, n_billed, write_benchmark

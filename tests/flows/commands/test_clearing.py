@@ -21,7 +21,7 @@ import pytest
 from flows.clearing.clearing import clear
 from flows.clearing.rules import Rule
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSource
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage

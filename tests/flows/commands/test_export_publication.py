@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tasks.publish.reading import current

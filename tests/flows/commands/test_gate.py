@@ -15,7 +15,9 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from schemas.tables import COMPARISONS, EXAM, STANDINGS, Table
+from schemas.tables.nights import EXAM
+from schemas.tables.published import COMPARISONS, STANDINGS
+from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tests.flows.commands.test_table_command import cell, tables_of

@@ -15,7 +15,9 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.reading import open_page
-from schemas.tables import BENCHMARK_LONG, CHECKS, FAILURES, QUARANTINE, Table
+from schemas.tables.published import BENCHMARK_LONG, FAILURES
+from schemas.tables.stored import CHECKS, QUARANTINE
+from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tests.flows.flow_support import Said

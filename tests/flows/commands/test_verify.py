@@ -19,9 +19,10 @@ from flows.commands.exchange.verifying import verify as command
 from flows.observability.progress import Reporter
 from flows.verification.published import SETTINGS, open_published
 from flows.verification.verifying import Verdict, adopt, verify
-from schemas.benchmark import load_benchmark
+from schemas.benchmark.file import load_benchmark
 from schemas.errors import InputError
-from schemas.tables import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES, Table
+from schemas.tables.stored import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST

@@ -16,7 +16,9 @@ from benchmarks import simulate_nights as simulation
 from flows.observability import alerting
 from flows.observability.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
 from flows.observability.events import send
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, DRIFT, Table
+from schemas.tables.nights import DRIFT
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
+from schemas.tables.table import Table
 from tasks.aggregate.drift.drift import drift
 from tasks.publish.standings import placed
 

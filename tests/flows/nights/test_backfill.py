@@ -28,7 +28,7 @@ from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError, ProviderError
-from schemas.tables import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.context import StageContext
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.gcra import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant

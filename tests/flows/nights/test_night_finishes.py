@@ -12,9 +12,9 @@ import pytest
 from flows.nightly import nightly
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.record import notes
-from schemas.benchmark import load_benchmark
+from schemas.benchmark.file import load_benchmark
+from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
-from schemas.nightly import Nightly
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion

@@ -27,8 +27,9 @@ from flows.observability.alerting import NIGHT_MISSED, REGRESSION
 from flows.observability.events import alerts_after_run, missed_nights
 from flows.partitions.table import read_partitions
 from flows.run.context import RunContext, open_run
-from schemas.benchmark import load_benchmark
-from schemas.tables import DRIFT, SAMPLES
+from schemas.benchmark.file import load_benchmark
+from schemas.tables.nights import DRIFT
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.observability.trend_images import trend_markdown
-from schemas.tables import BENCHMARK_LONG, DRIFT, NIGHTS
+from schemas.tables.nights import DRIFT, NIGHTS
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
 from tasks.publish.standings import placed

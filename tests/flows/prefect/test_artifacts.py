@@ -23,7 +23,9 @@ from flows.observability import alerting
 from flows.observability.artifacts import ProgressArtifact, page_address, show_in_prefect
 from flows.observability.events import emit_after_run
 from flows.observability.trend_images import trend_markdown
-from schemas.tables import BENCHMARK_LONG, DRIFT, Table
+from schemas.tables.nights import DRIFT
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.table import Table
 from tasks.publish.folders import Published
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.standings import placed

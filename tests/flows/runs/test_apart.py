@@ -9,7 +9,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.lake.reading import open_lake
 from tasks.publish.reading import current, load_cells
 from tests.flows.nights.night_world import N_SAMPLES, World, n_billed, write_benchmark

@@ -13,7 +13,7 @@ from PIL import Image
 
 from rubrics.golden import write_request
 from rubrics.loading import load_rubric
-from schemas.tables import JUDGEMENTS, PICTURES, SAMPLES
+from schemas.tables.stored import JUDGEMENTS, PICTURES, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
 from tests.support.provider import Play, Provider, completion

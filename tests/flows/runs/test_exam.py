@@ -16,10 +16,12 @@ from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from flows.run.preview import preview
 from flows.verification.verifying import verify
-from schemas.benchmark_exam import EXAM as EXAM_MODEL
-from schemas.benchmark_exam import FAULTS
+from schemas.benchmark.exam import EXAM as EXAM_MODEL
+from schemas.benchmark.exam import FAULTS
 from schemas.errors import InputError
-from schemas.tables import BENCHMARK_LONG, EXAM, JUDGEMENTS, SAMPLES
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ingest.rating_matching import rated_samples
 from tasks.lake.reading import Lake
 

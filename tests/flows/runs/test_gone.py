@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import runners
-from schemas.benchmark import Runner
+from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
 from tests.flows.runs.dask_cluster import running_cluster
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rubrics.loading import load_rubric
-from schemas.tables import JUDGEMENTS, REQUESTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.derived_scores import write_item_scores

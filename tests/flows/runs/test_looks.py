@@ -7,7 +7,8 @@ from shutil import copyfile
 import polars as pl
 import pytest
 
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, JUDGEMENTS, REPLIES, REQUESTS
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.support.painting import paint

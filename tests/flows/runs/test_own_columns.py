@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from schemas.tables import JUDGEMENTS, REQUESTS, SAMPLES
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
 from tests.support.painting import paint

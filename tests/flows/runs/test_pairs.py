@@ -13,7 +13,8 @@ from demo.drawing import draw_png
 from demo.scenes import Errors, ask, compose
 from demo.sentences import phrase
 from demo.truth import MACRO, expected_wins
-from schemas.tables import JUDGEMENTS, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from schemas.tables.stored import JUDGEMENTS
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.publish.report.test_page import check_pairs

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.tables import JUDGEMENTS, REPLIES, SCORES
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
 from tests.support.painting import paint

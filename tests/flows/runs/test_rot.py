@@ -11,7 +11,8 @@ import pytest
 
 from flows.cli import run
 from schemas.errors import CorruptLakeError
-from schemas.tables import CHECKS, PICTURES, QUARANTINE, TABLES
+from schemas.tables.catalogue import TABLES
+from schemas.tables.stored import CHECKS, PICTURES, QUARANTINE
 from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import changed_tables
 from tasks.validate.buckets import PARTITIONS

@@ -32,7 +32,7 @@ from flows.executors.worker import FlowLease, WorkerCall
 from flows.observability import redaction
 from flows.run.judging import together
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark import Benchmark, Limits, Runner
+from schemas.benchmark.file import Benchmark, Limits, Runner
 from schemas.errors import InputError, SalonError, StoppedError, StoreError
 from schemas.records import PlannedPart, Sample
 from tasks.api_keys import key_named

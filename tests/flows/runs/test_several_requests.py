@@ -11,7 +11,7 @@ import pytest
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from schemas.errors import RubricError
-from schemas.tables import JUDGEMENTS, REQUESTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
 from tests.support.painting import paint

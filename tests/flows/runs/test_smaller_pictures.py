@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from demo.running import running_judge
-from schemas.tables import JUDGEMENTS, REPLIES
+from schemas.tables.stored import JUDGEMENTS, REPLIES
 from tasks.lake.reading import Lake
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of

@@ -19,7 +19,7 @@ from flows.partitions.table import read_partitions
 from flows.run.context import RunContext
 from rubrics.loading import find_rubrics
 from schemas.errors import StoppedError, StoreError
-from schemas.tables import REPLIES, REQUESTS
+from schemas.tables.stored import REPLIES, REQUESTS
 from tasks.stopping import STOP
 from tasks.validate.expectations import all_checks
 from tasks.validate.frames import Batch

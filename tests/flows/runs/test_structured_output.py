@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.tables import REQUESTS
+from schemas.tables.stored import REQUESTS
 from tasks.lake.reading import Lake
 from tasks.plan.parameters import response_format
 from tests.flows.flow_support import Said, runs_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.tables import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import members_of
 from tasks.verify.partitions import adopt, compare_parts

@@ -13,7 +13,7 @@ import choix
 import polars as pl
 import pytest
 
-from schemas.tables import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 from tests.support.votes_by_hand import accuracy, davidson, kappa, leave_one_out, most

@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 from demo.world import JUDGE
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.judges import Judge, Price
 from schemas.errors import AccountError, InputError, ProviderError, RejectedError
 from schemas.records import JudgeReply, PlannedPart
-from schemas.statuses import ReplyOrigin, ReplyStatus
-from schemas.tables import REQUESTS
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import REQUESTS
 from tasks.judge.batch.run import is_by_batch
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger

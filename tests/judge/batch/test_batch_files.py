@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.input_budget import REPLY_BYTES
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.provider.exchange import Ended
 from tasks.judge.provider.openai.batch_files import read_batch, read_results, request_line

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.world import JUDGE
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.judges import Judge, Price
 from schemas.errors import ProviderError
 from schemas.records import PlannedPart
-from schemas.statuses import ReplyOrigin
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ReplyOrigin
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError
 from tasks.judge.provider.batch_calls import JsonPayload

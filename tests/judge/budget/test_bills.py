@@ -9,7 +9,7 @@ import pytest
 
 from demo.mock_provider import billing
 from rubrics.loading import SHIPPED, load_rubric
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.budget.cost import Costs
 from tests.judge.budget.test_cost import _blank, _messages, _scenes, _sent, _values
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.judges import Judge, Price
 from schemas.errors import InputError
 from tasks.judge.budget.budget import Attempts, Budget, check_max_usd, leased_usd
 from tasks.ledger.ledger import Ledger

@@ -19,8 +19,8 @@ from demo.painter import PaintedScene, painted_scenes
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
 from rubrics.rendering import render
-from schemas.benchmark_judges import Judge, Price
-from schemas.statuses import ReplyStatus
+from schemas.benchmark.judges import Judge, Price
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.cost import Costs, Estimate, Observed, load_observed, output_bound, stated_output_bound, store_observed
 from tasks.judge.pictures import shrunk
 from tasks.judge.provider.exchange import Answer, RequestPicture

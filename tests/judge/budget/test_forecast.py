@@ -6,8 +6,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from schemas.benchmark import Limits
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.file import Limits
+from schemas.benchmark.judges import Judge, Price
 from tasks.judge.budget.cost import Costs, Observed
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever

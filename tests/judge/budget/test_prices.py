@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from demo.mock_provider import billing as double
-from schemas.benchmark_judges import Judge, Price
+from schemas.benchmark.judges import Judge, Price
 from tasks.judge.budget import prices
 from tasks.judge.budget.prices import _prices, _toml, images_of, known_price, price_of, why_no_price
 from tests.support.price_data import price_data

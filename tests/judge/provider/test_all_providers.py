@@ -14,11 +14,11 @@ import pytest
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.read import parse_reply
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
-from schemas.statuses import ParseReason
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ParseReason
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.budget.cost import Costs, stated_output_bound
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, RequestPicture, SaidLimit

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.base import is_loopback, provider_of
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
@@ -137,7 +137,7 @@ def test_a_reply_that_says_it_is_not_packed_is_read(encoding: str, provider: Any
 
 _MANY = """
 import asyncio, resource, sys
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 

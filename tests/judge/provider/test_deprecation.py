@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from demo.running import running_judge
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.model_pin import deprecation_warning
 
 TODAY = date(2026, 11, 21)

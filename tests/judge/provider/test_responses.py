@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.statuses import ReplyStatus as S
+from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.failures import remedy, retry_after_s
 from tasks.judge.provider.openai.responses import read_answer
 

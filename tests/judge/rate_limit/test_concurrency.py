@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.rate_limit.concurrency import START, AdaptiveConcurrency
 
 OK, LIMITED = ReplyStatus.ANSWERED, ReplyStatus.RATE_LIMITED

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.cli import run
-from schemas.tables import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage

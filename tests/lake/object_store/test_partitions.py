@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from schemas.tables import CHECKS, RUNS
+from schemas.tables.stored import CHECKS, RUNS
 from tasks.lake.object_store.partitions import sweep_bucket
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import Staging, stage

@@ -10,7 +10,7 @@ import salon
 from flows.nights.drift import drift_of_lake
 from flows.nights.record import Night, note_night, notes
 from schemas.errors import CorruptLakeError, InputError, StoreError
-from schemas.tables import JUDGEMENTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.writing import stage
 from tasks.publish.folders import MANIFEST, POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications

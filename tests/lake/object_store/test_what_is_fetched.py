@@ -10,7 +10,7 @@ from PIL import Image
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.identities import RunIds
 from schemas.records import Sample
-from schemas.tables import PICTURES, SAMPLES
+from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest.identity import ID_BYTES
 from tasks.ingest.samples import OpenShard, SampleList, finish, open_and_write_shard
 from tasks.lake.writing import Staging, stage

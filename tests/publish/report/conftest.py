@@ -15,20 +15,11 @@ import pytest
 from PIL import Image
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from schemas.benchmark import Statistics
+from schemas.benchmark.file import Statistics
 from schemas.identities import RunIds
-from schemas.tables import (
-    BENCHMARK_LONG,
-    CHECKS,
-    COMPARISONS,
-    JUDGEMENTS,
-    QUARANTINE,
-    REPLIES,
-    SAMPLES,
-    SCORES,
-    STANDINGS,
-    Table,
-)
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
+from schemas.tables.stored import CHECKS, JUDGEMENTS, QUARANTINE, REPLIES, SAMPLES, SCORES
+from schemas.tables.table import Table
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage

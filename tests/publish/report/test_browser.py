@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.tables import DRIFT, PARTITIONS
+from schemas.tables.nights import DRIFT
+from schemas.tables.stored import PARTITIONS
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.report.index import write_index

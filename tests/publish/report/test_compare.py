@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from schemas.identities import RunIds
-from schemas.tables import BENCHMARK_LONG, JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.publish.report.compare import START, compare_pages
 from tests.publish.report.conftest import IDS
 

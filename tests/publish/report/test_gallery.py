@@ -3,7 +3,9 @@
 import polars as pl
 import pytest
 
-from schemas.tables import BENCHMARK_LONG, SCORES, conform
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import SCORES
+from schemas.tables.table import conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.publish.explain.cells import members_of
 from tasks.publish.report.gallery import MAX_WORDS

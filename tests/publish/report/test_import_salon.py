@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import salon
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from tasks.publish.folders import Published
 from tests.publish.report.conftest import Made
 

@@ -11,7 +11,10 @@ import polars as pl
 import pytest
 
 from schemas.errors import CorruptLakeError
-from schemas.tables import AGREEMENT, BENCHMARK_LONG, DRIFT, conform
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.nights import DRIFT
+from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.table import conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table

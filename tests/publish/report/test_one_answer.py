@@ -10,7 +10,7 @@ import pytest
 import salon
 from flows.commands.tables import print_rows
 from flows.observability.terminal import Console
-from schemas.tables import BENCHMARK_LONG, COMPARISONS, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.exports import escape_markdown
 from tasks.publish.latex import escape_latex

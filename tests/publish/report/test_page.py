@@ -12,8 +12,12 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from schemas import tables as t
-from schemas.tables import BENCHMARK_LONG, CHECKS, COMPARISONS, HEALTH, STANDINGS, TABLES, Table
+from schemas.tables.agreement import AGREEMENT
+from schemas.tables.catalogue import TABLES
+from schemas.tables.nights import JURY, RELIABILITY
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS
+from schemas.tables.stored import CHECKS
+from schemas.tables.table import Table
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import N_CARDS, Gallery
 from tasks.publish.standings import rank
@@ -251,7 +255,7 @@ def test_a_blocked_cell_says_why_and_has_no_figure(small):
     assert not [n for n in page.numbers if n[0] == "benchmark_long" and n[1] in ids and n[2] == "estimate"]
 
 
-@pytest.mark.parametrize("left_out", [COMPARISONS, HEALTH, CHECKS, STANDINGS, t.DISTRIBUTIONS], ids=lambda table: table.name)
+@pytest.mark.parametrize("left_out", [COMPARISONS, HEALTH, CHECKS, STANDINGS, DISTRIBUTIONS], ids=lambda table: table.name)
 def test_a_section_whose_table_is_not_there_is_left_out(small, left_out):
     tables = {table: frame for table, frame in small.tables.items() if table is not left_out}
     numbers = scrape(type(small)(small.lake, tables, small.provenance).page(Gallery((), 48))).numbers
@@ -320,7 +324,7 @@ def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
         "status": "ok",
     }
     added = {}
-    for table, row in ((t.AGREEMENT, agreement), (t.RELIABILITY, reliability), (t.JURY, jury)):
+    for table, row in ((AGREEMENT, agreement), (RELIABILITY, reliability), (JURY, jury)):
         known = {name: value for name, value in row.items() if name in table.columns}
         added[table] = pl.DataFrame([known], schema=table.empty().schema)
     page = scrape(type(small)(small.lake, small.tables | added, small.provenance).page())

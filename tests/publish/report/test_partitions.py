@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schemas.tables import PARTITIONS
+from schemas.tables.stored import PARTITIONS
 from tasks.publish.report.partitions import partitions_page
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)

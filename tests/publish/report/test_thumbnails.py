@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from schemas.identities import RunIds
-from schemas.tables import SAMPLES
+from schemas.tables.stored import SAMPLES
 from tasks.publish.report.pictures import MAX_BYTES, thumbnail, thumbnails_of
 
 

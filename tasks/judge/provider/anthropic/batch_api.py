@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.anthropic.messages import read_failure, read_message
 from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines

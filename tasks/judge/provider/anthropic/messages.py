@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from schemas.input_budget import REPLY_TEXT_BYTES
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider import failures
 from tasks.judge.provider.exchange import NOTHING_SAID, Answer, SaidLimit, SaidLimits
 from tasks.judge.provider.json_bodies import UnusableError, count, mapping, read_200, total, word

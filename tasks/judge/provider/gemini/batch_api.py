@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
 from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from schemas.input_budget import REPLY_TEXT_BYTES, is_too_deep
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider import failures
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.json_bodies import UnusableError, count, listed, mapping, read_200, text, total, word

@@ -13,7 +13,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, read_object, transfer_s, write_results
 from tasks.judge.provider.exchange import Answer, Ended

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import ProviderBatch
 from tasks.judge.provider.batch_calls import read_result_lines
 from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from schemas.benchmark_judges import Judge
+from schemas.benchmark.judges import Judge
 from tasks.judge.provider.batch_api import BatchFiles
 from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from schemas.input_budget import REPLY_TEXT_BYTES
-from schemas.statuses import ReplyStatus
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import bad, message_of
 from tasks.judge.provider.json_bodies import BOM, UnusableError, count, object_of, word

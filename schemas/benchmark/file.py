@@ -6,14 +6,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from schemas.benchmark_exam import Exam
-from schemas.benchmark_judges import Judge, refuse_same_questions
-from schemas.benchmark_lines import Name, Section, explain, line_of
-from schemas.benchmark_ratings import Ratings, Recorded
-from schemas.benchmark_rounds import Pairs, Stopping
+from schemas.benchmark.exam import Exam
+from schemas.benchmark.judges import Judge, refuse_same_questions
+from schemas.benchmark.lines import Name, PathText, Section, explain, line_of
+from schemas.benchmark.nightly import Nightly
+from schemas.benchmark.ratings import Ratings, Recorded
+from schemas.benchmark.rounds import Pairs, Stopping
 from schemas.errors import BenchmarkFileError
-from schemas.nightly import Nightly
-from schemas.statuses import Correction
+from schemas.statuses.cells import Correction
 
 Runner = Literal["local", "processes", "dask"]
 Role = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -30,7 +30,7 @@ class Source(Section):
     """One dataset source. `path` may hold `{model}` and `{checkpoint}`, filled from the folders that are there."""
 
     reader: str = Field(min_length=1, description="The dataset format: the readers there are, ingest knows.")
-    path: str
+    path: PathText
     name: Name | None = None
     columns: dict[str, str] = Field(default_factory=dict, description="Salon's column -> where it stands in the source.")
     pictures: dict[Role, Place | list[Place]] = Field(
@@ -139,12 +139,12 @@ class Benchmark(Section):
     """A whole benchmark file. Paths are relative to `folder`, the folder the file stands in."""
 
     name: Name
-    lake: str = "lake/"
+    lake: PathText = "lake/"
     ledger: str | None = Field(default=None, description="SQLAlchemy URL; default: ledger.db in the lake.")
     sources: list[Source] = Field(min_length=1)
     rubrics: list[RubricChoice] = Field(min_length=1)
     judges: list[Judge] = Field(min_length=1)
-    rubric_folders: list[str] = Field(default_factory=list, description="Folders of your own rubrics.")
+    rubric_folders: list[PathText] = Field(default_factory=list, description="Folders of your own rubrics.")
     recorded: Recorded = Recorded()
     ratings: Ratings = Ratings()
     limits: Limits = Limits()

@@ -2,8 +2,9 @@
 
 import pyarrow as pa
 
-from schemas.fields import Field, count, number, text
-from schemas.statuses import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, LabelCheck, StandingState
+from schemas.statuses.cells import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, StandingState
+from schemas.statuses.people import LabelCheck
+from schemas.tables.field import Field, count, number, text
 
 
 def _flag(name: str, about: str, *, null: bool = False) -> Field:

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from schemas.benchmark_lines import Section
+from schemas.benchmark.lines import Section
 
 
 class Recorded(Section):

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.benchmark_lines import Section
+from schemas.benchmark.lines import Section
 
 Meet = Literal["baseline", "predecessor", "each_other"]
 

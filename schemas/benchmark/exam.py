@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from schemas.benchmark_lines import Section
+from schemas.benchmark.lines import Section
 
 EXAM = "__exam__"
 """The model of every twin, and what its source begins with; no model or source of a benchmark file is called so."""

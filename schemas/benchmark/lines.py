@@ -1,14 +1,27 @@
-"""A section of a benchmark file, and a complaint about one: which key, which line, what is allowed. Its keys: benchmark.py."""
+"""A section of a benchmark file, and a complaint about one: which key, which line, what is allowed. Its keys: file.py."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, get_args
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 Loc = tuple[int | str, ...]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+_NAME_BYTES, _PATH_BYTES = 255, 4095  # what Linux and macOS allow a file's name; a path has 4,095 on one and 1,023 on the other
+
+
+def _can_be_a_path(path: str) -> str:
+    longest = max((len(part.encode()) for part in path.split("/")), default=0)
+    if longest > _NAME_BYTES or len(path.encode()) > _PATH_BYTES:
+        raise ValueError(f"a name in a path has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}; this one begins {path[:60]!r}")
+    if "\0" in path:
+        raise ValueError("a path holds no NUL character")
+    return path
+
+
+PathText = Annotated[str, AfterValidator(_can_be_a_path)]
 
 
 class Section(BaseModel):

@@ -1,86 +1,14 @@
-"""Every column once: its name, Arrow type, nullability, unit, bounds and one sentence. Which table has it is in tables.py."""
-
-from dataclasses import dataclass, replace
-from enum import StrEnum
+"""Every column once: its name, Arrow type, nullability, unit, bounds and one sentence. Of ratings and runs: the neighbours."""
 
 import pyarrow as pa
 
-from schemas.statuses import (
-    AgreementMetric,
-    Assessor,
-    CellStatus,
-    CheckSeverity,
-    CheckStatus,
-    Estimand,
-    Estimator,
-    HealthMeasure,
-    JudgementStatus,
-    RatingStatus,
-    ReplyOrigin,
-    ReplyStatus,
-    SampleStatus,
-    ScoreStatus,
-)
-
-IMAGE_TYPE = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.string())])
-_SHOWN = pa.struct([pa.field(name, pa.string()) for name in ("role", "sha256", "path")])
-PICTURES_TYPE = pa.list_(pa.field("element", _SHOWN))  # as Parquet calls it, so that a file's schema is the declared one
-UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
-DIGEST_LENGTH = 64  # hexadecimal characters of a sha256
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One column. `minimum` and `maximum` are inclusive; `values` closes a text column over an enumeration."""
-
-    name: str
-    arrow_type: pa.DataType
-    about: str
-    is_nullable: bool = False
-    unit: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    values: type[StrEnum] | None = None
-    length: int | None = None
-
-    def arrow(self) -> pa.Field:
-        """The Arrow field, with the sentence and the unit as its metadata."""
-        metadata = {"about": self.about} | ({"unit": self.unit} if self.unit else {})
-        return pa.field(self.name, self.arrow_type, nullable=self.is_nullable, metadata=metadata)
-
-    def or_null(self, about: str | None = None) -> "Field":
-        """The same column where a table allows it to be null."""
-        return replace(self, is_nullable=True, about=about or self.about)
-
-    def not_null(self, about: str | None = None) -> "Field":
-        """The same column where a table has it filled."""
-        return replace(self, is_nullable=False, about=about or self.about)
-
-
-def text(name: str, about: str, *, null: bool = False, values: type[StrEnum] | None = None) -> Field:
-    """A column of words."""
-    return Field(name, pa.string(), about, is_nullable=null, values=values)
-
-
-def _digest(name: str, about: str, *, null: bool = False) -> Field:
-    return Field(name, pa.string(), about, is_nullable=null, length=DIGEST_LENGTH)
-
-
-def count(name: str, about: str, *, null: bool = False, unit: str | None = None) -> Field:
-    """A column of whole numbers from 0."""
-    return Field(name, pa.int64(), about, is_nullable=null, unit=unit, minimum=0)
-
-
-def number(
-    name: str, about: str, *, null: bool = True, unit: str | None = None, low: float | None = None, high: float | None = None
-) -> Field:
-    """A column of numbers, its bounds inclusive."""
-    return Field(name, pa.float64(), about, is_nullable=null, unit=unit, minimum=low, maximum=high)
-
+from schemas.statuses.cells import CellStatus, Estimand, HealthMeasure
+from schemas.statuses.rows import CheckSeverity, CheckStatus, JudgementStatus, ReplyOrigin, ReplyStatus, SampleStatus, ScoreStatus
+from schemas.tables.field import IMAGE_TYPE, PICTURES_TYPE, UTC_TIMESTAMP, Field, count, digest, number, text
 
 # --- who and what -----------------------------------------------------------------------------------------------
-SAMPLE_ID = _digest("sample_id", "sha256 of the sample's content (image, texts) and role (model, checkpoint, item, seed).")
-DATASET_ID = _digest("dataset_id", "sha256 over the sorted sample ids of the dataset.")
+SAMPLE_ID = digest("sample_id", "sha256 of the sample's content (image, texts) and role (model, checkpoint, item, seed).")
+DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the dataset.")
 SOURCE = text("source", "Name of the benchmark file's source the row came from.")
 SOURCE_KEY = text("source_key", "Where in the source the row stands, for people: a relative path, or file and row.")
 ITEM_ID = text("item_id", "The source's own id of the row, where it has one.", null=True)
@@ -99,8 +27,8 @@ PICTURES = Field(
     "pictures", PICTURES_TYPE, "Its pictures in order: role, sha256 of the bytes shown, path in the source; null in older lakes.",
     is_nullable=True,
 )  # fmt: skip
-IMAGE_SHA256 = _digest("image_sha256", "sha256 of the picture's bytes as the judge is shown them.", null=True)
-FILE_SHA256 = _digest("file_sha256", "sha256 of the file's bytes as they were found.", null=True)
+IMAGE_SHA256 = digest("image_sha256", "sha256 of the picture's bytes as the judge is shown them.", null=True)
+FILE_SHA256 = digest("file_sha256", "sha256 of the file's bytes as they were found.", null=True)
 IMAGE_FORMAT = text("image_format", "Format of the bytes the judge is shown: PNG, JPEG, WEBP.", null=True)
 IMAGE_TREATMENT = text("image_treatment", "What was done to the picture: 'none', or the steps of its re-encoding.", null=True)
 WIDTH_PX = Field("width_px", pa.int32(), "Width of the picture shown.", is_nullable=True, unit="px", minimum=1)
@@ -113,18 +41,18 @@ TEXT_FLAGS = text(
     "text_flags", "What of its texts may be meant for the judge: column:flag, joined by commas; null where nothing.", null=True
 )
 SAMPLE_STATUS = text("status", "What ingest found.", values=SampleStatus)
-DUPLICATE_OF = _digest("duplicate_of_sample_id", "Of a duplicate: the earlier sample of the same content and role.", null=True)
+DUPLICATE_OF = digest("duplicate_of_sample_id", "Of a duplicate: the earlier sample of the same content and role.", null=True)
 DETAIL = text("detail", "One sentence about the status, for people.", null=True)
 
 # --- what is asked ----------------------------------------------------------------------------------------------
-REQUEST_KEY = _digest("request_key", "sha256 over canonical JSON of everything that can change the answer.")
+REQUEST_KEY = digest("request_key", "sha256 over canonical JSON of everything that can change the answer.")
 RUBRIC_ID = text("rubric_id", "The rubric's id.")
 RUBRIC_VERSION = text("rubric_version", "The rubric's declared version.")
-RUBRIC_DIGEST = _digest("rubric_digest", "sha256 over the rubric folder's files: one changed byte is another digest.")
+RUBRIC_DIGEST = digest("rubric_digest", "sha256 over the rubric folder's files: one changed byte is another digest.")
 JUDGE_MODEL = text("judge_model", "The judge model that was asked for.")
 REPEAT = count("repeat", "Which of the benchmark's repeats, from 0.")
 OCCASION = text("occasion", "Empty; the date for anchors, which are asked anew each night; `exam` for twins with planted faults.")
-PROMPT_ID = _digest("prompt_id", "sha256 of the values that name the independent unit (the rubric's `unit` columns).")
+PROMPT_ID = digest("prompt_id", "sha256 of the values that name the independent unit (the rubric's `unit` columns).")
 VARIANT = text("variant", "The category whose prompt was used, where the rubric dispatches; else null.", null=True)
 ITEMS_JSON = text(
     "items_json",
@@ -157,7 +85,7 @@ ASK_INDEX = count("ask_index", "0 for the first ask, 1 for the one counted re-as
 REPLY_STATUS = text("status", "How the ask ended.", values=ReplyStatus)
 REPLY_TEXT = text("reply_text", "The reply, verbatim.", null=True)
 FINISH_REASON = text("finish_reason", "The provider's word for why the reply ended.", null=True)
-REPLY_SHA256 = _digest(
+REPLY_SHA256 = digest(
     "reply_sha256",
     "sha256 of what the judge said and to which ask, taken on arrival; null where it came before there were any.",
     null=True,
@@ -197,7 +125,7 @@ IS_ON_STEP = Field("is_on_step", pa.bool_(), "The score lies on the rubric's ste
 IS_RULE_KEPT = Field("is_rule_kept", pa.bool_(), "No declared rule forbids the score; null without a score.", is_nullable=True)
 
 # --- data checks ------------------------------------------------------------------------------------------------
-PUBLISHED = _digest("publication_id", "The publication this row belongs to: digest of snapshot, benchmark file and code.")
+PUBLISHED = digest("publication_id", "The publication this row belongs to: digest of snapshot, benchmark file and code.")
 CHECK = text("check", "Name of the data check: table.column.expectation.")
 CHECK_STATUS = text("status", "How the check ended.", values=CheckStatus)
 SEVERITY = text("severity", "What a failure does.", values=CheckSeverity)
@@ -259,76 +187,3 @@ MEASURE = text("measure", "What is measured.", values=HealthMeasure)
 WORD = text("word", "The reason, status, quantile or model that the measure is split by; empty where it is not.")
 VALUE = number("value", "The figure; null where nobody said.")
 N_KNOWN = count("n_known", "Asks or judgements the figure is taken over.")
-
-# --- against people ---------------------------------------------------------------------------------------------
-RATING_KEY = text("rating_key", "Where the cell stands: file, row, column and dimension.")
-RATER = text("rater", "The rater's, or metric's, name.")
-RATER_KIND = text("kind", "A person or an automatic metric.", values=Assessor)
-RATING = number("rating", "The number as it was given; null where there is none.")
-RATING_SCALE_LOW = number("scale_low", "Lower end of the rater's declared scale.")
-RATING_SCALE_HIGH = number("scale_high", "Upper end of the rater's declared scale.")
-RATING_STEP = number("scale_step", "Distance of two labels of the rater's scale; null where any number is allowed.", low=0)
-RATING_STATUS = text("status", "What became of the cell, or the vote.", values=RatingStatus)
-SUBJECT_KIND = text("subject_kind", "What is compared.", values=Assessor)
-SUBJECT = text(
-    "subject", "The judge's, metric's or rater's name; `__raters__` for all raters at once, `__each_rater__` for every vote."
-)
-AGAINST = text(
-    "against",
-    "A rater's name, or the judge's of --against-judge, `__raters_mean__`, `__other_raters_mean__` or `__each_other__`; "
-    "of votes `__raters_majority__`, `__other_raters_majority__`.",
-)
-AGAINST_DIMENSION = text("against_dimension", "The dimension `against` rated; null where it is the same.", null=True)
-AGREEMENT_MODEL = text("model", "The image model that made the samples; `__all__` for all.")
-AGREEMENT_CHECKPOINT = text("checkpoint", "The checkpoint; `__all__` for all.")
-AGREEMENT_CATEGORY = text("category", "The category; `__micro__` for all samples.")
-AGREEMENT_METRIC = text("metric", "How they are compared.", values=AgreementMetric)
-AGREEMENT_SCALE_LOW = number("scale_low", "Lower end of the scale both were put on; null for ranks alone.")
-AGREEMENT_SCALE_HIGH = number("scale_high", "Upper end of the scale both were put on; null for ranks alone.")
-N_ITEMS = count("n_items", "Samples both assessed; of a `system_` metric, checkpoints; of votes, pairs of pictures.")
-N_RATERS = count("n_raters", "Persons whose ratings are in the figure; 1 where a judge stands in their place.")
-N_ITEM_PROMPTS = count("n_prompts", "Prompts of those samples: the units of the interval.")
-JUDGE_OR_NULL = text("judge_model", "The judge; null where people alone, or who stands in their place, are meant.", null=True)
-ESTIMATOR = text("estimator", "How the mean was made.", values=Estimator)
-TUNING = number("power_tuning", "How much of the judge's scores is used (lambda); null for other estimators.")
-N_LABELLED = count("n_prompts_labelled", "Prompts with ratings.")
-N_ALL_PROMPTS = count("n_prompts", "Prompts the estimator uses.")
-PROMPT_SE = number("se", "Standard error with prompts as independent units.", low=0)
-
-# --- several judges as one --------------------------------------------------------------------------------------
-JUDGES_JSON = text(
-    "judges_json", 'Each judge\'s mean over the same samples, JSON object such as {"eye-1":7.5,"eye-2":7.1}; null where blocked.'
-)
-JUDGE_SPREAD = number("judge_spread", "Highest less lowest of the judges' means over the same samples.", low=0)
-N_POOLED_SAMPLES = count("n_samples", "Samples the cell should hold.")
-N_POOLED_FAILED = count("n_failed", "Samples that not every judge scored; the judges' own reasons are in `failures`.")
-N_POOLED_IMAGES = count("n_images", "Samples that every judge scored: what the figure is taken over.")
-POOLED_COVERAGE = number("coverage", "n_images / n_samples.", low=0, high=1)
-
-# --- runs -------------------------------------------------------------------------------------------------------
-STARTED_AT = Field("started_at", UTC_TIMESTAMP, "When the run started.")
-FINISHED_AT = Field("finished_at", UTC_TIMESTAMP, "When the run finished.")
-PUBLICATION_ID = _digest("publication_id", "The publication the run made or found; null where it made none.", null=True)
-OUTCOME = text("outcome", "published, unchanged, or blocked.")
-N_REQUESTS = count("n_requests", "Distinct requests of the plan.")
-N_CACHED = count("n_cached", "Requests whose reply was already stored.")
-N_ASKED = count("n_asked", "Asks that were sent in this run, re-asks included.")
-N_SAMPLES = count("n_samples", "Samples of the dataset.")
-N_SAMPLES_OK = count("n_samples_ok", "Samples that could be used.")
-CODE_VERSION = _digest("code_version", "sha256 over Salon's own source files.")
-
-# --- partitions -------------------------------------------------------------------------------------------------
-PARTITION_ID = _digest("partition_id", "sha256 over benchmark, checkpoint, dataset and the digests of rubric and judge.")
-PARTITION_DATASET_ID = _digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
-JUDGE_DIGEST = _digest("judge_digest", "sha256 over what makes the judge's answers others.")
-SOURCES_JSON = text("sources_json", "The sources the checkpoint has samples of, JSON list.")
-PARTITION_STATE = text("state", "planned, running, done or failed, as it was last written down.")
-N_LEFT = count("n_left", "Requests without a final reply.")
-ONLINE_USD = number("online_usd", "What is left would cost asked one by one, as last previewed.", unit="USD", low=0)
-BATCH_USD = number("batch_usd", "What is left would cost by the Batch API, as last previewed.", unit="USD", low=0)
-ASKED_BY = text("asked_by", "backfill, nightly or run.")
-PARTITION_DETAIL = text("detail", "Why it failed or is not done; null otherwise.", null=True)
-CHANGED_AT = Field("changed_at", UTC_TIMESTAMP, "When the row was written.")
-OWNER_HOST = text("host", "The machine of the process that wrote it; null where processes cannot be looked up.", null=True)
-OWNER_PID = count("pid", "That process's number.")
-OWNER_STARTED = text("process_started", "When that process began, in the machine's own ticks.")

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from schemas.benchmark_lines import Name, Section
-from schemas.judge_parameters import checked
+from schemas.benchmark.judge_parameters import checked
+from schemas.benchmark.lines import Name, Section
 
 DETAIL_LOW_PX = 512
 """OpenAI shows a model a picture of this size at detail "low"."""

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from schemas import comparison_fields as c
-from schemas import fields as f
-from schemas.fields import Field, count, number, text
-from schemas.statuses import RatedState
+from schemas.statuses.cells import RatedState
+from schemas.tables import comparison_fields as c
+from schemas.tables import fields as f
+from schemas.tables import people_fields as o
+from schemas.tables.field import Field, count, number, text
 
 
 def _share(name: str, about: str) -> Field:
@@ -95,8 +96,8 @@ POSITION_BIAS_KEY = ("rubric_id", "dimension", "judge_model", "category")
 VOTES = (
     text("vote_key", "Where the vote stands: file and row."),
     replace(f.SAMPLE_ID, name="sample_id_a").or_null("The sample shown as a; null where none, or no one alone, is meant."),
-    replace(f.SAMPLE_ID, name="sample_id_b").or_null("The sample shown as b."), f.DIMENSION, f.RATER,
+    replace(f.SAMPLE_ID, name="sample_id_b").or_null("The sample shown as b."), f.DIMENSION, o.RATER,
     number("vote", "1 where a is better, 0 where b is, 0.5 for neither; null where the vote does not say.", low=0, high=1),
     text("shown_first", "Which of the two the rater was shown first: a or b; null where the table does not say.", null=True),
-    f.RATING_STATUS, f.DETAIL,
+    o.RATING_STATUS, f.DETAIL,
 )  # fmt: skip

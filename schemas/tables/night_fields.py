@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from schemas import fields as f
-from schemas.benchmark_exam import PlantedFault, Sight
-from schemas.fields import Field, count, number, text
-from schemas.statuses import DriftVerdict
+from schemas.benchmark.exam import PlantedFault, Sight
+from schemas.statuses.nights import DriftVerdict
+from schemas.tables import fields as f
+from schemas.tables.field import Field, count, number, text
 
 # --- the series of nights ---------------------------------------------------------------------------------------
 MEASURED_BY = Field("measured_by", pa.string(), "The judge that was asked; not judge_model where a bridge joins an old series.")

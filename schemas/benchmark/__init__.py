@@ -1,0 +1,1 @@
+"""The benchmark file, section by section; file.py is the whole."""

@@ -1,0 +1,70 @@
+"""The tables of what nights say of the judges and of each other: drift, bridges, reliability, jury, exam."""
+
+from schemas.tables import fields as f
+from schemas.tables import night_fields as n
+from schemas.tables.table import Table
+
+_JUDGED = (f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL, f.CHECKPOINT, f.DIMENSION)
+
+NIGHTS = Table(
+    "nights",
+    (
+        f.BENCHMARK, f.RUN_DATE, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, n.MEASURED_BY, f.MODEL,
+        f.CHECKPOINT.or_null("The checkpoint of the night; null where there are several."), f.DIMENSION, f.CELL_CATEGORY,
+        f.N_JUDGEMENTS, n.SCALE_WIDTH, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE,
+        n.ANCHOR_BRIDGE_SE, f.REASON,
+    ),
+    key=("benchmark", "run_date", "rubric_id", "rubric_version", "judge_model", "model", "dimension", "category"),
+)  # fmt: skip
+
+DRIFT = Table(
+    "drift",
+    (
+        f.BENCHMARK, f.RUN_DATE, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, n.MEASURED_BY, f.MODEL,
+        f.CHECKPOINT.or_null("The checkpoint of the night; null where there are several."), f.DIMENSION, f.CELL_CATEGORY,
+        f.N_JUDGEMENTS, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.N_BASELINE, n.BASELINE_MEAN, n.BASELINE_SD, n.EWMA, n.LIMIT_LOW,
+        n.LIMIT_HIGH, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE, n.ANCHOR_EWMA, n.ANCHOR_LIMIT_LOW, n.ANCHOR_LIMIT_HIGH,
+        n.ALPHA, n.N_FAMILY, n.ANCHOR_P, n.DIFFERENCE_P, n.IS_ALARM, n.VERDICT, f.REASON, n.CHANGED_ON, n.SHIFT, n.SHIFT_SE,
+        n.BASELINE_AUTOCORRELATION, n.ALPHA_SPENT,
+    ),
+    key=NIGHTS.key,
+    later=("baseline_autocorrelation", "alpha_spent"),
+)  # fmt: skip
+
+BRIDGES = Table(
+    "bridges",
+    (
+        f.RUBRIC_ID, f.RUBRIC_VERSION, f.DIMENSION, n.JUDGE_OLD, n.JUDGE_NEW, n.BRIDGE_KIND, f.N_PROMPTS, f.N_IMAGES,
+        n.CENTRE_OLD, n.OFFSET, n.OFFSET_SE, n.SLOPE, n.SLOPE_SE, n.OFFSET_SLOPE_COV, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "rubric_version", "dimension", "judge_old", "judge_new"),
+)  # fmt: skip
+
+RELIABILITY = Table(
+    "reliability",
+    (
+        *_JUDGED, f.N_PROMPTS, f.N_IMAGES, n.N_SCORES, n.N_REPEATS_MEAN, n.VAR_PROMPT, n.VAR_IMAGE, n.VAR_JUDGE,
+        n.VAR_IMAGE_JUDGE, n.N_TRUNCATED, n.ICC, n.ICC_LOW, n.ICC_HIGH, n.RELIABILITY, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=tuple(field.name for field in _JUDGED),
+)  # fmt: skip
+
+DESIGNS = Table(
+    "designs",
+    (
+        *_JUDGED, n.N_PROMPTS_PLANNED, n.N_IMAGES_PLANNED, n.N_REPEATS_PLANNED, f.N_JUDGEMENTS, n.COST_RATIO, n.IS_AT_HAND,
+        n.SE_CLAIMS, n.SE_TRENDS,
+    ),
+    key=(*RELIABILITY.key, "n_prompts", "n_images_per_prompt", "n_repeats"),
+)  # fmt: skip
+
+JURY = Table(
+    "jury",
+    (
+        f.RUBRIC_ID, f.RUBRIC_VERSION, f.MODEL, f.CHECKPOINT, f.DIMENSION, n.JUDGE_A, n.JUDGE_B, n.JURY_METRIC, f.ESTIMATE,
+        f.CI_LOW, f.CI_HIGH, n.N_JUDGES, n.N_ITEMS, n.NIGHT_STATUS, f.REASON,
+    ),
+    key=("rubric_id", "rubric_version", "model", "checkpoint", "dimension", "judge_a", "judge_b", "metric"),
+)  # fmt: skip
+
+EXAM = Table("exam", n.EXAM, key=n.EXAM_KEY)

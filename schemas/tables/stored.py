@@ -1,0 +1,94 @@
+"""The tables that a lake keeps: samples, plan, replies, scores, checks, runs. Those of a publication are published.py."""
+
+from schemas.records import REPLY_FIELDS
+from schemas.tables import fields as f
+from schemas.tables import run_fields as r
+from schemas.tables.table import Table
+
+SAMPLES = Table(
+    "samples",
+    (
+        f.SAMPLE_ID, f.SOURCE, f.SOURCE_KEY, f.ITEM_ID, f.MODEL, f.CHECKPOINT, f.PROMPT, f.CATEGORY, f.SEED, f.QUESTION,
+        f.TEXT, f.REFERENCE, f.CAPTION_TYPE, f.OUTPUT, f.IMAGE, f.IMAGE_SHA256, f.FILE_SHA256, f.IMAGE_FORMAT,
+        f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES, f.TEXT_FLAGS, f.SAMPLE_STATUS, f.DUPLICATE_OF,
+        f.DETAIL, f.TEXTS_JSON, f.PICTURES,
+    ),
+    key=("sample_id",),
+    later=("duplicate_of_sample_id", "texts_json", "pictures"),
+)  # fmt: skip
+
+PICTURES = Table(
+    "pictures",
+    (
+        f.IMAGE_SHA256.not_null("sha256 of the picture's bytes as the judge is shown them: no two rows have one."), f.IMAGE,
+        f.FILE_SHA256, f.IMAGE_FORMAT, f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES,
+    ),
+    key=("image_sha256",),
+)  # fmt: skip
+"""Each distinct picture of a dataset. `samples` of older lakes holds these columns itself, and is read in its place."""
+
+JUDGEMENTS = Table(
+    "judgements",
+    (
+        f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
+        f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
+        f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT, f.DUPLICATE_OF,
+        f.FIRST_LOOK,
+    ),
+    key=("sample_id", "second_sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
+    later=("items_json", "second_sample_id", "second_model", "second_checkpoint", "duplicate_of_sample_id", "first_look"),
+)  # fmt: skip
+
+REQUESTS = Table(
+    "requests",
+    (
+        f.REQUEST_KEY, f.RUBRIC_ID, f.RUBRIC_VERSION, f.RUBRIC_DIGEST, f.VARIANT, f.JUDGE_MODEL, f.PARAMETERS_JSON,
+        f.REPEAT, f.OCCASION, f.IMAGE_SHA256, f.MESSAGES_JSON, f.FACTS_JSON, f.N_OUTPUT_TOKENS_EXPECTED,
+    ),
+    key=("request_key",),
+)  # fmt: skip
+
+REPLIES = Table("replies", tuple(REPLY_FIELDS.values()), key=("request_key", "ask_index"))  # declared once, as JudgeReply
+
+SCORES = Table(
+    "scores",
+    (
+        f.REQUEST_KEY, f.DIMENSION, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.VARIANT, f.SCORE, f.SCORE_STATUS,
+        f.REASON, f.NOTE, f.ASK_INDEX_READ, f.BOUND_LOW, f.BOUND_HIGH, f.IS_IN_RANGE, f.IS_ON_STEP, f.IS_RULE_KEPT,
+        f.SCORE_SPAN, f.ITEM,
+    ),
+    key=("request_key", "dimension", "item"),
+    later=("score_span", "item"),
+)  # fmt: skip
+
+CHECKS = Table(
+    "checks",
+    (f.PUBLISHED, f.CHECK, f.CHECK_STATUS, f.SEVERITY, f.N_CHECKED, f.N_FAILING, f.FAILING_KEYS_JSON),
+    key=("publication_id", "check"),
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    (f.PUBLISHED, f.TABLE_NAME, f.ROW_KEY_JSON, f.CHECK, f.SEVERITY),
+    key=("publication_id", "table_name", "row_key_json", "check"),
+)
+
+RUNS = Table(
+    "runs",
+    (
+        r.STARTED_AT, r.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, r.PUBLICATION_ID, r.OUTCOME, f.DATASET_ID, r.N_SAMPLES,
+        r.N_SAMPLES_OK, r.N_REQUESTS, r.N_CACHED, r.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, r.CODE_VERSION,
+    ),
+    key=("started_at", "benchmark"),
+)  # fmt: skip
+
+PARTITIONS = Table(
+    "partitions",
+    (
+        r.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, r.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
+        f.RUBRIC_DIGEST, f.JUDGE_MODEL, r.JUDGE_DIGEST, r.SOURCES_JSON, r.PARTITION_STATE, r.N_REQUESTS, r.N_LEFT, r.ONLINE_USD,
+        r.BATCH_USD, r.ASKED_BY, r.PARTITION_DETAIL, r.CHANGED_AT, r.OWNER_HOST, r.OWNER_PID, r.OWNER_STARTED,
+    ),
+    key=("partition_id",),
+)  # fmt: skip
+"""What was asked of which checkpoint, in the lake alone: it is about the work, and no publication holds it."""
