@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from rubrics.declaration import Declaration, DimensionSection, ItemsSection, RuleSection, WhenSection, refusal
+from rubrics.declaration import Declaration, DimensionSection, ItemsSection, refusal
 from rubrics.dimensions import derived_dimensions, read_dimension
 from rubrics.model import (
     Condition,
@@ -20,6 +20,7 @@ from rubrics.model import (
     Variant,
     WordsOutside,
 )  # fmt: skip
+from rubrics.sections import RuleSection, WhenSection
 from schemas.records import IMAGE
 
 _STARTS = {"PNG": rb"\x89PNG\r\n\x1a\n", "JPEG": rb"\xff\xd8\xff", "WEBP": rb"RIFF....WEBP"}

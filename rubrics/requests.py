@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rubrics.declaration import Declaration, is_column, refusal
+from rubrics.declaration import Declaration, refusal
 from rubrics.dimensions import derived_dimensions
 from rubrics.model import REQUEST, Rubric, Variant
+from rubrics.sections import is_column
 
 
 def check_request(folder: Path, request: Rubric) -> None:

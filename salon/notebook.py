@@ -21,7 +21,9 @@ def as_html(published: "Publication") -> str:
     parts = [title]
     rows = published.standings()
     for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
-        parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}</p>")
+        blind_to = mine["blind_to"][0] if "blind_to" in mine.columns else None
+        blind = f", <b>blind to {escape(blind_to)}</b>" if blind_to else ""
+        parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}{blind}</p>")
         parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]) + _weights(mine))
     return "".join(parts)
 

@@ -12,6 +12,7 @@ from salon.errors import SalonError
 from salon.notebook import as_html
 from salon.places import Place
 from salon.report import Report
+from salon.rows import given, is_of, narrowed, turned_round, with_blindness
 from salon.samples import Samples
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 MACRO = "__macro__"
 _IS_ID = re.compile(r"[0-9a-f]{64}")
 _CONTESTANT = ("model", "checkpoint")
-_ENDS = [(name.format("low"), name.format("high")) for name in ("ci_{}", "ci_{}_adjusted", "delta_bound_{}", "delta_bound_ci_{}")]
-_SIGNED = ("delta", *(name for ends in _ENDS for name in ends))
-_TURNED = {"higher": "lower", "lower": "higher"}
 
 
 @dataclass(frozen=True)
@@ -142,13 +140,16 @@ class Publication:
         """Who is better and how sure that is, best first: the table `standings`, of the headline dimensions alone.
 
         `dimension` names another one, `is_all` leaves none out. Ranks, differences and p come from one family of comparisons.
+        Where the judge had its exam, `blind_to` says which planted faults it does not notice there.
         """
         import polars as pl
 
         rows = self.table("standings").filter(category=category)
+        if "exam.parquet" in self.files:
+            rows = with_blindness(rows, self.table("exam"))
         if dimension is None and not is_all:
             rows = rows.filter(pl.col("is_headline"))
-        rows = _narrowed(rows, rubric_id=rubric, dimension=dimension)
+        rows = narrowed(rows, rubric_id=rubric, dimension=dimension)
         order = ["rubric_id", "judge_model", "dimension", "rank_low", "rank_high", "estimate", *_CONTESTANT]
         return rows.sort(order, descending=[name == "estimate" for name in order], nulls_last=True)
 
@@ -164,9 +165,9 @@ class Publication:
         table = self.table("comparisons")
         first, second = (self._contestant(name) for name in (a, b))
         sides = [tuple(f"{name}_{side}" for name in _CONTESTANT) for side in "ab"]
-        same = table.filter(_is(sides[0], first), _is(sides[1], second))
-        turned = _turned(table.filter(_is(sides[0], second), _is(sides[1], first)))
-        rows = _narrowed(pl.concat([same, turned]), rubric_id=rubric, dimension=dimension, category=category)
+        same = table.filter(is_of(sides[0], first), is_of(sides[1], second))
+        turned = turned_round(table.filter(is_of(sides[0], second), is_of(sides[1], first)))
+        rows = narrowed(pl.concat([same, turned]), rubric_id=rubric, dimension=dimension, category=category)
         key = ["rubric_id", "judge_model", "dimension", "category", "metric", "estimand"]
         is_tested = pl.col("p_adjusted").is_not_null()  # one pair stands under each kind of comparison it is made for
         return rows.sort([*key, is_tested], descending=[False] * 6 + [True]).unique(key, keep="first", maintain_order=True)
@@ -180,7 +181,7 @@ class Publication:
         rubric: str | None = None,
     ) -> Samples:
         """The judged samples with their scores, and in a notebook their pictures. `prompt`: a part of its text, in any case."""
-        return Samples.of(self, prompt, _given(model=model, checkpoint=checkpoint, category=category), rubric)
+        return Samples.of(self, prompt, given(model=model, checkpoint=checkpoint, category=category), rubric)
 
     def report(self) -> Report:
         """The page: shown in a notebook, opened in a browser by `.open()`."""
@@ -222,33 +223,3 @@ def _pointer(place: Place, home: str) -> tuple[str, str] | None:
 def _asked(benchmark: str | None, prefix: str | None) -> str:
     of = f"of benchmark {benchmark!r}" if benchmark else "is current"
     return f"{of} and begins with {prefix!r} (4 characters or more)" if prefix else of
-
-
-def _given(**named: str | None) -> dict[str, str]:
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _narrowed(rows: "pl.DataFrame", **named: str | None) -> "pl.DataFrame":
-    """The rows with these values. Raises SalonError for a value that no row has."""
-    for name, value in _given(**named).items():
-        if value not in rows[name]:
-            raise SalonError(f"there is no {name} {value!r} here; there are: {', '.join(sorted(rows[name].unique()))}")
-        rows = rows.filter(**{name: value})
-    return rows
-
-
-def _is(columns: tuple[str, ...], values: tuple[str, ...]) -> "pl.Expr":
-    import polars as pl
-
-    return pl.all_horizontal(pl.col(name) == value for name, value in zip(columns, values, strict=True))
-
-
-def _turned(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The same comparisons seen from b: sides change places, differences their sign, ends and words theirs."""
-    import polars as pl
-
-    pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss"), *_ENDS]
-    other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
-    turned = rows.select(pl.col(other.get(name, name)).alias(name) for name in rows.columns)
-    turned = turned.with_columns(-pl.col(name) for name in _SIGNED if name in rows.columns)
-    return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned

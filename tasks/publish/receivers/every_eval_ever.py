@@ -120,7 +120,7 @@ def _result(exported: Exported, cell: Cell) -> dict[str, Any]:
     if row["ci_low"] is not None and row["ci_high"] is not None:
         ends = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": row["ci_level"]}
         uncertainty["confidence_interval"] = ends | {"method": str(row["ci_method"])}
-    told = ("rubric_version", "category", "judge_model", "coverage", "n_prompts", "n_judgements", "n_failed")
+    told = ("rubric_version", "category", "judge_model", "coverage", "n_prompts", "n_judgements", "n_failed", "blind_to")
     return {
         "evaluation_result_id": row["cell_id"],
         "evaluation_name": f"{exported.publication.benchmark}/{row['rubric_id']}",

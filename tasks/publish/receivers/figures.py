@@ -16,9 +16,11 @@ from urllib.request import urlopen
 import polars as pl
 
 from schemas.errors import StoreError
-from schemas.metrics import CELL_ORDER, natural_key
+from schemas.metrics import BOARD, CELL_ORDER, natural_key
 from schemas.statuses.cells import CellStatus, Estimand
+from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG
+from tasks.publish.exam import marks
 from tasks.publish.reading import Publication, checked_file
 
 FIGURES = (
@@ -39,6 +41,12 @@ class Cell:
 
     name: str
     row: Mapping[str, Any]
+
+    @property
+    def blind(self) -> str:
+        """What the judge's exam found it blind to in the dimension, as a clause; empty where nothing."""
+        row = self.row
+        return f"{row['judge_model']} is blind to {row['blind_to']} in {row['dimension']}" if row["blind_to"] else ""
 
     def numbers(self, columns: Sequence[str]) -> dict[str, float]:
         """Its figures by `name/column`."""
@@ -89,6 +97,7 @@ class Exported:
             "judges": ", ".join(sorted({cell.row["judge_model"] for cell in contestant.cells})),
             "rubrics": ", ".join(f"{name} {of['version']}" for name, of in sorted(rubrics.items())),
             "code_version": str((self.provenance.get("identities") or {}).get("code_version", "")),
+            "blind": "; ".join(sorted({cell.blind for cell in contestant.cells} - {""})),
             "n_cells": str(len(contestant.cells)),
             "n_blocked_cells": str(contestant.n_blocked),
         }
@@ -119,6 +128,9 @@ class Receiver(Protocol):
 def read_figures(publication: Publication, name: str | None = None) -> Exported:
     """The cells of benchmark_long that speak for prompts like these, by checkpoint. Raises CorruptLakeError."""
     cells = pl.read_parquet(checked_file(publication, f"{BENCHMARK_LONG.name}.parquet"))
+    there = [table for table in (EXAM,) if f"{table.name}.parquet" in publication.files]  # none before there was an exam
+    exam = {table: pl.read_parquet(checked_file(publication, f"{table.name}.parquet")) for table in there}
+    cells = cells.join(marks(exam), on=list(BOARD), how="left", maintain_order="left")
     mine = cells.filter(pl.col("estimand") == Estimand.PROMPTS_LIKE_THESE.value).sort(CELL_ORDER)
     by_contestant: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in mine.iter_rows(named=True):

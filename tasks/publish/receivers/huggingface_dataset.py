@@ -92,7 +92,7 @@ class HuggingFaceDataset:
         path.write_text(str(card), encoding="utf-8")
 
 
-_OF_ALL = ("benchmark", "publication_id", "run_date", "judges", "rubrics", "code_version")
+_OF_ALL = ("benchmark", "publication_id", "run_date", "judges", "blind", "rubrics", "code_version")
 
 
 def _tables(exported: Exported, folder: Path) -> Iterator[str]:
@@ -127,5 +127,5 @@ def _note(cell: Cell) -> str:
     interval = "" if low is None or high is None else f", {row['ci_level']:.0%} interval [{low:.4g}, {high:.4g}]"
     return (
         f"{what} of {row['n_prompts']} prompts, {row['n_images']} images{interval}; {row['n_failed']} of {row['n_judgements']} "
-        f"judgements without a score; judge {row['judge_model']}"
+        f"judgements without a score; judge {row['judge_model']}{f'; {cell.blind}' if cell.blind else ''}"
     )

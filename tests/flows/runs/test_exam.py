@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import salon
 from benchmarks.simulate_exam import paint
 from demo.running import running_judge
 from flows.commands.explaining import explain
@@ -24,6 +25,8 @@ from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ingest.rating_matching import rated_samples
 from tasks.lake.reading import Lake
+from tasks.publish.reading import publications
+from tasks.publish.receivers.figures import read_figures
 
 SEEN = ("swapped_prompt", "erased", "recoloured")
 _SCENARIO = 'seed = 1\n[exam]\nlake = "lake"\nnoticed = {{ {} }}\n'.format(", ".join(f"{fault} = 1" for fault in SEEN))
@@ -98,7 +101,13 @@ def test_the_mark_stands_where_the_numbers_stand(
     assert f"blind to {mark}" in said
     assert "The exam of salon-demo-judge in alignment" in said
     assert "blurred" not in said  # it is not among what the dimension is to notice
+    opened = salon.open(home / "lake", publication=folder.name)
+    assert set(opened.standings()["blind_to"]) == {mark}
+    assert f"blind to {mark}" in opened._repr_html_()
+    exported = read_figures(next(one for one in publications(home / "lake") if one.publication_id == folder.name))
+    assert {exported.words(one)["blind"] for one in exported.contestants} == {f"salon-demo-judge is blind to {mark} in score"}
     plain = runs[0].published.folder
+    assert salon.open(home / "lake", publication=plain.name).standings().get_column("blind_to", default=None) is None
     assert "blind" not in (plain / "leaderboard.md").read_text()
 
 

@@ -1,0 +1,61 @@
+"""What is made of published rows before they are given: narrowed, turned round, marked with what their judge is blind to."""
+
+from typing import TYPE_CHECKING
+
+from salon.errors import SalonError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BOARD = ["rubric_id", "judge_model", "dimension"]
+_ENDS = [(name.format("low"), name.format("high")) for name in ("ci_{}", "ci_{}_adjusted", "delta_bound_{}", "delta_bound_ci_{}")]
+_SIGNED = ("delta", *(name for ends in _ENDS for name in ends))
+_TURNED = {"higher": "lower", "lower": "higher"}
+
+
+def given(**named: str | None) -> dict[str, str]:
+    """The names that have a value."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def narrowed(rows: "pl.DataFrame", **named: str | None) -> "pl.DataFrame":
+    """The rows with these values. Raises SalonError for a value that no row has."""
+    for name, value in given(**named).items():
+        if value not in rows[name]:
+            raise SalonError(f"there is no {name} {value!r} here; there are: {', '.join(sorted(rows[name].unique()))}")
+        rows = rows.filter(**{name: value})
+    return rows
+
+
+def is_of(columns: tuple[str, ...], values: tuple[str, ...]) -> "pl.Expr":
+    """Whether a row has these values in these columns."""
+    import polars as pl
+
+    return pl.all_horizontal(pl.col(name) == value for name, value in zip(columns, values, strict=True))
+
+
+def turned_round(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The same comparisons seen from b: sides change places, differences their sign, ends and words theirs."""
+    import polars as pl
+
+    pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss"), *_ENDS]
+    other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
+    turned = rows.select(pl.col(other.get(name, name)).alias(name) for name in rows.columns)
+    turned = turned.with_columns(-pl.col(name) for name in _SIGNED if name in rows.columns)
+    return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
+
+
+def with_blindness(rows: "pl.DataFrame", exam: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows with a column `blind_to`: the planted faults that their judge's exam found it blind to; null where none."""
+    import polars as pl
+
+    is_blind = (pl.col("verdict") == "blind") & pl.col("is_meant").ne_missing(False)
+    named = (
+        pl.col("fault")
+        .replace("swapped_prompt", "another prompt")
+        .str.replace_all("_", " ")
+        .sort()
+        .str.join(", ")
+        .alias("blind_to")
+    )
+    return rows.join(exam.filter(is_blind).group_by(BOARD).agg(named), on=BOARD, how="left", maintain_order="left")
