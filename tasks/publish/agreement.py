@@ -60,7 +60,7 @@ def given(reference: Reference) -> dict[Table, pl.DataFrame]:
 
 
 def reference_in(folder: Path) -> Reference:
-    """What a published agreement holds scores against. Raises InputError where its provenance cannot be read."""
+    """What a published agreement holds scores against."""
     votes = folder / f"{VOTES.name}.parquet"
     said = json.loads((folder / PROVENANCE).read_bytes())["identities"].get(AGAINST_JUDGE)
     return Reference(
