@@ -9,7 +9,7 @@ export DO_NOT_TRACK = 1
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export GX_ANALYTICS_ENABLED = false
 
-.PHONY: help install demo test check format lock prices simulate serve torture fuzz clean
+.PHONY: help install demo test test-slow check format lock prices simulate serve torture fuzz clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -19,8 +19,11 @@ install: $(VENV)/.dev  ## set up everything, development tools included
 demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no server
 	@$(BIN)/salon demo
 
-test: $(VENV)/.dev  ## run the tests, in three processes (on two cores ten to twenty-five minutes, as busy as they are)
-	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder
+test: $(VENV)/.dev  ## run the tests but those of whole runs, nights, servers, browsers and crashes, in three processes (on two cores some six minutes)
+	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder -m "not slow"
+
+test-slow: $(VENV)/.dev  ## run the others (fifteen minutes); a change is done when both pass
+	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder -m slow
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 	$(BIN)/ruff check .

@@ -18,6 +18,10 @@ hypothesis.settings.register_profile("salon", deadline=None, derandomize=bool(os
 hypothesis.settings.load_profile("salon")
 
 
+_OF_WHOLE_RUNS = ("flows/runs", "flows/nights", "flows/prefect", "flows/verification", "torture")
+"""Rooms whose tests make whole runs: each is `slow`, as are modules that say so of themselves. `make test` leaves these out."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("DO_NOT_TRACK", "1")
     config.addinivalue_line("markers", "salon_data: reads real data from the folder named by SALON_DATA")
@@ -28,6 +32,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Before them all, in one process, those that a Prefect server shows: to start one takes ten seconds of CPU.
     """
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(_OF_WHOLE_RUNS):
+            item.add_marker("slow")
     modules = {item.path for item in items if item.get_closest_marker("slow")}
     shown = {item.path for item in items if "prefect_server" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: (item.path not in shown, item.path not in modules))

@@ -6,6 +6,8 @@ import pytest
 from benchmarks.simulate_claims import N_CHECKPOINTS, RUBRICS, claims, first_screen, publications
 from benchmarks.simulate_statistics import coverage, paired, ranks, tables_of, world
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("rates", "n_draws", "n_rates"), [(coverage, 150, 22), (paired, 100, 8), (ranks, 20, 1)], ids=["coverage", "paired", "ranks"]

@@ -17,6 +17,8 @@ from tasks.publish.reading import current
 from tests.flows.nights.night_world import N_SAMPLES, World, n_billed, write_benchmark
 from tests.support.postgres import running_postgres, why_not
 
+pytestmark = pytest.mark.slow
+
 PAGE = (INFRA.parent / "docs" / "operations.md").read_text("utf-8")
 SECTION = PAGE[PAGE.index("\n## Backup") : PAGE.index("\n## ", PAGE.index("\n## Backup") + 4)]
 SQLITE, POSTGRES, RESTORE = re.findall(r"^```bash\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)

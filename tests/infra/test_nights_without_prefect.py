@@ -16,6 +16,8 @@ from schemas.benchmark.nightly import Nightly
 from tests.flows.conftest import judge_url as judge_url  # noqa: PLC0414  the judge of the flows' tests
 from tests.flows.nights.night_world import World, write_benchmark
 
+pytestmark = pytest.mark.slow
+
 ROOT = INFRA.parent
 UNITS = sorted((INFRA / "systemd").iterdir())
 SERVICE = (INFRA / "systemd" / "salon-nightly@.service").read_text()
@@ -47,7 +49,6 @@ def _run(line: str, *, shell: bool) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.slow
 def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -> None:
     (line,) = re.findall(r"^ExecStart=(.+)$", SERVICE, re.MULTILINE)
     night = _run(_on(installed, line.replace("%i", "geneval")), shell=False)

@@ -17,6 +17,8 @@ import pytest
 from schemas import input_budget
 from schemas.input_budget import REPLY_BYTES, ROW_BYTES, TABLE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 KINDS = {kind.name.split()[0 if kind.name[0].isupper() else 1].strip(",'s"): kind for kind in TABLE}
 TEXT = "x" * 30_000_000

@@ -34,6 +34,8 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tests.support.planning import plan_part
 
+pytestmark = pytest.mark.slow
+
 CANNED = 'seed = 7\n[answer]\nmode = "canned"\ntext = \'{"score": 3}\'\n'
 PRICED = '[[models]]\nid = "gpt-4o"\n'
 STORM = (

@@ -19,6 +19,8 @@ from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tests.support.network_delay import Distance, distant
 from tests.support.postgres import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 KEYS = [f"{index:064x}" for index in range(50)]
 
 

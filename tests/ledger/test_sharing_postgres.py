@@ -44,6 +44,8 @@ from tests.support.asking import ask_shard
 from tests.support.planning import plan_part
 from tests.support.postgres import PostgresServer, at_once
 
+pytestmark = pytest.mark.slow
+
 KEYS = [f"{index:064x}" for index in range(40)]
 N = 150
 

@@ -25,6 +25,8 @@ from tasks.publish.living_tables import KEPT_S, living_table, write_living_table
 from tasks.publish.machine_tables import record_run, runs
 from tests.support.small_lake import filled_row
 
+pytestmark = pytest.mark.slow
+
 DAY = date(2026, 11, 3)
 N_RUNS_EACH, N_READERS = 4, 4
 

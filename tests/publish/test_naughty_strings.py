@@ -25,6 +25,8 @@ from rubrics.replies.jsonl import parse_jsonl
 from tasks.publish.exports import to_csv, to_markdown
 from tasks.publish.latex import escape_latex
 
+pytestmark = pytest.mark.slow
+
 NASTY = [
     '=HYPERLINK("http://x","y")', "@SUM(1+1)*cmd|' /C calc'!A0", "-2+3", "+1", "\t=1", "＝1", "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>', "</table><h1>x", "{{7*7}}", "${7*7}", "%s%n%d", "\\input{/etc/passwd}", "\\end{tabular}",

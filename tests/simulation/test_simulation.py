@@ -13,6 +13,8 @@ from tests.simulation.mutations import MUTATIONS, Mutation
 from tests.simulation.play import play, play_seed, shrunk
 from tests.simulation.scenario import FAULTS, Command, Fault, Scenario, drawn
 
+pytestmark = pytest.mark.slow
+
 N_SEEDS, N_PARTS = 240, 4
 ROOT = Path(__file__).parents[2]
 FIRED: Counter[str] = Counter()

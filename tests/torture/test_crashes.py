@@ -14,7 +14,6 @@ from jobs import STOP_LIMIT_S
 from points import POINTS
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(COMPILER is None, reason="faults are preloaded into children: a C compiler (cc) is needed"),
 ]
 

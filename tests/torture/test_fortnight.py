@@ -30,7 +30,6 @@ from tests.support.provider import Play, Provider, completion
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="fifteen minutes: in `make torture`"),
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
     pytest.mark.skipif(COMPILER is None, reason="the clock is preloaded: a C compiler (cc) is needed"),

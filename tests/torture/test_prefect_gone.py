@@ -19,7 +19,6 @@ from tests.support.prefect_server import RunningPrefect, running_prefect
 
 RUN_DATE = date(2026, 3, 4)
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="six minutes and three Prefect servers: in `make torture`"),
 ]
 RUN_LIMIT_S = 400

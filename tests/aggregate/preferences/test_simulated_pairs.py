@@ -2,7 +2,11 @@
 
 from collections import Counter
 
+import pytest
+
 from benchmarks.simulate_pairs import counted, rates, worlds
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_tables_of_simulated_tournaments_hold_their_truth():

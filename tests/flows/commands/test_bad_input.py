@@ -12,6 +12,8 @@ from PIL import Image
 
 from tests.flows.flow_support import Said, runs_of
 
+pytestmark = pytest.mark.slow
+
 JUDGE = '[[judges]]\nmodel = "salon-demo-judge"\nbase_url = "{url}"\n'
 BENCHMARK = """\
 name = "small"

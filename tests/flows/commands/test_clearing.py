@@ -33,6 +33,8 @@ from tasks.verify.publication import check_manifest
 from tests.flows.flow_support import Said
 from tests.support.small_lake import IDS, SmallLake, failing, table_of
 
+pytestmark = pytest.mark.slow
+
 OLD = time.time() - 40 * 86_400
 D1, D2, D3 = (date(2026, 3, day) for day in (1, 2, 3))
 MADE_OF = {

@@ -22,6 +22,8 @@ from tasks.publish.receivers.figures import Exported, Numbers, read_figures
 from tests.flows.commands.test_table_command import DAY, cell, tables_of
 from tests.flows.flow_support import Said
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (
     "estimate", "se", "ci_low", "ci_high", "bound_low", "bound_high", "coverage", "n_prompts", "n_images", "n_judgements",
     "n_scored", "n_failed",

@@ -31,6 +31,8 @@ from tasks.verify.publication import check_manifest, find_folder
 from tasks.verify.rows import Difference
 from tests.support.painting import paint
 
+pytestmark = pytest.mark.slow
+
 BENCHMARK = """\
 name = "audited"
 [[sources]]

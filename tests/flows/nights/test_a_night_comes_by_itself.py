@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tasks.publish.reading import current, load_cells
 from tests.flows.flow_support import Said, findings
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
@@ -33,7 +31,6 @@ def due_soon(file: Path) -> datetime:
     return due
 
 
-@pytest.mark.slow
 def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
     tmp_path: Path, judge_url: str, prefect_tables: Path, salon: Callable[..., Said]
 ) -> None:

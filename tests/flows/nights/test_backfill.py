@@ -38,8 +38,6 @@ from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
 from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
-pytestmark = pytest.mark.slow
-
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")
 NOT_OF_THE_CELL = ("publication_id", "dataset_id")  # which publication it stands in, and with what

@@ -13,8 +13,6 @@ from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion
 
-pytestmark = pytest.mark.slow
-
 
 def _answers_as(provider: Provider, model: str) -> None:
     provider.then = Play(body=completion("Reasoning: plain.\nScore: 3", model=model))

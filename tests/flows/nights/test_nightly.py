@@ -35,8 +35,6 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
-pytestmark = pytest.mark.slow
-
 FIRST = date(2026, 3, 1)
 N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))
 """30 take about two minutes: SALON_NIGHTS=30 pytest tests/flows/nights/test_nightly.py."""

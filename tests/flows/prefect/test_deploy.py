@@ -232,7 +232,6 @@ def test_the_command_says_what_stands_and_what_to_do_next(tmp_path: Path, capsys
 SERVE = "import sys, pathlib; from flows.commands.serving import serve; sys.exit(serve(pathlib.Path(sys.argv[1]), 0))"
 
 
-@pytest.mark.slow
 def test_a_served_salon_runs_the_demo_through_its_deployment_and_leaves_nothing_behind() -> None:
     """`salon serve` on free ports, from nothing: server, database, worker, deployments; one run; Ctrl-C."""
     folder = Path(tempfile.mkdtemp(prefix="salon-serve-", dir="/tmp"))  # a test's own folder is closed to PostgreSQL's user

@@ -34,7 +34,6 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-@pytest.mark.slow
 def test_a_flow_and_its_workers_meet_in_the_bucket_alone(
     url: str, judge_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

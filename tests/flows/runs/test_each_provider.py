@@ -21,8 +21,6 @@ from demo.running import running_judge
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.support.painting import paint
 
-pytestmark = pytest.mark.slow
-
 KEYS = {
     "OPENAI_API_KEY": "sk-of-nobody-111111",
     "ANTHROPIC_API_KEY": "sk-ant-nobody-222222",

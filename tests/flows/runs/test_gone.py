@@ -15,7 +15,6 @@ from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
 from tests.flows.runs.dask_cluster import running_cluster
 
-pytestmark = pytest.mark.slow
 N, PART, N_WORKERS = 120, 30, 2
 N_A_KILL_CUTS_OFF = 36  # 64 in flight is the default; a process of two has 32, and an eighth more are prepared
 LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle

@@ -22,8 +22,6 @@ from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.painting import paint
 
-pytestmark = pytest.mark.slow
-
 BENCHMARK = """\
 name = "killed"
 lake = "{lake}/"

@@ -48,8 +48,6 @@ from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.support.painting import paint
 from tests.support.postgres import running_postgres, why_not
 
-pytestmark = pytest.mark.slow
-
 BENCHMARK = """\
 name = "anywhere"
 [[sources]]

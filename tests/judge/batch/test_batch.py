@@ -34,6 +34,8 @@ from tests.support.batch_bench import (
     plan_scenes,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[PlannedPart]]:

@@ -21,6 +21,8 @@ from tasks.publish.reading import publications
 from tests.lake.object_store.conftest import Objects
 from tests.support.small_lake import SmallLake
 
+pytestmark = pytest.mark.slow
+
 MADE_OF = {
     SAMPLES: "dataset_id", PICTURES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id",
     SCORES: "reading_id",

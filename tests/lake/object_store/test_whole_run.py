@@ -15,6 +15,8 @@ from tasks.lake.reading import WITHOUT_PICTURES
 from tasks.publish.machine_tables import runs
 from tests.flows.nights.night_world import World, write_benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):

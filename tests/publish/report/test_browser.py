@@ -16,7 +16,7 @@ from tasks.publish.report.index import write_index
 from tasks.publish.report.partitions import partitions_page
 from tests.support.night_rows import drift_row, record
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser can be driven")
 axe = pytest.importorskip(
     "axe_playwright_python", reason="axe-playwright-python is not installed: accessibility cannot be checked"

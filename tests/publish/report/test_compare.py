@@ -13,6 +13,8 @@ from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.publish.report.compare import START, compare_pages
 from tests.publish.report.conftest import IDS
 
+pytestmark = pytest.mark.slow
+
 
 def pages_of(made, **options):
     return dict(compare_pages(made.lake, RunIds(**IDS), made.tables[BENCHMARK_LONG], made.name, **options))

@@ -20,6 +20,8 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from tasks.publish.folders import Published
 from tests.publish.report.conftest import Made
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def published(hostile: Made, publish_one: Callable[..., Published]) -> Path:

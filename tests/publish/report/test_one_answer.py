@@ -20,6 +20,8 @@ from tasks.publish.report.gallery import Gallery
 from tasks.publish.standings import difference, rank, weights
 from tests.support.one_answer import contradictions
 
+pytestmark = pytest.mark.slow
+
 N_CHECKPOINTS, N_CATEGORIES, N_PROMPTS = 30, 20, 100
 
 
