@@ -23,7 +23,7 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported
 from tasks.judge.batch.folders import check_exportable, check_folder
-from tasks.judge.budget.cost import load_observed
+from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.pictures import digests_of

@@ -9,7 +9,8 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.budget import Attempts, Budget
-from tasks.judge.budget.cost import Costs, Estimate, load_observed, stated_output_bound, store_observed
+from tasks.judge.budget.cost import Costs, Estimate, stated_output_bound
+from tasks.judge.budget.observed_usage import load_observed, store_observed
 from tasks.judge.provider.exchange import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter

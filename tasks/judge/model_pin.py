@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial
 from hashlib import sha256
 
-from sqlalchemy import ColumnElement, and_, delete, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.engine import Connection
 
 from schemas.benchmark.judges import Judge
@@ -15,6 +15,10 @@ from schemas.errors import JudgeChangedError
 from tasks.judge.provider.base import provider_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ANSWERING, insert_where_absent
+
+_IS_IT = (ANSWERING.c.plan_id == bindparam("of"), ANSWERING.c.judge_model == bindparam("judge"))
+_READ = select(ANSWERING.c.answered_model).where(*_IS_IT)
+_DELETE = delete(ANSWERING).where(*_IS_IT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class _Answering:
 
     def read(self, connection: Connection) -> str | None:
         """The model; None where there is no row."""
-        found = connection.execute(select(ANSWERING.c.answered_model).where(self._is_it)).scalar_one_or_none()
+        found = connection.execute(_READ, self._is_it).scalar_one_or_none()
         return None if found is None else bytes(found).decode("utf-8", "replace")
 
     def write(self, connection: Connection, answered_model: str) -> None:
@@ -125,11 +129,11 @@ class _Answering:
 
     def delete(self, connection: Connection) -> None:
         """Without a row nothing is held to."""
-        connection.execute(delete(ANSWERING).where(self._is_it))
+        connection.execute(_DELETE, self._is_it)
 
     @property
-    def _is_it(self) -> ColumnElement[bool]:
-        return and_(ANSWERING.c.plan_id == self.of, ANSWERING.c.judge_model == self.judge_model)
+    def _is_it(self) -> dict[str, str]:
+        return {"of": self.of, "judge": self.judge_model}
 
 
 def _nights(benchmark: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BindParameter, Update, bindparam, delete, func, insert, literal, select, union, union_all, update
+from sqlalchemy import BindParameter, bindparam, delete, func, insert, literal, select, union, union_all, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
@@ -33,6 +33,12 @@ _HOLDERS = union(
 )
 """Who holds claims of these keys, and the owner itself where it is known."""
 _HOLDING = select(CLAIMS.c.owner_id)
+_SWEEP = delete(OWNERS).where(OWNERS.c.expires_at_us < bindparam("long_ago_us"), OWNERS.c.owner_id.not_in(_HOLDING))
+_ENTER = insert(OWNERS)
+_PROLONG = update(OWNERS).where(OWNERS.c.owner_id == _OWNER).values(expires_at_us=bindparam("until_us"))
+_GIVE_BACK = delete(CLAIMS).where(CLAIMS.c.request_key == bindparam("key"), CLAIMS.c.owner_id == _OWNER)
+_OWNERS: BindParameter[list[str]] = bindparam("owners", expanding=True)
+_FORGET = (delete(CLAIMS).where(CLAIMS.c.owner_id.in_(_OWNERS)), delete(OWNERS).where(OWNERS.c.owner_id.in_(_OWNERS)))
 _HELD, _REPLY, _ATTEMPTS = range(3)
 _FOUND = union_all(
     select(CLAIMS.c.request_key, literal(_HELD), literal(0), literal(0)).where(
@@ -126,12 +132,11 @@ class Claims:
         is_new = all(owner_id != self.owner_id for owner_id, *_ in holders)
         if is_new:
             process = self.ledger.machine.this_process()
-            is_old = OWNERS.c.expires_at_us < moment_us - _KEPT_US
-            later(connection, delete(OWNERS).where(is_old, OWNERS.c.owner_id.not_in(_HOLDING)))
+            later(connection, _SWEEP, {"long_ago_us": moment_us - _KEPT_US})
             row = {"owner_id": self.owner_id, "host": process.host, "pid": process.pid, "process_started": process.started}
-            later(connection, insert(OWNERS), [row | {"expires_at_us": expiry_us(moment_us)}])
+            later(connection, _ENTER, [row | {"expires_at_us": expiry_us(moment_us)}])
         else:
-            later(connection, self._prolonged(moment_us))
+            later(connection, _PROLONG, self._prolonged(moment_us))
         gone = [
             owner_id
             for owner_id, *process, expires_us in holders
@@ -162,16 +167,16 @@ class Claims:
         )
 
     def _renew(self, connection: Connection) -> bool:
-        return connection.execute(self._prolonged(now_us(connection))).rowcount == 1
+        return connection.execute(_PROLONG, self._prolonged(now_us(connection))).rowcount == 1
 
-    def _prolonged(self, moment_us: int) -> Update:
-        return update(OWNERS).where(OWNERS.c.owner_id == self.owner_id).values(expires_at_us=expiry_us(moment_us))
+    def _prolonged(self, moment_us: int) -> dict[str, Any]:
+        return {"owner": self.owner_id, "until_us": expiry_us(moment_us)}
 
 
 def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
-    later(connection, delete(CLAIMS).where(CLAIMS.c.request_key == request_key, CLAIMS.c.owner_id == owner_id))
+    later(connection, _GIVE_BACK, {"key": request_key, "owner": owner_id})
 
 
 def _forget(connection: Connection, owner_ids: list[str]) -> None:
-    later(connection, delete(CLAIMS).where(CLAIMS.c.owner_id.in_(owner_ids)))
-    later(connection, delete(OWNERS).where(OWNERS.c.owner_id.in_(owner_ids)))
+    for statement in _FORGET:
+        later(connection, statement, {"owners": owner_ids})

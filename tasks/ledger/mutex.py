@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TypeVar
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoreError
@@ -22,6 +22,13 @@ from tasks.stopping import STOP, check_not_stopped
 
 _Found = TypeVar("_Found")
 TURN_POLL_S = 0.5
+
+_IS_OWN = OWNERS.c.owner_id == bindparam("own")
+_UNDER = select(OWNERS.c.owner_id, OWNERS.c.expires_at_us, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started).where(
+    OWNERS.c.owner_id.like(bindparam("pattern"))
+)
+_EXTEND = update(OWNERS).where(_IS_OWN).values(expires_at_us=bindparam("until_us"))
+_END = delete(OWNERS).where(_IS_OWN)
 
 
 @contextmanager
@@ -96,9 +103,8 @@ def _written(ledger: Ledger, function: Callable[[Connection], _Found]) -> _Found
 
 def _living(connection: Connection, prefix: str, own: _Row | None = None) -> Process | None:
     """A living process that has a row under this prefix, `own` left out."""
-    columns = (OWNERS.c.owner_id, OWNERS.c.expires_at_us, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started)
     now = now_us(connection)
-    for name, expires_us, *process in connection.execute(select(*columns).where(OWNERS.c.owner_id.startswith(prefix))).all():
+    for name, expires_us, *process in connection.execute(_UNDER, {"pattern": f"{prefix}%"}).all():
         found = Process(*process)
         if own is not None and name == own.id:
             continue
@@ -153,8 +159,8 @@ def _renew(ledger: Ledger, own: str, done: threading.Event) -> None:
 
 
 def _extend(connection: Connection, own: str) -> None:
-    connection.execute(update(OWNERS).where(OWNERS.c.owner_id == own).values(expires_at_us=expiry_us(now_us(connection))))
+    connection.execute(_EXTEND, {"own": own, "until_us": expiry_us(now_us(connection))})
 
 
 def _end(connection: Connection, own: str) -> None:
-    connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == own))
+    connection.execute(_END, {"own": own})

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
-from sqlalchemy import Select, Update, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection
 
 from tasks.ledger.ledger import Ledger
@@ -22,6 +22,10 @@ from tasks.ledger.tables import BUDGETS, insert_where_absent
 BLOCKS = 50
 """A lease is this part of the whole where it can be: a killed worker holds no more than one, and what it reserved."""
 POLL_S = 0.05
+
+_IS_IT = BUDGETS.c.budget_id == bindparam("id")
+_LEASED = select(BUDGETS.c.leased).where(_IS_IT)
+_MORE = update(BUDGETS).where(_IS_IT).values(leased=BUDGETS.c.leased + bindparam("n"))
 
 
 @dataclass(slots=True)
@@ -129,25 +133,21 @@ class SharedCounter:
         return n_leased > 0
 
 
-def leased(counter_id: str) -> Select[tuple[int]]:
-    """How much of a counter is handed out: used, or held by workers (those that were killed included)."""
-    return select(BUDGETS.c.leased).where(BUDGETS.c.budget_id == counter_id)
+def leased(connection: Connection, counter_id: str) -> int:
+    """How much of a counter is handed out: used, or held by workers (those that were killed included). 0 where there is none."""
+    return int(connection.execute(_LEASED, {"id": counter_id}).scalar_one_or_none() or 0)
 
 
 def lease(connection: Connection, counter_id: str, most: int, least: int, block: int) -> int:
     """Hand out `block`, or what is left if that is at least `least`, or nothing. To be run as the ledger's only writer."""
     row = {"budget_id": counter_id, "most": most, "leased": 0}
     connection.execute(insert_where_absent(connection.engine, BUDGETS), [row])
-    granted = min(block, most - int(connection.execute(leased(counter_id)).scalar_one()))
+    granted = min(block, most - leased(connection, counter_id))
     if granted < max(1, least):
         return 0
-    later(connection, _more(counter_id, granted))
+    later(connection, _MORE, {"id": counter_id, "n": granted})
     return granted
 
 
 def _give_back(connection: Connection, counter_id: str, n: int) -> None:
-    later(connection, _more(counter_id, -n))
-
-
-def _more(counter_id: str, n: int) -> Update:
-    return update(BUDGETS).where(BUDGETS.c.budget_id == counter_id).values(leased=BUDGETS.c.leased + n)
+    later(connection, _MORE, {"id": counter_id, "n": -n})

@@ -6,6 +6,7 @@ character), moments are microseconds since 1970 UTC.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -216,7 +217,12 @@ BATCH_LINES = Table(
 
 def insert_where_absent(engine: Engine, table: Table) -> Executable:
     """INSERT … ON CONFLICT DO NOTHING: the first row stored under a key stays."""
-    made: Any = (postgresql if engine.dialect.name == "postgresql" else sqlite).insert(table)
+    return _insert_where_absent(table, is_on_server=engine.dialect.name == "postgresql")
+
+
+@cache
+def _insert_where_absent(table: Table, *, is_on_server: bool) -> Executable:
+    made: Any = (postgresql if is_on_server else sqlite).insert(table)
     statement: Executable = made.on_conflict_do_nothing()
     return statement
 
@@ -228,8 +234,13 @@ def upsert(engine: Engine, table: Table, *, is_where_written: bool = False) -> E
     a row): it decides by itself, without being waited for. SQLite's callers know how many rows were changed.
     """
     is_on_server = engine.dialect.name == "postgresql"
+    return _upsert(table, is_on_server=is_on_server, is_where_written=is_where_written and is_on_server)
+
+
+@cache
+def _upsert(table: Table, *, is_on_server: bool, is_where_written: bool) -> Executable:
     made: Any = (postgresql if is_on_server else sqlite).insert(table)
-    if is_where_written and is_on_server:
+    if is_where_written:
         has_number = literal_column("pg_current_xact_id_if_assigned()").is_not(None)
         row = select(*(bindparam(column.name, type_=column.type) for column in table.columns)).where(has_number)
         made = made.from_select(table.columns.keys(), row)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
@@ -24,6 +24,8 @@ NO_RESULTS: Mapping[int, Result] = MappingProxyType({})
 
 _KEPT_US = 86_400 * 1_000_000
 """The word of a process that was killed is swept after a day."""
+_WORD = select(WRITERS.c.commit_id).where(WRITERS.c.writer_id == bindparam("id"))
+_SWEEP = delete(WRITERS).where(WRITERS.c.committed_at_us < bindparam("long_ago_us"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,7 @@ class Transactions:
         return results
 
     def _is_made(self, connection: Connection, commit_id: str) -> bool:
-        word = select(WRITERS.c.commit_id).where(WRITERS.c.writer_id == self._id)
-        return bool(connection.execute(word).scalar() == commit_id)
+        return bool(connection.execute(_WORD, {"id": self._id}).scalar() == commit_id)
 
     def close(self) -> None:
         """Take back this writer's word."""
@@ -112,7 +113,7 @@ class Transactions:
         if has_functions and self._is_on_server:
             moment_us = self._machine.time_ns() // 1000
             if not self._has_word:
-                later(connection, delete(WRITERS).where(WRITERS.c.committed_at_us < moment_us - _KEPT_US))
+                later(connection, _SWEEP, {"long_ago_us": moment_us - _KEPT_US})
             row = {"writer_id": self._id, "commit_id": commit_id, "committed_at_us": moment_us}
             later(connection, self._leave_word, row)
             self._has_word = True

@@ -616,7 +616,7 @@ def test_as_many_attempts_as_are_needed_are_enough(
 ) -> None:
     assert run(requests, limits=QUICKLY.model_copy(update={"attempts_per_run": 20})).n_answered == 20
     used = sha256(b"attempts of run").hexdigest()
-    assert ledger.read(lambda connection: connection.execute(leased(used)).scalar()) == 20
+    assert ledger.read(lambda connection: leased(connection, used)) == 20
 
 
 def test_the_attempts_of_a_run_are_two_for_each_request_and_a_hundred() -> None:

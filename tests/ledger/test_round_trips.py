@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
-from tasks.judge.budget.cost import Observed, store_observed
+from tasks.judge.budget.observed_usage import Observed, store_observed
 from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger

@@ -28,7 +28,7 @@ from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import Batch, BatchState, ClaimsLostError, declare, hold, open_batches
 from tasks.judge.budget.budget import Budget, leased_usd
-from tasks.judge.budget.cost import Observed, load_observed, store_observed
+from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.limiter import RateLimiter

@@ -4,12 +4,10 @@ Every transaction is made in one go; before it, and between its commit and the a
 """
 
 import sqlite3
-from functools import partial
 from typing import Any, Protocol
 
 from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
-from sqlalchemy.dialects.sqlite import Insert
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
@@ -20,6 +18,7 @@ from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import Machine
 from tasks.ledger.tables import METADATA, SCHEMA
+from tests.simulation.short_connection import ShortConnection
 
 
 class AwayError(Exception):
@@ -40,10 +39,6 @@ class FileDialect(SQLiteDialect_pysqlite):
 
     supports_statement_cache = True
     hooks: Hooks
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.statement_compiler = partial(_compiled, self.statement_compiler, {})
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ARG002 - a dialect's
         if statement.startswith("BEGIN"):
@@ -81,16 +76,6 @@ class ServerDialect(FileDialect):
 registry.register("sqlite.simulated_file", __name__, FileDialect.__name__)
 registry.register("sqlite.simulated_server", __name__, ServerDialect.__name__)
 compiles(queries._Listed, ServerDialect.name)(queries._listed_by_sqlite)
-
-
-def _compiled(compiler: Any, kept: dict[Any, Any], dialect: Any, statement: Any, **how: Any) -> Any:
-    """What SQLAlchemy compiles anew each time, compiled once: INSERT ... ON CONFLICT, half of a transaction's cost."""
-    if how.get("cache_key") is not None or not isinstance(statement, Insert):
-        return compiler(dialect, statement, **how)
-    key = statement.table.name, type(statement._post_values_clause), tuple(how["column_keys"]), how["for_executemany"]
-    if key not in kept:
-        kept[key] = compiler(dialect, statement, **how)
-    return kept[key]
 
 
 def away() -> OperationalError:
@@ -140,4 +125,6 @@ class SimulatedLedger(Ledger):
         self._database, self._at_database = database, at_database
 
     def _opened(self) -> Engine:
-        return self._database.engine.execution_options(machine=self._at_database)
+        engine = self._database.engine.execution_options(machine=self._at_database)
+        engine._connection_cls = ShortConnection
+        return engine

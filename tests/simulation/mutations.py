@@ -70,9 +70,11 @@ MUTATIONS: Mapping[str, Mutation] = {
         "from tasks.ledger.tables import upsert\n                self._insert = upsert(self._engine, REPLIES)",
     ),
     "a commit in doubt is made again": Mutation(
-        "tasks.ledger.transactions", "return bool(connection.execute(word).scalar() == commit_id)", "return False"
+        "tasks.ledger.transactions", 'connection.execute(_WORD, {"id": self._id}).scalar() == commit_id', "False"
     ),
-    "lease not counted": Mutation("tasks.ledger.shared_counter", "    later(connection, _more(counter_id, granted))\n", ""),
+    "lease not counted": Mutation(
+        "tasks.ledger.shared_counter", '    later(connection, _MORE, {"id": counter_id, "n": granted})\n', ""
+    ),
     "what is left of a lease is not given back": Mutation(
         "tasks.ledger.shared_counter", "        if n_held:", "        if False:"
     ),
@@ -88,15 +90,14 @@ MUTATIONS: Mapping[str, Mutation] = {
         "await self._ledger.alone(lambda connection: store.pause(connection, self.id, seconds, self._clock))", "pass",
     ),
     "each process has the whole rate": Mutation(
-        "tasks.judge.rate_limit.store", "    if changed:\n        later(connection, update(ALLOWANCES)",
-        "    if False:\n        later(connection, update(ALLOWANCES)",
+        "tasks.judge.rate_limit.store", "    if changed:\n", "    if False:\n"
     ),
     "batch created again at once": Mutation(
         "tasks.judge.batch.state_machine", "clock_s() - sought_s > self.rules.settle_s:", "True:"
     ),
     "a batch's claims stay with its process": Mutation(
         "tasks.judge.batch.state",
-        "where(*_CLAIMED).values(owner_id=batch.token)", "where(*_CLAIMED).values(owner_id=batch.holder_id)",
+        '"batch": batch.token})', '"batch": batch.holder_id})',
     ),
     "mutex for two": Mutation("tasks.ledger.mutex", "        if other is not None:\n            return other\n", ""),
     "mutex not renewed": Mutation("tasks.ledger.mutex", "while not ledger.machine.wait(done, RENEW_EVERY_S):", "while False:"),

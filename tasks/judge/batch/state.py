@@ -103,6 +103,28 @@ _KEYS_PER_STATEMENT = 500
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
 _CLAIMED = (CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == bindparam("owner"))
 _COLUMNS = tuple(BATCHES.c[field.name] for field in fields(Batch))
+_IS_IT = BATCHES.c.token == bindparam("of")
+_IS_LINE = BATCH_LINES.c.token == bindparam("of")
+_IS_OPEN = BATCHES.c.state != BatchState.ENDED.value
+_OPEN = (
+    select(*_COLUMNS)
+    .where(_IS_OPEN, BATCHES.c.judge_model == bindparam("judge"))
+    .order_by(BATCHES.c.intended_at_us, BATCHES.c.token)
+)
+_BATCH = select(*_COLUMNS).where(_IS_IT)
+_LINE_KEYS = select(BATCH_LINES.c.request_key).where(_IS_LINE)
+_WITH_HOLDER = (
+    select(*_COLUMNS, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
+    .outerjoin(OWNERS, OWNERS.c.owner_id == BATCHES.c.holder_id)
+    .where(_IS_IT, _IS_OPEN)
+)
+_HOLD = update(BATCHES).where(_IS_IT, BATCHES.c.holder_id.is_not_distinct_from(bindparam("before")))
+_CHANGE = update(BATCHES).where(_IS_IT, BATCHES.c.holder_id == bindparam("holder"), BATCHES.c.state == bindparam("was"))
+_MOVE_CLAIMS = update(CLAIMS).where(*_CLAIMED).values(owner_id=bindparam("batch"))
+_ENTER, _KEEP, _ATTEMPT, _KEEP_LINES = insert(OWNERS), insert(BATCHES), insert(ATTEMPTS), insert(BATCH_LINES)
+_SETTLE = delete(BATCH_LINES).where(_IS_LINE, BATCH_LINES.c.request_key.in_(_KEYS))
+_FREE = delete(CLAIMS).where(*_CLAIMED)
+_LEAVE = (delete(CLAIMS).where(CLAIMS.c.owner_id == bindparam("of")), delete(OWNERS).where(OWNERS.c.owner_id == bindparam("of")))
 
 
 class ClaimsLostError(Exception):
@@ -117,36 +139,34 @@ def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]
     moment_us = now_us(connection)
     n_claimed = 0
     for keys in _chunks(ask_indexes):
-        moved = update(CLAIMS).where(*_CLAIMED).values(owner_id=batch.token)
-        n_claimed += connection.execute(moved, {"keys": keys, "owner": batch.holder_id}).rowcount
+        n_claimed += connection.execute(_MOVE_CLAIMS, {"keys": keys, "owner": batch.holder_id, "batch": batch.token}).rowcount
     if n_claimed < len(ask_indexes):
         raise ClaimsLostError
     owner = {"owner_id": batch.token, "host": None, "pid": 0, "process_started": "", "expires_at_us": _NEVER_US}
-    connection.execute(insert(OWNERS), [owner])
+    connection.execute(_ENTER, [owner])
     row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
-    connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
+    connection.execute(_KEEP, [row | {"state": batch.state.value}])
     ids = {key: f"{moment_us * 1000:016x}{machine_of(connection).getrandbits(64):016x}" for key in ask_indexes}
     attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
     lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()]
-    connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
-    connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
+    connection.execute(_ATTEMPT, [line | attempt for line in lines])
+    connection.execute(_KEEP_LINES, [line | {"token": batch.token} for line in lines])
 
 
 def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
     """The judge's batches with lines that are not settled, oldest first."""
-    found = select(*_COLUMNS).where(BATCHES.c.state != BatchState.ENDED.value, BATCHES.c.judge_model == judge_model)
-    return [_batch(row) for row in connection.execute(found.order_by(BATCHES.c.intended_at_us, BATCHES.c.token)).mappings()]
+    return [_batch(row) for row in connection.execute(_OPEN, {"judge": judge_model}).mappings()]
 
 
 def batch_of(connection: Connection, token: str) -> Batch | None:
     """The batch as it stands now."""
-    row = connection.execute(select(*_COLUMNS).where(BATCHES.c.token == token)).mappings().first()
+    row = connection.execute(_BATCH, {"of": token}).mappings().first()
     return None if row is None else _batch(row)
 
 
 def keys_of(connection: Connection, token: str) -> list[str]:
     """The request keys of a batch's lines that are not settled."""
-    return list(connection.execute(select(BATCH_LINES.c.request_key).where(BATCH_LINES.c.token == token)).scalars())
+    return list(connection.execute(_LINE_KEYS, {"of": token}).scalars())
 
 
 def lines_of(connection: Connection, token: str) -> list[BatchLine]:
@@ -166,9 +186,7 @@ def lines_of(connection: Connection, token: str) -> list[BatchLine]:
 
 def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
     """Become the one that does the batch's next step; None where a living process is about it, or the batch has ended."""
-    holder = (OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started, OWNERS.c.expires_at_us)
-    joined = select(*_COLUMNS, *holder).outerjoin(OWNERS, OWNERS.c.owner_id == BATCHES.c.holder_id)
-    row = connection.execute(joined.where(BATCHES.c.token == token, BATCHES.c.state != BatchState.ENDED.value)).mappings().first()
+    row = connection.execute(_WITH_HOLDER, {"of": token}).mappings().first()
     if row is None:
         return None
     before, process = row["holder_id"], Process(row["host"], row["pid"], row["process_started"])
@@ -176,29 +194,27 @@ def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
     if before not in (None, holder_id) and not is_gone:
         return None
     if before not in (None, holder_id):  # what it had claimed and not handed over is free
-        connection.execute(delete(CLAIMS).where(CLAIMS.c.owner_id == before))
-        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == before))
-    was = BATCHES.c.holder_id.is_(None) if before is None else BATCHES.c.holder_id == before
-    taken = update(BATCHES).where(BATCHES.c.token == token, was).values(holder_id=holder_id)
-    return _batch({**row, "holder_id": holder_id}) if connection.execute(taken).rowcount == 1 else None
+        for statement in _LEAVE:
+            connection.execute(statement, {"of": before})
+    taken = connection.execute(_HOLD, {"of": token, "before": before, "holder_id": holder_id})
+    return _batch({**row, "holder_id": holder_id}) if taken.rowcount == 1 else None
 
 
 def change(connection: Connection, batch: Batch, values: Mapping[str, Any]) -> bool:
     """Change a batch's row; False where another process holds it by now, or has brought it to another state."""
-    is_it = (BATCHES.c.token == batch.token, BATCHES.c.holder_id == batch.holder_id, BATCHES.c.state == batch.state.value)
-    return connection.execute(update(BATCHES).where(*is_it).values(**values)).rowcount == 1
+    is_it = {"of": batch.token, "holder": batch.holder_id, "was": batch.state.value}
+    return connection.execute(_CHANGE, {**is_it, **values}).rowcount == 1
 
 
 def release_lines(connection: Connection, token: str, keys: Collection[str]) -> None:
     """Let go of lines whose attempts have ended. With its last line the batch ends."""
     for chunk in _chunks(keys):
-        lines = delete(BATCH_LINES).where(BATCH_LINES.c.token == token, BATCH_LINES.c.request_key.in_(_KEYS))
-        connection.execute(lines, {"keys": chunk})
-        connection.execute(delete(CLAIMS).where(*_CLAIMED), {"keys": chunk, "owner": token})
-    if connection.execute(select(BATCH_LINES.c.token).where(BATCH_LINES.c.token == token).limit(1)).first() is None:
+        connection.execute(_SETTLE, {"of": token, "keys": chunk})
+        connection.execute(_FREE, {"keys": chunk, "owner": token})
+    if connection.execute(_LINE_KEYS.limit(1), {"of": token}).first() is None:
         values = {"state": BatchState.ENDED.value, "ended_at_us": now_us(connection)}
-        connection.execute(update(BATCHES).where(BATCHES.c.token == token).values(**values))
-        connection.execute(delete(OWNERS).where(OWNERS.c.owner_id == token))
+        connection.execute(update(BATCHES).where(_IS_IT), {"of": token, **values})
+        connection.execute(_LEAVE[1], {"of": token})
 
 
 def _batch(row: Mapping[Any, Any]) -> Batch:

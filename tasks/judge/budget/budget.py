@@ -86,7 +86,7 @@ def leased_usd(ledger: Ledger, budget_id: str) -> float:
 
 
 def _leased_nusd(ledger: Ledger, budget_id: str) -> int:
-    return ledger.read(lambda connection: connection.execute(leased(budget_id)).scalar() or 0)
+    return ledger.read(partial(leased, counter_id=budget_id))
 
 
 PER_REQUEST = 2

@@ -1,30 +1,26 @@
 """What a request will cost and what an answer did cost: tokens estimated, corrected by earlier replies, and at most billed.
 
-Prices are prices.py, texts tokens.py, pictures the provider's own rules. Who may spend is budget.py.
+Prices are prices.py, texts tokens.py, pictures the provider's own rules, earlier replies observed_usage.py. Who may spend is
+budget.py.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice, repeat
 from math import ceil
-from typing import TypeAlias
 
 import orjson
-from sqlalchemy import case, select, update
-from sqlalchemy.engine import Connection
 
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
 from tasks.judge.pictures import fitted_px, without_digests
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.pipelining import later
-from tasks.ledger.tables import OBSERVED, insert_where_absent
 
 TOKENS_PER_MESSAGE = 3
 """And once more for the start of the answer: OpenAI's cookbook, "How to count tokens with tiktoken"."""
@@ -33,65 +29,8 @@ _SIZE_UNKNOWN_PX = 2048
 
 MAY_BE_BILLED = frozenset({ReplyStatus.TIMED_OUT, ReplyStatus.UNREACHABLE, ReplyStatus.BAD_RESPONSE})
 """Attempts that ended without an answer after they were sent: nobody knows whether they were billed, so the worst is assumed."""
-N_PRIOR = 2
-"""So many replies exactly as estimated are added to the observed ones: a few odd replies do not turn an estimate over."""
 CACHE_CONTROL = "cache_control"
 """The parameter that has a provider keep what it read for later requests, at a price of its own."""
-LEAST_MARGIN = 1.25
-"""A provider that once counted more than the bound may count still more: the raised bound leaves this much room."""
-
-AboutKey: TypeAlias = tuple[str, str, str]
-"""(rubric_id, rubric_version, judge_model)"""
-
-
-@dataclass(slots=True)
-class Observed:
-    """Sums over replies whose tokens were reported, of one rubric and judge. Input is as estimated before any correction."""
-
-    n_replies: int = 0
-    n_input_estimated: int = 0
-    n_input_reported: int = 0
-    n_cached_reported: int = 0
-    n_output_reported: int = 0
-    most_of_bound: float = 0.0
-
-    def add(self, n_estimated: int, n_most: int, n_input: int | None, n_cached: int | None, n_output: int | None) -> None:
-        """Count one reply. One that does not report its tokens says nothing."""
-        if n_input is None or n_output is None:
-            return
-        self.n_replies += 1
-        self.n_input_estimated += n_estimated
-        self.n_input_reported += n_input
-        self.n_cached_reported += n_cached or 0
-        self.n_output_reported += n_output
-        self.most_of_bound = max(self.most_of_bound, n_input / max(1, n_most))
-
-    def __add__(self, other: "Observed") -> "Observed":
-        """Both together."""
-        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return Observed(**sums | {"most_of_bound": max(self.most_of_bound, other.most_of_bound)})
-
-    @property
-    def input_ratio(self) -> float:
-        """What estimates of input tokens are multiplied by."""
-        if not self.n_replies or not self.n_input_estimated:
-            return 1.0
-        prior = N_PRIOR * self.n_input_estimated / self.n_replies
-        return (self.n_input_reported + prior) / (self.n_input_estimated + prior)
-
-    @property
-    def bound_ratio(self) -> float:
-        """What bounds of input tokens are multiplied by: 1 for as long as no reply passed its bound."""
-        return self.most_of_bound * LEAST_MARGIN if self.most_of_bound > 1 else 1.0
-
-    @property
-    def cached_share(self) -> float:
-        """Of the input tokens, those billed at the price for repeated beginnings."""
-        return self.n_cached_reported / self.n_input_reported if self.n_input_reported else 0.0
-
-    def n_output_tokens(self, n_declared: int) -> float:
-        """Output tokens to expect of a reply, where the rubric declares so many."""
-        return (self.n_output_reported + N_PRIOR * n_declared) / (self.n_replies + N_PRIOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,30 +161,3 @@ def _tokens_beside(parameters_json: str) -> tuple[float, int]:
     read = (value for name, value in orjson.loads(parameters_json).items() if name in ("response_format", "tools"))
     texts = [orjson.dumps(value).decode() for value in read]
     return sum(map(n_text_tokens, texts)), n_text_tokens_most(texts)
-
-
-async def store_observed(ledger: Ledger, about: AboutKey, observed: Observed) -> None:
-    """Add what a shard saw to what the ledger knows."""
-    if observed.n_replies:
-        await ledger.alone(partial(_store, about=about, observed=observed))
-
-
-def load_observed(ledger: Ledger) -> Mapping[AboutKey, Observed]:
-    """All that the ledger knows, by rubric, its version and judge."""
-    return ledger.read(_load)
-
-
-def _store(connection: Connection, about: AboutKey, observed: Observed) -> None:
-    key = dict(zip(("rubric_id", "rubric_version", "judge_model"), about, strict=True))
-    nothing = {f.name: getattr(Observed(), f.name) for f in fields(Observed)}
-    connection.execute(insert_where_absent(connection.engine, OBSERVED), [key | nothing])
-    columns = OBSERVED.c
-    most = case((columns.most_of_bound < observed.most_of_bound, observed.most_of_bound), else_=columns.most_of_bound)
-    summed = [f.name for f in fields(Observed) if f.name != "most_of_bound"]
-    values = {name: columns[name] + getattr(observed, name) for name in summed} | {"most_of_bound": most}
-    later(connection, update(OBSERVED).where(*(columns[name] == value for name, value in key.items())).values(values))
-
-
-def _load(connection: Connection) -> dict[AboutKey, Observed]:
-    rows = connection.execute(select(OBSERVED)).all()
-    return {(row[0], row[1], row[2]): Observed(*row[3:]) for row in rows}

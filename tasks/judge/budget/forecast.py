@@ -9,8 +9,9 @@ import polars as pl
 
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
-from tasks.judge.budget.cost import Costs, Estimate, Observed, output_bound, stated_output_bound
+from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
 from tasks.judge.budget.levers import Lever, Payable, priced
+from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.prices import ModelPrice, price_of
 from tasks.judge.budget.tokens import n_text_tokens
 from tasks.judge.pictures import digests_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from tasks.judge.rate_limit.gcra import (
@@ -23,6 +23,10 @@ from tasks.ledger.pipelining import later
 from tasks.ledger.tables import ALLOWANCES, LEDGER_META, insert_where_absent, now_us, upsert
 
 Clock: TypeAlias = Callable[[Connection], int]
+_IS_IT = ALLOWANCES.c.allowance_id == bindparam("id")
+_FOUND = select(ALLOWANCES).where(_IS_IT)
+_CHANGE = update(ALLOWANCES).where(_IS_IT)
+_SEEN = select(LEDGER_META.c.value).where(LEDGER_META.c.name == bindparam("of"))
 LONGEST_PAUSE_US = 300 * 1_000_000
 """No pause is kept longer, whatever a provider asks for or a clock that was set back makes of it."""
 
@@ -111,7 +115,7 @@ def _grant(
 
 def look(connection: Connection, allowance_id: str, given: tuple[int | None, int | None], clock: Clock = now_us) -> Lease | None:
     """What a key without limits is told, who need not be alone for it; None where a limit is known, or none was heard of yet."""
-    row = connection.execute(select(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id)).mappings().first()
+    row = connection.execute(_FOUND, {"id": allowance_id}).mappings().first()
     if row is None:
         return None
     requests, tokens = _limit(row, "requests"), _limit(row, "tokens")
@@ -137,19 +141,18 @@ def pause(connection: Connection, allowance_id: str, seconds: float, clock: Cloc
     now = clock(connection)
     until_us = now + min(int(seconds * 1_000_000), LONGEST_PAUSE_US)
     if until_us > row["paused_until_us"] or row["paused_until_us"] > now + LONGEST_PAUSE_US:
-        is_it = ALLOWANCES.c.allowance_id == allowance_id
-        later(connection, update(ALLOWANCES).where(is_it).values(paused_until_us=until_us))
+        later(connection, _CHANGE, {"id": allowance_id, "paused_until_us": until_us})
 
 
 def reached(connection: Connection, allowance_id: str) -> int | None:
     """How many requests were in flight when the key's last session ended, as far as it learned that; None before the first."""
-    kept = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == _reached_name(allowance_id))).scalar()
+    kept = connection.execute(_SEEN, {"of": _reached_name(allowance_id)}).scalar()
     return int(kept) if kept and kept.isdecimal() else None
 
 
 def latency_seen(connection: Connection, judge_model: str) -> float | None:
     """Seconds a reply of a judge took in the last session that had some; None before the first."""
-    kept = connection.execute(select(LEDGER_META.c.value).where(LEDGER_META.c.name == _latency_name(judge_model))).scalar()
+    kept = connection.execute(_SEEN, {"of": _latency_name(judge_model)}).scalar()
     return float(kept) if kept else None
 
 
@@ -173,12 +176,12 @@ def _reached_name(allowance_id: str) -> str:
 
 def _row(connection: Connection, allowance_id: str) -> RowMapping:
     """The key's row, made where there is none. Who reads it is alone: to lock it too would count as writing."""
-    found = select(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id)
-    row = connection.execute(found).mappings().first()
+    is_it = {"id": allowance_id}
+    row = connection.execute(_FOUND, is_it).mappings().first()
     if row is None:
         values = {"allowance_id": allowance_id, "paused_until_us": 0, "requests_used_until_us": 0, "tokens_used_until_us": 0}
         connection.execute(insert_where_absent(connection.engine, ALLOWANCES), [values])
-        row = connection.execute(found).mappings().one()
+        row = connection.execute(_FOUND, is_it).mappings().one()
     return row
 
 
@@ -197,4 +200,4 @@ def _write(
         values[f"{kind}_used_until_us"] = pace.used_until_us if pace else limit.used_until_us
     changed = {name: value for name, value in values.items() if value != row[name]}
     if changed:
-        later(connection, update(ALLOWANCES).where(ALLOWANCES.c.allowance_id == allowance_id).values(**changed))
+        later(connection, _CHANGE, {"id": allowance_id, **changed})

@@ -21,7 +21,8 @@ from rubrics.model import Rubric
 from rubrics.rendering import render
 from schemas.benchmark.judges import Judge, Price
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.budget.cost import Costs, Estimate, Observed, load_observed, output_bound, stated_output_bound, store_observed
+from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
 from tasks.judge.pictures import shrunk
 from tasks.judge.provider.exchange import Answer, RequestPicture
 from tasks.judge.provider.openai.payload import make_payload

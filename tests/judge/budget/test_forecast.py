@@ -8,9 +8,10 @@ import pytest
 
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge, Price
-from tasks.judge.budget.cost import Costs, Observed
+from tasks.judge.budget.cost import Costs
 from tasks.judge.budget.forecast import Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
+from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.tokens import n_text_tokens
 from tasks.judge.provider.openai.client import OpenAIProvider
 
