@@ -13,45 +13,47 @@ from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tests.simulation.claims_model import At, Faults, World, begin, steps
 
-KEY = "0" * 64
+KEYS = ["0" * 64, "1" * 64]
 
 
-def reply(ask_index: int) -> JudgeReply:
-    return JudgeReply(KEY, ask_index, ReplyStatus.ANSWERED, "eye", ReplyOrigin.ASKED, text="first")
+def reply(key: str, ask_index: int) -> JudgeReply:
+    return JudgeReply(key, ask_index, ReplyStatus.ANSWERED, "eye", ReplyOrigin.ASKED, text="first")
 
 
 async def follow(ledger: Ledger, choices: list[int]) -> World:
     """The drawn way through the model, made in the ledger too, and the two held against each other."""
-    world, owners = begin((0, 0), Faults()), [Claims(ledger), Claims(ledger)]
-    attempts = ["", ""]
+    world, owners = begin((0, 0), Faults(), n_requests=2), [Claims(ledger), Claims(ledger)]
+    attempts: dict[str, str] = {}
     for choice in choices:
         possible = [(name, after) for name, after in steps(world) if name != "tick"]
         if not possible:
             break
         name, world = possible[choice % len(possible)]
-        i, what = int(name[0]), name[2:]
-        process = world.processes[i]
+        who, what = name.split(" ", 1)
+        i, r = int(who[0]), int(who[2:] or 0)
+        work, key = world.processes[i].works[r], KEYS[r]
         match what:
             case "takes":
-                taken = await owners[i].take([KEY])
+                taken = await owners[i].take([key])
                 at = At.READY if taken.ours else At.DONE if taken.done else At.WAITING
-                assert at == process.at, name
-                assert at != At.READY or bool(taken.due) == (process.ask == 1), name
+                assert at == work.at, name
+                assert at != At.READY or bool(taken.due) == (work.ask == 1), name
             case "begins":
-                attempts[i] = await ledger.begin(KEY, process.ask, "eye")
+                attempts[who] = await ledger.begin(key, work.ask, "eye")
             case "stores":
-                assert await ledger.finish(attempts[i], reply(process.ask)) is None
+                assert await ledger.finish(attempts[who], reply(key, work.ask)) is None
             case "stores and re-asks":
-                attempts[i] = str(await ledger.finish(attempts[i], reply(0), is_reasked=True))
+                attempts[who] = str(await ledger.finish(attempts[who], reply(key, 0), is_reasked=True))
             case "leaves":
                 await owners[i].release()
-        assert bool(ledger.known([KEY])) == bool(world.replies)
-        assert bool(ledger.reasks_due([KEY])) == (world.is_due and 1 not in world.replies)
+        for one, request in zip(KEYS, world.requests, strict=True):
+            assert bool(ledger.known([one])) == any(request.replies)
+            assert bool(ledger.reasks_due([one])) == (request.is_due and not request.replies[1])
     return world
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 5), min_size=4, max_size=16))
+@given(st.lists(st.integers(0, 11), min_size=4, max_size=30))
 def test_the_ledger_does_what_the_model_says(choices: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder, Ledger(f"sqlite:///{Path(folder)}/ledger.db") as ledger:
         assert not asyncio.run(follow(ledger, choices)).broken
