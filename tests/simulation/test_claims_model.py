@@ -16,7 +16,7 @@ NO_TIME, NO_LOSSES = Looks(at_time=False), Looks(at_losses=False)
 
 
 def explored(first: World) -> tuple[dict[World, tuple[World | None, str]], dict[World, list[World]]]:
-    """All worlds that may come about, one of those alike, each with one before it, and those that follow. A broken one is the last."""
+    """All worlds that may come about, one of those alike, each with one before it and those that follow. A broken one ends it."""
     first = alike(first)
     before: dict[World, tuple[World | None, str]] = {first: (None, "")}
     after: dict[World, list[World]] = {}
