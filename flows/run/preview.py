@@ -23,9 +23,9 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported
 from tasks.judge.batch.folders import check_exportable, check_folder
-from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
+from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.lake.pictures import sizes_of
