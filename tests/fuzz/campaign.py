@@ -1,6 +1,6 @@
 """The fuzzer's long form, `make fuzz`: every surface for so many seconds of CPU, in a process of its own. Short: test_fuzz.py.
 
-    python -m tests.fuzz.campaign --seconds 10 [--seed 1] [--only "reply"]
+    python -m tests.fuzz.campaign --seconds 10 [--inputs 1000000] [--seed 1] [--only "reply"]
 
 A line for each surface: inputs, the slowest one's CPU seconds and the memory above the beginning, held against
 schemas/input_budget.py, and each kind of fault with the steps that show it. Exit code 1 where there is one. Grown inputs first: a
@@ -56,14 +56,14 @@ def grown(attacked: Surface, draw: random.Random) -> list[bytes]:
     return found
 
 
-def attack(name: str, attacked: Surface, seconds: float, seed: int) -> bool:
-    """Print what came of one surface; whether a fault or a budget was found."""
+def attack(name: str, attacked: Surface, seconds: float, n_most: int | None, seed: int) -> bool:
+    """Print what came of one surface; whether a fault or a budget was found. It ends after `seconds`, or after so many inputs."""
     draw, seen, n_inputs, slowest_s = random.Random(f"{seed} {name}"), dict[object, str](), 0, 0.0
     budget, before_mb = next(row for row in TABLE if row.name.startswith(attacked.kind)), _memory_mb("VmRSS")
     with tempfile.TemporaryDirectory() as place:
         folder, started_s = Path(place), time.process_time()
         waiting = [attacked.mend(one) for one in grown(attacked, draw)]
-        while waiting or time.process_time() - started_s < seconds:
+        while waiting or (n_inputs < n_most if n_most else time.process_time() - started_s < seconds):
             which, steps = drawn(draw)
             content = waiting.pop() if waiting else attacked.mend(mutated(attacked.seeds, which, steps))
             began_s = time.process_time()
@@ -92,15 +92,17 @@ def main() -> int:
     """Attack every surface that is asked for; 1 where something was found."""
     parser = argparse.ArgumentParser(description="Mutated input for every reader, for so many seconds of CPU each.")
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--inputs", type=int, help="so many in place of so many seconds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--alone", help="one surface, in this process")
     given = parser.parse_args()
     if given.alone:
-        return int(attack(given.alone, surface(given.alone), given.seconds, given.seed))
+        return int(attack(given.alone, surface(given.alone), given.seconds, given.inputs, given.seed))
     n_bad = 0
     for name in filter(lambda name: given.only in name, [*SURFACES, *SPOILED, *COMMANDS]):
         options = ["--alone", name, "--seconds", str(given.seconds), "--seed", str(given.seed)]
+        options += ["--inputs", str(given.inputs)] if given.inputs else []
         code = subprocess.run([sys.executable, "-m", "tests.fuzz.campaign", *options], check=False).returncode
         if code not in (0, 1):
             print(f"{name}: its process ended with {code}", flush=True)
