@@ -81,7 +81,7 @@ def small(content: bytes) -> bytes | None:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             if image.width * image.height > PICTURE_PIXELS:
                 return None
-            image.draft("RGB", (2 * TILE_PX, 2 * TILE_PX))
+            image.draft("RGB", (TILE_PX, TILE_PX))  # a JPEG is decoded at the least fraction of its size that is no smaller
             tile = image.convert("RGB")
         tile.thumbnail((TILE_PX, TILE_PX))
         buffer = io.BytesIO()
