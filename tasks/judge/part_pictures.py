@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rubrics.model import Example
+from rubrics.messages import Example
 from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from tasks.context import StageContext
