@@ -26,7 +26,7 @@ from tasks.aggregate.agreement.label_check import van_elteren
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.systems import system_figures
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, t_quantile
 
 SIZES = np.array([80, 99, 80, 94, 100, 100])

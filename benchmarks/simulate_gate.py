@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from schemas.tables.published import COMPARISONS, STANDINGS
-from tasks.aggregate.comparison_tests import t_test
+from tasks.aggregate.comparisons.comparison_tests import t_test
 from tasks.aggregate.gate import ALPHA, Outcome, rulings, summary
 
 NIGHTS = 30

@@ -21,7 +21,7 @@ from scipy.special import expit, logit
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.davidson import Tallied, fitted
 from tasks.aggregate.preferences.evidence import Plan

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict
-from tasks.aggregate.families import ALPHA, corrected
+from tasks.aggregate.comparisons.families import ALPHA, corrected
 from tasks.aggregate.sequential import Look
 
 _DECIDED = (ComparisonVerdict.HIGHER.value, ComparisonVerdict.LOWER.value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Correction
-from tasks.aggregate.comparison_tests import Bound, exact_interval
+from tasks.aggregate.comparisons.comparison_tests import Bound, exact_interval
 from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.sequential import Look
 

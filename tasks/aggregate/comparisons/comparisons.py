@@ -7,9 +7,8 @@ from itertools import combinations, groupby, pairwise
 from schemas.benchmark.file import Statistics
 from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these, natural_key
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
-from tasks.aggregate.comparison_tests import (
+from tasks.aggregate.comparisons.comparison_tests import (
     delta_bounds,
-    failures_tested,
     is_still,
     mean_of_bounds,
     mean_of_paired,
@@ -17,7 +16,8 @@ from tasks.aggregate.comparison_tests import (
     sign_flip_p,
     tested,
 )
-from tasks.aggregate.families import Family
+from tasks.aggregate.comparisons.failure_tests import failures_tested
+from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.figures import strata_of
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.judged import Judged

@@ -8,14 +8,14 @@ import numpy as np
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import CellStatus, ComparisonTest
-from tasks.aggregate.intervals import LEVEL, added, t_quantile
+from tasks.aggregate.intervals import LEVEL, added, rounded, t_quantile
 from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally
 
 POWER = 0.80
 N_EXACT = 12  # prompts: up to so many all patterns of signs are looked at, 4,096 of them
-_SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
+SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
         return None
     delta, residuals = _linearised(sums_a, counts_a, sums_b, counts_b)
     apart = sums_a / counts_a - sums_b / counts_b
-    win, loss = int((apart > _SAME * width).sum()), int((apart < -_SAME * width).sum())
+    win, loss = int((apart > SAME * width).sum()), int((apart < -SAME * width).sum())
     counts = {"win": win, "tie": n_prompts - win - loss, "loss": loss}
     weights = np.full(n_prompts, 1 / n_prompts)
     parts = residuals + delta * weights
@@ -86,7 +86,7 @@ def mean_of_paired(strata: Sequence[Paired]) -> Paired:
 
 def is_still(found: Paired, width: float) -> bool:
     """Whether the prompts' differences do not vary."""
-    return found.se is not None and found.se <= _SAME * width
+    return found.se is not None and found.se <= SAME * width
 
 
 def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
@@ -109,8 +109,8 @@ def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
 
 
 def t_test(delta: float, se: float, df: float) -> float:
-    """Two-sided p of Student's t, to 12 digits: the last ones differ between processors, published bytes may not."""
-    return _rounded(2.0 * float(scipy.special.stdtr(df, -abs(delta) / se)))
+    """Two-sided p of Student's t."""
+    return rounded(2.0 * float(scipy.special.stdtr(df, -abs(delta) / se)))
 
 
 def subset_means(found: Paired) -> Array:
@@ -126,13 +126,13 @@ def subset_means(found: Paired) -> Array:
 
 def exact_p(means: Array, width: float) -> float:
     """Two-sided p of the sign flip test of no difference: twice the share of patterns as extreme as the one seen."""
-    below, above = (means <= _SAME * width).sum(), (means >= -_SAME * width).sum()
-    return _rounded(min(1.0, 2 * (1 + int(min(below, above))) / (len(means) + 1)))
+    below, above = (means <= SAME * width).sum(), (means >= -SAME * width).sum()
+    return rounded(min(1.0, 2 * (1 + int(min(below, above))) / (len(means) + 1)))
 
 
 def exact_interval(means: Array, level: float, width: float) -> tuple[float, float]:
     """The differences that the sign flip test keeps at this level (Hartigan, JASA 64, 1969); the scale where it keeps all."""
-    n_left_out = math.ceil((1 - level) * (len(means) + 1) / 2 * (1 - _SAME) - 1)
+    n_left_out = math.ceil((1 - level) * (len(means) + 1) / 2 * (1 - SAME) - 1)
     if n_left_out < 1:
         return -width, width
     return float(max(-width, means[n_left_out - 1])), float(min(width, means[-n_left_out]))
@@ -143,14 +143,14 @@ def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
 
     1 where nothing differs. None where categories differ in sign: their mean is then not the most extreme pattern.
     """
-    signs = {math.copysign(1, stratum.delta) for stratum in strata if abs(stratum.delta) > _SAME * width}
-    n_flips = sum(stratum.n_prompts for stratum in strata if abs(stratum.delta) > _SAME * width)
+    signs = {math.copysign(1, stratum.delta) for stratum in strata if abs(stratum.delta) > SAME * width}
+    n_flips = sum(stratum.n_prompts for stratum in strata if abs(stratum.delta) > SAME * width)
     return 1.0 if not signs else (2.0 ** (1 - n_flips) if len(signs) == 1 else None)
 
 
 def mde80(se: float, df: float) -> float:
     """The true difference that is found in 80 % of cases, two-sided at 5 %: (t at 0.975 + t at 0.80) · se (Bloom 1995)."""
-    return (t_quantile(LEVEL, df) + _rounded(float(scipy.special.stdtrit(df, POWER)))) * se
+    return (t_quantile(LEVEL, df) + rounded(float(scipy.special.stdtrit(df, POWER)))) * se
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,69 +188,3 @@ def _by_prompt(tally: Tally, end: str) -> tuple[Array, Array, Array]:
     """Prompts, each once, and the sums and numbers of their samples: one may stand in two categories."""
     prompts, place = np.unique(tally.columns["prompt"], return_inverse=True)
     return prompts, np.bincount(place, tally.columns[end]), np.bincount(place, tally.columns["n_samples"])
-
-
-def failures_tested(a: Tally | None, b: Tally | None) -> dict[str, object]:
-    """P of both questions about failures; `fails_low` is the end that `p_failures_low` is of. Of a total over all categories."""
-    found = failures_p(a, b) if a and b else None
-    if a is None or b is None or found is None:
-        return {"p_failures": None}
-    low = {"a": failures_low_p(a, b), "b": failures_low_p(b, a)}
-    known = {end: p for end, p in low.items() if p is not None}
-    end = min(known, key=lambda end: known[end], default=None)
-    return {
-        "p_failures": found[0], "p_failures_least": found[1], "fails_low": end,
-        "p_failures_low": None if end is None else min(1.0, 2 * known[end]),
-    }  # fmt: skip
-
-
-def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:
-    """Exact two-sided sign test over prompts: on as many of them a fails more often as b does. None without a shared prompt.
-
-    The p, and the least that so many prompts could have had: 1 where fewer than two differ.
-    """
-    share_a, prompts_a = a.failed_shares
-    share_b, prompts_b = b.failed_shares
-    if not np.array_equal(prompts_a, prompts_b):
-        shared, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
-        if not len(shared):
-            return None
-        share_a, share_b = share_a[in_a], share_b[in_b]
-    n_more, n_less = int((share_a > share_b + _SAME).sum()), int((share_b > share_a + _SAME).sum())
-    least = min(1.0, 2.0 ** (1 - n_more - n_less))
-    if n_more == n_less:
-        return 1.0, least
-    return _rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5)))), least
-
-
-def failures_low_p(a: Tally, b: Tally) -> float | None:
-    """One-sided p that a's failures fall no more on prompts that b scores low than on others; None where a has no failure.
-
-    Van Elteren's (1960) stratified rank test: in each category a's share of failures against the rank of b's mean, prompts
-    permuted. The normal law is conservative here, since a sum of few ranks has no tails.
-    """
-    off, variance = 0.0, 0.0
-    for category, mine in a.by_category.items():
-        other = b.by_category.get(category)
-        if other is None or other.scored is None:
-            continue
-        share, prompts = mine.failed_shares
-        sums, counts, _, scored = other.scored
-        _, here, there = np.intersect1d(prompts, scored, assume_unique=True, return_indices=True)
-        if len(here) < 2:
-            continue
-        failing, rank = share[here] - share[here].mean(), _ranks((sums / counts)[there])
-        rank = (rank - rank.mean()) / (len(here) + 1)
-        off += float((failing * rank).sum())
-        variance += float((failing**2).sum()) * float((rank**2).sum()) / (len(here) - 1)
-    return _rounded(float(scipy.special.ndtr(off / math.sqrt(variance)))) if variance > _SAME**2 else None
-
-
-def _ranks(values: Array) -> Array:
-    """Ranks from 1, those of equal values their mean."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.12g}")
