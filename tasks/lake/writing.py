@@ -22,10 +22,11 @@ from tasks.lake.atomic_files import (
     write_bytes,
     write_tables,
 )
+from tasks.lake.markers import WITHOUT_PICTURES, describe, part_name
 from tasks.lake.object_store.client import Bucket
-from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, parts_staged, put_staged
+from tasks.lake.object_store.partitions import bring_staged, commit_staged, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
-from tasks.lake.reading import WITHOUT_PICTURES, Lake, part_name
+from tasks.lake.reading import Lake
 
 
 def stage(lake: Lake, table: Table) -> "Staging":

@@ -24,7 +24,7 @@ from schemas.identities import RunIds
 from schemas.tables.stored import PICTURES
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import place, place_folder, staged_beside, store_error, write_tables
-from tasks.lake.object_store.partitions import describe
+from tasks.lake.markers import describe
 from tasks.lake.object_store.ranges import PICTURE
 from tasks.lake.pictures import table_of_pictures
 from tasks.lake.reading import PARTITION_KEYS, Lake
