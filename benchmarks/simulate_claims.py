@@ -20,7 +20,7 @@ from tasks.publish.leaderboard import answers_of
 from tasks.publish.preferences import pair_boards
 from tasks.publish.report.boards import boards, glance
 from tasks.publish.report.environment import render
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 N_CHECKPOINTS = 5
 ALLOWED = 0.06

@@ -19,7 +19,7 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.pictures import with_pictures
 from tasks.lake.writing import stage
-from tasks.plan.dataset import as_role
+from tasks.plan.anchors import as_role
 from tasks.publish.reading import current
 
 N_LEVELS = 3

@@ -29,7 +29,7 @@ from tasks.lake.reading import Lake, read_files
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.snapshot import still_holds
-from tasks.plan.dataset import ANCHORS
+from tasks.plan.anchors import ANCHORS
 
 Prices = Mapping[tuple[str, str], tuple[float | None, float | None]]
 """(rubric, judge) -> USD of a request, online and by batch; None where a price is not known."""

@@ -21,7 +21,8 @@ from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
-from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards, read_anchors
+from tasks.plan.anchors import read_anchors
+from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
 

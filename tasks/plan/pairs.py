@@ -20,7 +20,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import Lake
-from tasks.plan.rows import PAIR_COLUMNS, scanned
+from tasks.plan.samples import PAIR_COLUMNS, scanned
 
 Checkpoint = tuple[str, str]
 """Model and checkpoint."""

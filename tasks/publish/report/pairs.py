@@ -13,7 +13,7 @@ from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.reading import Lake
 from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
 from tasks.publish.report.pictures import thumbnails_of
-from tasks.publish.standings import made_by
+from tasks.publish.standings.wording import made_by
 
 PER_OUTCOME = 3
 """Pairs shown of each outcome, of a rubric and judge."""

@@ -20,7 +20,7 @@ from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.table import Table
 from tasks.aggregate.drift.drift import drift
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

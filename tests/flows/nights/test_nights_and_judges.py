@@ -14,7 +14,7 @@ from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
