@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import salon
-from benchmarks.simulate_exam import paint
+from benchmarks.simulations.exam import paint
 from demo.running import running_judge
 from flows.commands.explaining import explain
 from flows.commands.probing import exam as exam_command

@@ -1,7 +1,7 @@
 """Simulations behind docs/agreement.md: means and deltas corrected by people, raters, the label check, order of checkpoints.
 
 Six categories of GenEval's sizes, 553 prompts × 4 images, whole scores 0–10 (`make simulate`). The code is that of the tables.
-Agreement's own intervals are simulate_agreement.py. Exit code 1 where a figure leaves its bounds. Seeds are fixed.
+Agreement's own intervals are agreement.py. Exit code 1 where a figure leaves its bounds. Seeds are fixed.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.simulate_agreement import (
+from benchmarks.simulations.agreement import (
     CATEGORY_MEANS,
     FAIL_RATE,
     IMAGE_SD,

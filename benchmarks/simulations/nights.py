@@ -1,6 +1,6 @@
-"""Simulate series of nights and count alarms, finds, verdicts and dates (`python -m benchmarks.simulate_nights`).
+"""Simulate series of nights and count alarms, finds, verdicts and dates (`python -m benchmarks.simulations.nights`).
 
-Nights are independent and normal; other worlds: simulate_alarms.py. The standard deviation between nights is that of a macro
+Nights are independent and normal; other worlds: alarms.py. The standard deviation between nights is that of a macro
 mean whose paired standard error between two checkpoints is 0.037 (553 prompts × 4 images on a scale 0-10): 0.037 / √2. Everything
 goes through drift() itself.
 Exit code 1 where a number of docs/nights.md does not hold.
@@ -17,16 +17,14 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.simulations.one_series import N_BASELINE, N_QUIET, WINDOW, feasible, quiet_windows, share_of
 from flows.observability.alerting import drifts
 from schemas.tables.nights import NIGHTS
 from schemas.tables.table import conform
-from tasks.aggregate.drift.charts import NIGHT_ALPHA, shared_alpha
 from tasks.aggregate.drift.drift import drift
-from tasks.aggregate.drift.ewma import charts, degrees_of_freedom, quantiles
 
 NIGHT_SD = 0.037 / math.sqrt(2)
 ANCHOR_SD = NIGHT_SD / 2  # of the anchors: frozen pictures, so the judge's own noise alone
-N_BASELINE, N_QUIET, WINDOW = 30, 15, 30
 HEADLINE = ("overall_score",)
 ASPECTS = ("a", "b", "c", "d", "e")
 FIRST = date(2026, 1, 1)
@@ -92,7 +90,7 @@ def quiet(n_families: int, seed: int, dimensions: tuple[str, ...] = (*HEADLINE, 
     nights = found.group_by("benchmark", "run_date").agg(pl.col("is_alarm").any())
     by_family = nights.group_by("benchmark").agg(pl.col("is_alarm").mean())["is_alarm"]
     by_window = windows.group_by("benchmark").agg(pl.col("is_out").mean())["is_out"]
-    return {"windows": _share(by_window), "nights": _share(by_family)}
+    return {"windows": share_of(by_window), "nights": share_of(by_family)}
 
 
 def finds(drop: float, within: int, n_families: int, seed: int) -> tuple[float, float]:
@@ -100,7 +98,7 @@ def finds(drop: float, within: int, n_families: int, seed: int) -> tuple[float, 
     found = watched(drift(World(n_families, model_shift=-drop).nights(seed), headline=HEADLINE))
     soon = found.filter(pl.col("since").is_between(0, within - 1))
     is_found = soon.group_by(SERIES).agg((pl.col("ewma") < pl.col("limit_low")).any())["ewma"]
-    return _share(is_found)
+    return share_of(is_found)
 
 
 def alerts(found: pl.DataFrame) -> pl.DataFrame:
@@ -120,7 +118,7 @@ def told_in_quiet(n_nights: int, seed: int, dimensions: tuple[str, ...] = (*HEAD
     """Share of at least `n_nights` quiet nights behind the baseline on which an alert is sent, for any series of the family."""
     n_families = -(-n_nights // (N_QUIET + WINDOW))
     told = alerts(watched(drift(World(n_families, dimensions=dimensions).nights(seed), headline=HEADLINE)))
-    return _share(told.group_by("benchmark").agg(pl.col("is_told").mean())["is_told"])
+    return share_of(told.group_by("benchmark").agg(pl.col("is_told").mean())["is_told"])
 
 
 def told_of_drops(drop: float, within: int, n_families: int, seed: int) -> tuple[float, float]:
@@ -147,53 +145,6 @@ def dates(drop: float, n_families: int, seed: int) -> float:
     tenth = found.filter(pl.col("since") == 9, pl.col("is_out"))
     off = (tenth["changed_on"] - (FIRST + timedelta(N_BASELINE + N_QUIET))).dt.total_days().abs()
     return float((off <= 2).mean())
-
-
-def largest_sd(drop: float, within: int, share: float, alpha: float, n_baseline: int, n_draws: int = 4000) -> float:
-    """The largest standard deviation between nights with which so large a share of drops is found within so many nights."""
-    draws = np.random.default_rng(9).standard_normal((n_draws, n_baseline + N_QUIET + within))
-    low, high = 0.0, 20.0  # of the drop in standard deviations
-    for _ in range(12):
-        middle = (low + high) / 2
-        moved = draws - middle * (np.arange(draws.shape[1]) >= n_baseline + N_QUIET)
-        is_enough = (against_limits(moved, n_baseline, alpha)[:, N_QUIET:] < -1).any(axis=1).mean() >= share
-        low, high = (low, middle) if is_enough else (middle, high)
-    return drop / high
-
-
-def against_limits(nights: np.ndarray, n_baseline: int, alpha: float = NIGHT_ALPHA) -> np.ndarray:
-    """Each night's average behind the first baseline as a multiple of its limit, of series of shape (S, T)."""
-    found = charts(nights, np.zeros(nights.shape), n_baseline, np.zeros(len(nights)), alpha)
-    limits = quantiles(np.full(nights.shape, alpha), degrees_of_freedom(found.n)) * found.se
-    return (found.deviation / limits)[:, n_baseline:]
-
-
-def quiet_windows(n_baseline: int, n_draws: int = 30_000) -> tuple[float, float]:
-    """Share of 30 quiet nights right behind the baseline with an alarm, at the most one series may spend."""
-    draws = np.random.default_rng(8).standard_normal((n_draws, n_baseline + WINDOW))
-    return _share(pl.Series((np.abs(against_limits(draws, n_baseline)) > 1).any(axis=1)))
-
-
-def feasible() -> Table:
-    """What night noise the two finds need, by what a series may spend on false alarms and by the baseline's length."""
-    table = Table(
-        title="largest sd between nights for 0.05 in 10 nights (85 %) and 0.07 in 5 (90 %)", box=None, title_justify="left"
-    )
-    for column in ("series that share alike", "alpha", "baseline of 30", "of 60", "of 120"):
-        table.add_column(column)
-    for n_series in (1, 4, 8, 18, 24, 60):
-        cells = []
-        for n_baseline in (30, 60, 120):
-            alpha = shared_alpha(0, n_series, is_headline=False)
-            cells.append(min(largest_sd(0.05, 10, 0.85, alpha, n_baseline), largest_sd(0.07, 5, 0.90, alpha, n_baseline)))
-        alpha = shared_alpha(0, n_series, is_headline=False)
-        table.add_row(str(n_series), f"{alpha:.5f}", *(f"{sd:.4f}" for sd in cells))
-    return table
-
-
-def _share(values: pl.Series) -> tuple[float, float]:
-    numbers = values.cast(pl.Float64)
-    return float(numbers.mean()), float(numbers.std() / math.sqrt(len(numbers)))
 
 
 def _binomial(share: float, n: int) -> tuple[float, float]:

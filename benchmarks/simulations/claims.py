@@ -1,6 +1,6 @@
-"""Publish benchmarks in which nothing differs and read what their pages claim (`python -m benchmarks.simulate_claims`).
+"""Publish benchmarks in which nothing differs and read what their pages claim (`python -m benchmarks.simulations.claims`).
 
-Five checkpoints of equal merit, six dimensions, the world of simulate_statistics.py. Tables come from the code of a run, words
+Five checkpoints of equal merit, six dimensions, the world of statistics.py. Tables come from the code of a run, words
 from the page's own template: answers in sentences, ranks, colours. Claimed is a rank that not all share, a figure marked as the
 best, a checkpoint that is better or worse than another. Exit code 1 where more than 6 % claim something.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from benchmarks.simulate_statistics import chunks, tables_of, world
+from benchmarks.simulations.drawn_scores import chunks, tables_of, world
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.leaderboard import answers_of

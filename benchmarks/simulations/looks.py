@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from benchmarks.simulate_statistics import Rate, frames_of, rubric, settings
+from benchmarks.simulations.drawn_scores import frames_of, rubric, settings
+from benchmarks.simulations.statistics import Rate
 from schemas.benchmark.file import Statistics
 from schemas.benchmark.rounds import Stopping
 from schemas.statuses.rows import ScoreStatus

@@ -1,6 +1,6 @@
 """Simulation behind docs/statistics.md: how often the intervals of agreement hold the figure of all prompts (`make simulate`).
 
-Whole scores 0–10 in six categories; prompts drawn anew each time. Corrected means and deltas are simulate_corrected.py. Exit
+Whole scores 0–10 in six categories; prompts drawn anew each time. Corrected means and deltas are corrected.py. Exit
 code 1 where a coverage leaves its bounds by more than the draws' own noise. Seeds are fixed.
 """
 

@@ -1,4 +1,4 @@
-"""Tournaments with known truth, and how often the published tables hold it (`python -m benchmarks.simulate_pairs`).
+"""Tournaments with known truth, and how often the published tables hold it (`python -m benchmarks.simulations.pairs`).
 
 A world: 5-40 checkpoints, 50-500 prompts in one or six unequal categories, one or two pictures each; strengths that differ by
 prompt and category; ties in 10-30 % of verdicts between equals; 10-30 % of pairs in which the judge goes by position alone; a

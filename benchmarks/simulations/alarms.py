@@ -1,8 +1,8 @@
-"""Several control charts in worlds that are dependent, heavy-tailed or skewed (`python -m benchmarks.simulate_alarms`).
+"""Several control charts in worlds that are dependent, heavy-tailed or skewed (`python -m benchmarks.simulations.alarms`).
 
 For each chart: the share of quiet 30-night windows with an alarm, right behind the baseline and the window after, at the most one
 series may spend; and the share of drops found in time. The last chart is the one Salon publishes. The standard deviation
-between nights is simulate_nights.NIGHT_SD in every world. Exit code 1 where a number that docs/nights.md gives does not hold.
+between nights is nights.NIGHT_SD in every world. Exit code 1 where a number that docs/nights.md gives does not hold.
 """
 
 import argparse
@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy import special
 
-from benchmarks.simulate_nights import N_QUIET, NIGHT_SD, WINDOW, against_limits
+from benchmarks.simulations.nights import NIGHT_SD
+from benchmarks.simulations.one_series import N_QUIET, WINDOW, against_limits
 from tasks.aggregate.drift import ewma
 from tasks.aggregate.drift.charts import NIGHT_ALPHA
 

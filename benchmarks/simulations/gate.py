@@ -1,4 +1,4 @@
-"""False alarms of `salon gate`, and the drops it finds, by recorded scores (`python -m benchmarks.simulate_gate DATA`).
+"""False alarms of `salon gate`, and the drops it finds, by recorded scores (`python -m benchmarks.simulations.gate DATA`).
 
 DATA holds viescore_t2i: 1,967 scores of GPT-4o for five generators. Each prompt's difference between two of them, less the pair's
 mean, is what chance does to a prompt; a night draws prompts from them, with a drop or without one. Scores in points of 100, one

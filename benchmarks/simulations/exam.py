@@ -1,4 +1,4 @@
-"""An exam of a judge whose blindness is known, and how often its intervals hold the truth (`python -m benchmarks.simulate_exam`).
+"""A judge whose blindness is known, examined: how often intervals hold the truth (`python -m benchmarks.simulations.exam`).
 
 First the whole way: scenes are painted, twins made, asked of the demo's judge and read; it notices a share of each kind of fault
 that the scenario says. Then the figures alone, over many drawn exams: prompts with one to four pictures, faults that are noticed
