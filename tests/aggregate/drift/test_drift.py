@@ -13,6 +13,7 @@ from scipy import stats
 
 from benchmarks.simulations import alarms as simulated_alarms
 from benchmarks.simulations import nights as simulation
+from benchmarks.simulations import one_series
 from schemas.errors import InputError
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
@@ -285,7 +286,7 @@ def test_simulated_quiet_nights_and_finds():
 @pytest.mark.parametrize("world", simulated_alarms.ASKED)
 def test_quiet_windows_without_an_alarm_in_the_world_as_it_is(world):
     """The short form of benchmarks/simulations/alarms.py. Limits for independent normal nights alarm in 12 to 25 % of them."""
-    for share in simulated_alarms.quiet(simulation.against_limits, world, 2500, 23):
+    for share in simulated_alarms.quiet(one_series.against_limits, world, 2500, 23):
         assert share <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / 2500)
     textbook = simulated_alarms.quiet(simulated_alarms.textbook, world, 2500, 23)
     assert min(textbook) > (0.10 if world != "independent" else 0.03)

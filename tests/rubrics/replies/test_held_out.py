@@ -12,7 +12,7 @@ import pytest
 from rubrics.loading import find_rubrics
 from rubrics.replies.read import parse_reply
 
-FILE = Path(__file__).parents[1] / "data" / "replies" / "held_out.jsonl"
+FILE = Path(__file__).parents[2] / "data" / "replies" / "held_out.jsonl"
 LINES = [json.loads(line) for line in FILE.read_bytes().splitlines()]
 # (kind, whether looked at) -> the least share that is read as a careful person reads it
 LEAST = {

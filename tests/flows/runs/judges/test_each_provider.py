@@ -112,7 +112,7 @@ def test_judges_of_all_providers_say_the_same_online_after_a_kill_and_by_batches
         ]  # fmt: skip
 
         n_before = _stats(origin)["n_requests"]
-        root = str(Path(__file__).parents[3])
+        root = str(Path(__file__).parents[4])
         killed = subprocess.Popen(
             [sys.executable, "-m", "flows", "run", "online.toml", "--run-date", "2026-03-04"],
             cwd=tmp_path, env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

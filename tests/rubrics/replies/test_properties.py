@@ -1,4 +1,4 @@
-"""Properties of reading beyond test_replies_laws.py: every repair that docs/replies.md allows, alone and together, and time."""
+"""Properties of reading beyond test_laws.py: every repair that docs/replies.md allows, alone and together, and time."""
 
 import json
 from collections.abc import Callable, Mapping

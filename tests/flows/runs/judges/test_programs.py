@@ -135,7 +135,7 @@ def test_a_programs_numbers_are_published_like_a_judges(tmp_path: Path, provider
     assert "out_of_range" in explained.out
 
 
-EXAMPLE = Path(__file__).parents[3] / "docs/examples/programs"
+EXAMPLE = Path(__file__).parents[4] / "docs/examples/programs"
 
 
 def test_the_example_of_the_page_on_programs_is_published(tmp_path: Path, salon: Callable[..., Said]) -> None:

@@ -11,7 +11,7 @@ from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores
 
-CORPUS = Path(__file__).parents[1] / "data" / "replies"
+CORPUS = Path(__file__).parents[2] / "data" / "replies"
 MIN_READ = 0.98
 
 
