@@ -16,7 +16,7 @@ from schemas.benchmark.file import load_benchmark
 from schemas.errors import BenchmarkFileError, CorruptLakeError
 from schemas.records import Unreadable
 from schemas.statuses.rows import ReplyStatus
-from tasks.ingest.readers.tables import _value_of
+from tasks.ingest.readers.parquet_rows import _value_of
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.gemini.batch_api import _ended
