@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from schemas.tables.stored import SAMPLES
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import StoredDataset
 
 ANCHORS = "__anchors__"
 """No model, checkpoint or source of a benchmark file has a name that begins so."""
@@ -22,6 +22,6 @@ def as_role(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict(row) | {"source": anchors_of(row["source"]), "model": ANCHORS, "checkpoint": ANCHORS}
 
 
-def read_anchors(lake: Lake, anchor_set: str) -> pl.DataFrame:
+def read_anchors(anchor_set: StoredDataset) -> pl.DataFrame:
     """The samples of a set. Raises StoreError where the lake does not hold it."""
-    return lake.scan(SAMPLES, anchor_set).select(*SAMPLES.columns).collect()
+    return anchor_set.lake.scan(SAMPLES, anchor_set.id).select(*SAMPLES.columns).collect()

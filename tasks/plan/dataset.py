@@ -158,7 +158,7 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
 def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
     """The same of a shard's pairs."""
     assert shard.pairs is not None
-    rows = planner.drawn(pair_rows(context.lake, context.ids.dataset_id, shard.pairs))
+    rows = planner.drawn(pair_rows(context, shard.pairs))
     if not rows.is_empty():
         yield rows.rename({"comparison": "about"}).select(_PLACE), planner.plan(rows)
 

@@ -13,7 +13,7 @@ from PIL import Image
 from schemas.identities import RunIds
 from schemas.input_budget import PICTURE_PIXELS
 from schemas.tables.stored import SAMPLES
-from tasks.lake.pictures import stored_pictures
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
 FORMATS = ("PNG", "JPEG", "WEBP")  # what ingest stores
@@ -59,7 +59,7 @@ def pictures_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple
     is_wanted = pl.col("sample_id").is_in(sorted(sample_ids)) & pl.col("image_sha256").is_not_null()
     found = lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))
     samples = dict(found.group_by("image_sha256", maintain_order=True).agg("sample_id").iter_rows())
-    for table in stored_pictures(lake, ids.dataset_id, samples.keys()):
+    for table in StoredDataset(lake, ids.dataset_id).pictures(samples.keys()):
         for digest, image in zip(table["image_sha256"].to_pylist(), table["image"], strict=True):
             content = (image.as_py() or {}).get("bytes")
             if content:
