@@ -87,12 +87,6 @@ class Staging:
             bring_staged(self.lake.bucket, self.lake.root, self.folder, only=part_name(index))
         return self.folder / part_name(index)
 
-    def part_names(self) -> list[str]:
-        """The names of the parts written so far, in order. None is fetched."""
-        if self.lake.bucket:
-            return [Path(one.path).name for one in parts_staged(self.lake.bucket, self.lake.root, self.folder)]
-        return sorted(path.name for path in self.folder.glob("part-*.parquet"))
-
     def commit(self, key: str, indices: Iterable[int] | None = None) -> str:
         """Move the parts to their partition and write its marker; where the partition is complete already, drop them.
 
