@@ -46,23 +46,10 @@ from tasks.ledger.mutex import has_heartbeat, heartbeat
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
-from tests.support.painting import paint
+from tests.support.painting import paint, scenes
 from tests.support.postgres import running_postgres, why_not
 
-BENCHMARK = """\
-name = "anywhere"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-[limits]
-shard_size = 60
-concurrency = 8
-"""
+BENCHMARK = scenes("anywhere", "[limits]\nshard_size = 60\nconcurrency = 8\n")
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
 

@@ -20,6 +20,7 @@ from tasks.judge.local_identity import weights_digest
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.processes import mentioning
 
 RUN = ("--run-date", "2026-03-04")
 SALON = str(Path(sys.executable).parent / "salon")
@@ -47,17 +48,6 @@ def benchmark(folder: Path, command: list[str], *more: str, port: int = 0) -> Pa
     url = f"http://127.0.0.1:{port or free_port(0)}/v1"
     server = "\n".join(["[judges.server]", f"command = {json.dumps(command)}", 'health = "/v1/models"', "with_run = true", *more])
     return write_benchmark(folder, url, judge=server)
-
-
-def alive(word: str) -> list[str]:
-    """The processes whose command holds the word, less the dead."""
-    found = []
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += [command.parent.name] if word.encode() in command.read_bytes() else []
-        except OSError:
-            continue
-    return found
 
 
 def port_of(file: Path) -> str:
@@ -109,7 +99,7 @@ def test_a_server_that_dies_in_mid_run_ends_it_with_its_words_and_what_was_bough
     assert said.code == 3
     assert "ended by itself (code 9)" in said.err
     assert "CUDA out of memory" in said.err
-    assert not alive(str(tmp_path))
+    assert not mentioning(str(tmp_path))
     left = json.loads(salon("plan", file, "--json").out)["rubrics"][0]
     assert left["n_stored"] == 9, "what was answered is stored"
 
@@ -120,7 +110,7 @@ def test_a_server_that_never_answers_is_told_with_its_log(tmp_path: Path, salon:
     assert said.code == 3
     assert "was not ready after" in said.err
     assert "loading weights" in said.err
-    assert not alive(str(tmp_path))
+    assert not mentioning(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +150,7 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
         process.send_signal(sent)
         process.stdout.close()
         assert process.wait(60) == code
-        until(lambda: not alive(f"--port\0{port_of(file)}"), "the server outlived the command")
+        until(lambda: not mentioning(f"--port\0{port_of(file)}"), "the server outlived the command")
         assert other.poll() is None
     finally:
         other.kill()
@@ -171,10 +161,10 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
 def test_ctrl_c_while_it_is_waited_for_ends_it_too(tmp_path: Path) -> None:
     file = benchmark(tmp_path, [sys.executable, "-c", SILENT, str(tmp_path)])
     process = subprocess.Popen([SALON, "judge-server", str(file)])
-    until(lambda: len(alive(SILENT)) == 1, "it was not started")
+    until(lambda: len(mentioning(SILENT)) == 1, "it was not started")
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 143
-    until(lambda: not alive(SILENT), "it is left")
+    until(lambda: not mentioning(SILENT), "it is left")
 
 
 def test_the_identity_is_printed_for_a_machine_without_the_weights_and_held_where_they_are(
