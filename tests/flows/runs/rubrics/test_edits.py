@@ -16,6 +16,7 @@ from rubrics.loading import load_rubric
 from schemas.tables.stored import JUDGEMENTS, PICTURES, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
 from tests.support.provider import Play, Provider, completion
 
 RUBRIC = """\
@@ -41,21 +42,7 @@ role = "user"
 parts = [{ kind = "image", value = "source" }, { kind = "image" }, { kind = "template" }]
 """
 PROMPT = 'First the source, then the edit. success and restraint, both 0-10: {"score": [...]}. Told was: <instruction>'
-BENCHMARK = """\
-name = "edits"
-rubric_folders = ["mine"]
-[[sources]]
-reader = "manifest"
-path = "m.jsonl"
-pictures = {{ image = "edited", source = "input" }}
-[[rubrics]]
-id = "edits"
-[[judges]]
-model = "judge-2026-01-01"
-base_url = "{url}"
-[limits]
-shard_size = 3
-"""
+BENCHMARK = own_rubric("edits", "edits", 'pictures = {{ image = "edited", source = "input" }}', "[limits]\nshard_size = 3")
 
 
 @pytest.fixture

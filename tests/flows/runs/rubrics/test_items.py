@@ -14,6 +14,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.derived_scores import write_item_scores
 from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -42,21 +43,7 @@ when_parent_fails = "zero"
 role = "user"
 parts = [{{ kind = "template" }}, {{ kind = "image" }}]
 """
-BENCHMARK = """\
-name = "items"
-rubric_folders = ["mine"]
-[[sources]]
-reader = "manifest"
-path = "m.jsonl"
-model = "painter"
-[[rubrics]]
-id = "{asked}"
-[[judges]]
-model = "judge-2026-01-01"
-base_url = "{url}"
-[gate]
-min_coverage = 0.1
-"""
+BENCHMARK = own_rubric("items", "{asked}", 'model = "painter"', "[gate]\nmin_coverage = 0.1")
 CUP = {"id": "cup", "question": "Is there a cup?", "kind": "thing"}
 RED = {"id": "red", "question": "Is the cup red?", "kind": "colour", "depends_on": ["cup"]}
 DOG = {"id": "dog", "question": "Is there a dog?", "kind": "thing"}

@@ -14,6 +14,7 @@ from schemas.errors import RubricError
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
 from tests.support.painting import paint
 
 WHOLE = """\
@@ -67,22 +68,9 @@ key = "natural"
 role = "user"
 parts = [{ kind = "image" }, { kind = "prompt" }]
 """
-BENCHMARK = """\
-name = "edits"
-rubric_folders = ["mine"]
-[[sources]]
-reader = "manifest"
-path = "m.jsonl"
-model = "editor"
-pictures = {{ image = "edited", source = "input" }}
-[[rubrics]]
-id = "both"
-[[judges]]
-model = "judge-2026-01-01"
-base_url = "{url}"
-[gate]
-min_coverage = 0.3
-"""
+BENCHMARK = own_rubric(
+    "edits", "both", 'model = "editor"\npictures = {{ image = "edited", source = "input" }}', "[gate]\nmin_coverage = 0.3"
+)
 PROMPTS = {"done": "Was it done: {instruction}? JSON: done, kept.", "natural": "How natural is it? natural: n"}
 REPLIES = {"red": '{"done": 8, "kept": 4}', "blue": '{"done": 9, "kept": 9}', "green": "I cannot say."}
 

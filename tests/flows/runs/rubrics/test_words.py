@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -27,21 +28,7 @@ key = "shown"
 role = "user"
 parts = [{ kind = "template" }, { kind = "image" }]
 """
-BENCHMARK = """\
-name = "words"
-rubric_folders = ["mine"]
-[[sources]]
-reader = "manifest"
-path = "m.jsonl"
-model = "painter"
-[[rubrics]]
-id = "shown"
-[[judges]]
-model = "judge-2026-01-01"
-base_url = "{url}"
-[gate]
-min_coverage = 0.5
-"""
+BENCHMARK = own_rubric("words", "shown", 'model = "painter"', "[gate]\nmin_coverage = 0.5")
 REPLIES = {"a cup": "Yes.", "a dog": "No, it is a cat.", "no cup": "N/A", "a fox": "yes and no", "a hat": "**yes**"}
 
 
