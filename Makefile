@@ -33,13 +33,13 @@ check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 	$(BIN)/salon rubrics lint
 
 simulate: $(VENV)/.run  ## count how often the published figures are right: draws from a known world, the demo repainted (minutes)
-	$(BIN)/python -m benchmarks.simulate_statistics
-	$(BIN)/python -m benchmarks.simulate_demo
-	$(BIN)/python -m benchmarks.simulate_nights --families 1500
-	$(BIN)/python -m benchmarks.simulate_agreement
-	$(BIN)/python -m benchmarks.simulate_corrected
-	$(BIN)/python -m benchmarks.simulate_looks
-	$(BIN)/python -m benchmarks.simulate_exam
+	$(BIN)/python -m benchmarks.simulations.statistics
+	$(BIN)/python -m benchmarks.simulations.demo
+	$(BIN)/python -m benchmarks.simulations.nights --families 1500
+	$(BIN)/python -m benchmarks.simulations.agreement
+	$(BIN)/python -m benchmarks.simulations.corrected
+	$(BIN)/python -m benchmarks.simulations.looks
+	$(BIN)/python -m benchmarks.simulations.exam
 
 serve: $(VENV)/.run  ## Prefect's UI on this machine, the demo's nightly and backfill deployed; Ctrl-C ends it
 	@$(BIN)/salon serve

@@ -16,14 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 from benchmarks.throughput.material import INSTRUCTIONS, MODEL, make_pictures, write_benchmark, write_items
-from benchmarks.throughput.measuring import measure
+from benchmarks.throughput.measuring import measure, said_by
 from demo.running import running_judge
 
 SAMPLE_S = 0.1
@@ -109,9 +108,9 @@ def _say(seen: Seen, latency_s: float, allowed: int, start_s: float) -> None:
 def _run(who: str, folder: Path, base_url: str, n: int, allowed: int) -> Seen:
     """One run in a folder of its own, looked at from the server's side meanwhile."""
     output = Path(tempfile.mkdtemp(dir=folder))
-    items, admin = write_items(folder, n), base_url.removesuffix("/v1")
-    _ask(f"{admin}/stats/reset", "POST")
-    watch = _Watch(admin)
+    items = write_items(folder, n)
+    said_by(base_url, "/stats/reset", "POST")
+    watch = _Watch(base_url)
     watch.start()
     try:
         if who == "script":
@@ -126,7 +125,7 @@ def _run(who: str, folder: Path, base_url: str, n: int, allowed: int) -> Seen:
         watch.is_over.set()
         watch.join()
         shutil.rmtree(output)
-    said = _ask(f"{admin}/stats")
+    said = said_by(base_url, "/stats")
     if said["by_status"].get("200", 0) < n:
         raise RuntimeError(f"the server's answers: {said['by_status']}")
     began_s = said["first_request_s"]
@@ -149,20 +148,14 @@ def _script_start_s(folder: Path) -> float:
 class _Watch(threading.Thread):
     """Looks at what is in flight until it is over."""
 
-    def __init__(self, admin: str) -> None:
+    def __init__(self, base_url: str) -> None:
         super().__init__(daemon=True)
-        self.is_over, self.rows, self._admin = threading.Event(), list[tuple[float, int, int]](), admin
+        self.is_over, self.rows, self._base_url = threading.Event(), list[tuple[float, int, int]](), base_url
 
     def run(self) -> None:
         while not self.is_over.wait(SAMPLE_S):
-            said = _ask(f"{self._admin}/stats")
+            said = said_by(self._base_url, "/stats")
             self.rows.append((time.time(), said["n_in_flight"], said["n_requests"]))
-
-
-def _ask(address: str, method: str = "GET") -> dict[str, float | dict[str, int]] | dict[str, int]:
-    with urllib.request.urlopen(urllib.request.Request(address, method=method), timeout=30) as response:
-        said: dict[str, int] = json.loads(response.read())
-    return said
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import json
 import shutil
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,7 @@ from rich.console import Console
 from benchmarks.throughput import kept
 from benchmarks.throughput.contenders import CONTENDERS, Contender, NotInstalledError, install, settings_for
 from benchmarks.throughput.material import make_pictures, write_benchmark, write_items
-from benchmarks.throughput.measuring import RunFailedError, Usage, bytes_kept, measure
+from benchmarks.throughput.measuring import RunFailedError, Usage, bytes_kept, measure, said_by
 from benchmarks.throughput.printing import Run, comparison, print_salon
 from demo.running import running_judge
 
@@ -99,10 +98,10 @@ class Bench:
         """One run in a folder of its own, which is gone afterwards. Raises RunFailedError."""
         items = write_items(self.folder, n)
         output = Path(tempfile.mkdtemp(dir=self.folder))
-        self.server("/stats/reset", "POST")
+        said_by(self.base_url, "/stats/reset", "POST")
         try:
             usage = measure(*self.command(contender, items, output))
-            seen = json.loads(self.server("/stats"))
+            seen = said_by(self.base_url, "/stats")
             if seen["by_status"].get("200", 0) < n:
                 raise RunFailedError(f"the server's answers: {seen['by_status']}")
             asking_s = seen["last_answer_s"] - seen["first_request_s"]
@@ -130,13 +129,6 @@ class Bench:
         benchmark = write_benchmark(output, items, self.base_url, self.n_at_once)
         command = [sys.executable, "-m", "benchmarks.throughput.salon_run", str(benchmark), str(output / "stages.json")]
         return command, output, home | {"PREFECT_HOME": str(self.folder / "prefect"), "PYTHONPATH": str(REPOSITORY)}
-
-    def server(self, path: str, method: str = "GET") -> bytes:
-        """What the provider says at a path."""
-        request = urllib.request.Request(self.base_url.removesuffix("/v1") + path, method=method)
-        with urllib.request.urlopen(request, timeout=10) as response:
-            said: bytes = response.read()
-        return said
 
 
 if __name__ == "__main__":

@@ -7,12 +7,10 @@ provider's own count: GET /stats and its `by_second`.
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import resource
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus
@@ -114,9 +113,9 @@ def measure(case: Case, concurrency: int) -> tuple[list[str], bool]:
         ledger = f"sqlite:///{folder}/ledger.db"
         for number in range(case.runs_before + 1):
             time.sleep(3 * number)  # the provider's bucket is full again
-            request(base_url, "POST", "/stats/reset")
+            said_by(base_url, "/stats/reset", "POST")
             cpu_s = run(base_url, ledger, case, number, concurrency)
-        stats = request(base_url, "GET", "/stats")
+        stats = said_by(base_url, "/stats")
     n_429, n_sent = stats["n_429"], stats["n_requests"]
     share_429 = n_429 / n_sent
     ratio = rate = None
@@ -152,12 +151,6 @@ class provider:  # noqa: N801 - a context manager
 
     def __exit__(self, *error: object) -> None:
         self._running.__exit__(*error)
-
-
-def request(base_url: str, method: str, path: str) -> Any:
-    asked = urllib.request.Request(base_url.removesuffix("/v1") + path, method=method)
-    with urllib.request.urlopen(asked, timeout=10) as response:
-        return json.load(response)
 
 
 def run(base_url: str, ledger: str, case: Case, number: int, concurrency: int) -> float:

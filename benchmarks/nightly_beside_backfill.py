@@ -11,7 +11,6 @@ import multiprocessing
 import resource
 import sys
 import time
-import urllib.request
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import select
 
+from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
 from flows.backfill import AT_ONCE, check_failures, run_backfill
 from flows.executors.base import Executor, ShardCall
@@ -161,13 +161,6 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def request(url: str, method: str, path: str) -> Any:
-    """What the provider says."""
-    asked = urllib.request.Request(url.removesuffix("/v1") + path, method=method)
-    with urllib.request.urlopen(asked, timeout=10) as response:
-        return json.load(response)
-
-
 def measure(folder: Path, url: str, ledger: str | None) -> tuple[Asked, Asked, Asked, dict[str, Any]]:
     """The night alone, the night beside the backfill, the backfill, and what the provider counted of the last two."""
     context = multiprocessing.get_context("spawn")
@@ -185,16 +178,16 @@ def measure(folder: Path, url: str, ledger: str | None) -> tuple[Asked, Asked, A
     asking = context.Process(target=ask_night, args=(both, night_may, results), daemon=True)
     asking.start()
     time.sleep(5)  # its libraries are loaded by then
-    request(url, "POST", "/stats/reset")
+    said_by(url, "/stats/reset", "POST")
     backfill_may.set()
-    while request(url, "GET", "/stats")["n_requests"] < N_BEFORE_THE_NIGHT:
+    while said_by(url, "/stats")["n_requests"] < N_BEFORE_THE_NIGHT:
         time.sleep(0.05)
     night_may.set()
     _until("night", results, found)
     _until("backfill", results, found)
     filling.join()
     asking.join()
-    return by_itself, found["night"], found["backfill"], request(url, "GET", "/stats")
+    return by_itself, found["night"], found["backfill"], said_by(url, "/stats")
 
 
 def _run(context: Any, target: Any, file: Path, start: Any, results: Any, found: dict[str, Any], name: str) -> None:

@@ -6,12 +6,10 @@ The server's CPU is its own `getrusage` (user and system), from GET /stats. Load
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import select
 import socket
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -24,6 +22,7 @@ from aiohttp import web
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
 
 PLAIN = Path(__file__).parents[1] / "docs" / "examples" / "scenarios" / "plain.toml"
@@ -56,8 +55,7 @@ def cost_ms(base_url: str, load: Callable[[str, int, int], None], n_requests: in
 
 
 def cpu_s(base_url: str) -> float:
-    with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/stats", timeout=10) as response:
-        return json.load(response)["cpu_s"]
+    return said_by(base_url, "/stats")["cpu_s"]
 
 
 def load_by_sockets(base_url: str, n_requests: int, n_connections: int) -> None:

@@ -144,7 +144,7 @@ def _check_judge(run: RunContext, judge: str) -> None:
 @stage_task("take ratings")
 def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
-    rated = rated_samples(context.lake, context.ids.dataset_id)
+    rated = rated_samples(context.dataset)
     return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated)
 
 
@@ -152,7 +152,7 @@ def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
 def take_votes(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `votes` table: every vote with the two samples that are meant."""
     asked = read_votes(list(paths), context.benchmark.ratings.votes, headline_of_pairs(context.rubrics))
-    samples = rated_samples(context.lake, context.ids.dataset_id)
+    samples = rated_samples(context.dataset)
     return match_votes(asked, samples, units_of(context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.rubrics))
 
 

@@ -40,4 +40,4 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         judged = run.lake.scan(JUDGEMENTS, planned.plan_id)
         scores = run.lake.scan(SCORES, stages.read(run, planned))
-        return exam_table(judged, scores, twins_in(run.lake, key), run.rubrics, Settings.of(run), exam)
+        return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam)

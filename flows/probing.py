@@ -21,7 +21,7 @@ from schemas.errors import InputError
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
 from tasks.ingest.twins.dataset import picture_in, some_samples, store
 from tasks.ingest.twins.probe import twins_of

@@ -7,19 +7,8 @@ from pathlib import Path
 
 from rubrics.declaration import Declaration, DimensionSection, ItemsSection, refusal
 from rubrics.dimensions import derived_dimensions, read_dimension
-from rubrics.model import (
-    Condition,
-    Example,
-    Items,
-    ItemText,
-    Message,
-    Part,
-    ReplyFormat,
-    Rubric,
-    Rule,
-    Variant,
-    WordsOutside,
-)  # fmt: skip
+from rubrics.messages import Example, Message, Part
+from rubrics.model import Condition, Items, ItemText, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from rubrics.sections import RuleSection, WhenSection
 from schemas.records import IMAGE
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
 
-from rubrics.model import Message, Part, Rubric, Variant
+from rubrics.messages import Message, Part
+from rubrics.model import Rubric, Variant
 from rubrics.rules import is_null, mapped
 from schemas.errors import InputError, RubricError
 from schemas.records import IMAGE, SAMPLE_TEXTS

@@ -12,6 +12,7 @@ from schemas.benchmark.file import Benchmark, source_name
 from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
 
@@ -33,6 +34,11 @@ class StageContext:
     ledger_url: str
     run_date: date
     ids: RunIds = field(default_factory=RunIds)
+
+    @property
+    def dataset(self) -> StoredDataset:
+        """The dataset of the run."""
+        return StoredDataset(self.lake, self.ids.dataset_id)
 
     @property
     def same_models(self) -> dict[str, list[str]]:

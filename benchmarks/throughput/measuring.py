@@ -1,12 +1,15 @@
 """Running a contender and measuring its whole process tree: CPU, peak memory, bytes kept. What is run is contenders.py."""
 
 import ctypes
+import json
 import os
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SAMPLE_S = 0.03
 SHARES_EVERY = 8
@@ -140,3 +143,10 @@ def _read(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+def said_by(base_url: str, path: str, method: str = "GET") -> Any:
+    """What the mock provider's administration says at a path."""
+    asked = urllib.request.Request(base_url.removesuffix("/v1") + path, method=method)
+    with urllib.request.urlopen(asked, timeout=30) as response:
+        return json.load(response)

@@ -1,8 +1,8 @@
 """The difficult provider's sockets: chat requests on asyncio's own protocol. What is answered, provider.py decides.
 
-A request's head is scanned for the few headers that matter; its body is received into the connection's buffer and not copied.
-Where only its beginning is looked at, the kernel drops the rest uncopied. benchmarks/serve_judge_cost.py holds it against
-aiohttp. A connection that asks for anything else is handed to aiohttp.
+A request's head is scanned for the few headers that matter (heads.py); its body is received into the connection's buffer and
+not copied. Where only its beginning is looked at, the kernel drops the rest uncopied. benchmarks/serve_judge_cost.py holds it
+against aiohttp. A connection that asks for anything else is handed to aiohttp.
 """
 
 import asyncio
@@ -12,18 +12,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from demo.mock_provider.anthropic_form import ANTHROPIC
-from demo.mock_provider.forms import Addressed, addressed
-from demo.mock_provider.gemini_form import GEMINI
+from demo.mock_provider.forms import Addressed
+from demo.mock_provider.heads import MAX_BODY_BYTES, Refusal, read_head
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.request import SAMPLED_BYTES
 from demo.mock_provider.responses import PlannedResponse, http_response
 
-_CHAT = b"POST /v1/chat/completions HTTP/1.1\r\n"
-_NATIVE = (ANTHROPIC, GEMINI)
 _MAX_HEAD_BYTES = 8 * 1024
 _START_BYTES = _MAX_HEAD_BYTES + SAMPLED_BYTES
-_MAX_BODY_BYTES = 64 * 2**20
 _TEXT = "text/plain"
 _DROP_FLAG = socket.MSG_TRUNC if sys.platform == "linux" else 0  # on TCP: count the bytes, copy none (man 7 tcp)
 _dropped = memoryview(bytearray(2**20))
@@ -93,7 +89,7 @@ class ChatProtocol(asyncio.BufferedProtocol):
             self._n_filled += n_bytes
         if self._planned is None:
             self._read_requests()
-        elif self._n_filled > _MAX_BODY_BYTES:
+        elif self._n_filled > MAX_BODY_BYTES:
             self._transport.abort()
 
     def _read_requests(self) -> None:
@@ -127,30 +123,22 @@ class ChatProtocol(asyncio.BufferedProtocol):
             if self._n_filled >= _MAX_HEAD_BYTES:
                 self._reject(431, "the request's head is longer than 8 KB")
             return False
-        head = bytes(memoryview(self._buffer)[: end + 2])
-        self._form = None if head.startswith(_CHAT) else addressed(head, _NATIVE)
-        if not head.startswith(_CHAT) and self._form is None:
+        head = read_head(bytes(memoryview(self._buffer)[: end + 2]))
+        if head is None:
             self._give_away()
             return False
-        lower = head.lower()
-        length = _header(lower, lower, b"content-length")
-        if not length.isdigit():
-            self._reject(411, "send the request with a Content-Length")
-        elif int(length) > _MAX_BODY_BYTES:
-            self._reject(413, "the request is longer than 64 MB")
-        else:
-            self._head = end + 4
-            self._need = self._head + int(length)
-            self._provider.counts.n_connections += not self._is_counted
-            self._is_counted = True
-            self._is_kept_whole = self._form is not None or self._provider.needs_whole_bodies
-            named = b"authorization" if self._form is None else self._form.form.key_header
-            self._key = _header(head, lower, named).decode("latin-1")
-            self._is_last = _header(lower, lower, b"connection") == b"close"
-            if _header(lower, lower, b"expect") == b"100-continue":
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            return True
-        return False
+        if isinstance(head, Refusal):
+            self._reject(head.status, head.message)
+            return False
+        self._form, self._key, self._is_last = head.form, head.key, head.is_last
+        self._head = end + 4
+        self._need = self._head + head.n_body_bytes
+        self._provider.counts.n_connections += not self._is_counted
+        self._is_counted = True
+        self._is_kept_whole = head.form is not None or self._provider.needs_whole_bodies
+        if head.is_continue_awaited:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return True
 
     def _answer(self) -> None:
         """The time of the answer has come."""
@@ -235,15 +223,6 @@ class ChatProtocol(asyncio.BufferedProtocol):
             grown = bytearray(n_bytes)
             grown[: self._n_filled] = memoryview(self._buffer)[: self._n_filled]
             self._buffer = grown
-
-
-def _header(head: bytes, lower: bytes, name: bytes) -> bytes:
-    """A header's value out of the head, found by its name in the lower-case copy; empty where it is not there."""
-    start = lower.find(b"\r\n" + name + b":")
-    if start < 0:
-        return b""
-    start += len(name) + 3
-    return head[start : head.find(b"\r\n", start)].strip()
 
 
 def _finish_alone(provider: Provider, planned: PlannedResponse) -> None:

@@ -23,7 +23,7 @@ from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair, find_pai
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.preferences import counts, verdict, win_rate
 from tasks.publish.reading import Publication, chosen, find_cell, load_cells
-from tasks.publish.standings import failures_of
+from tasks.publish.standings.wording import failures_of
 
 
 def explain(

@@ -33,7 +33,8 @@ from tasks.publish.leaderboard import (
     markdown_tables,
 )
 from tasks.publish.reading import Publication
-from tasks.publish.standings import made_by, placed, weights
+from tasks.publish.standings.placed_cells import placed
+from tasks.publish.standings.wording import made_by, weights
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary

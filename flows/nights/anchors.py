@@ -17,9 +17,9 @@ from tasks.ingest.identity import dataset_id, id_of_row
 from tasks.ingest.parts import commit, copy_part, discard
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.lake.pictures import with_pictures
+from tasks.lake.pictures import StoredDataset, with_pictures
 from tasks.lake.writing import stage
-from tasks.plan.dataset import as_role
+from tasks.plan.anchors import as_role
 from tasks.publish.reading import current
 
 N_LEVELS = 3
@@ -62,10 +62,11 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
         raise InputError(
             f"publication {publication.publication_id[:12]} has no sample that every judge scored; nothing to freeze"
         )
-    rows = _rows(run, ids["dataset_id"], chosen)
+    judged = StoredDataset(run.lake, ids["dataset_id"])
+    rows = _rows(judged, chosen)
     staging = stage(run.lake, SAMPLES)
     try:
-        written = copy_part(staging, 0, SAMPLES.frame(rows), ids["dataset_id"])
+        written = copy_part(staging, 0, SAMPLES.frame(rows), judged)
         key = dataset_id([written.ids])
         commit(staging, key, 1)
     finally:
@@ -124,11 +125,11 @@ def _choose(candidates: pl.DataFrame, n: int) -> list[str]:
     return turns.sort("nth_of_prompt", "turn", "category", "level", "sample_id")["sample_id"].head(n).to_list()
 
 
-def _rows(run: StageContext, dataset: str, chosen: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(dataset: StoredDataset, chosen: Sequence[str]) -> list[dict[str, Any]]:
     """The SAMPLES rows of the anchors, by their own ids; two that show and ask the same are one."""
     wanted = pl.Series(chosen)
     found: dict[str, dict[str, Any]] = {}
-    for scan in run.lake.scans(SAMPLES, dataset):
+    for scan in dataset.lake.scans(SAMPLES, dataset.id):
         mine = scan.filter(pl.col("sample_id").is_in(wanted.implode())).collect()
         for row in with_pictures(mine).iter_rows(named=True):
             role = as_role(row)

@@ -3,8 +3,7 @@
 What each night said: series.py; the statistics: tasks/aggregate/drift/; making a bridge: flows/bridging.py.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from rubrics.model import Rubric
 from schemas.tables.nights import BRIDGES, DRIFT
 from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import joined
-from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import night_series
 from tasks.context import StageContext
@@ -41,40 +39,26 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
     with locked(lake_root, f"derived-{benchmark}"):
         target, nights = None, nightly_publications(lake_root, benchmark)
         if len(nights) >= N_NIGHTS_MIN:
-            found = drift(_series(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
+            found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
         write_duckdb(lake_root, benchmark)
         return target
 
 
-def drift_of_lake(
-    lake_root: Path,
-    benchmark: str,
-    rubrics: Mapping[str, Rubric],
-    *,
-    n_baseline: int = N_BASELINE,
-    headline: Collection[str] = (),
-    bridge: pl.DataFrame | None = None,
-    until: date | None = None,
+def series_of(
+    lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric], bridge: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """The DRIFT table of a benchmark's nights up to `until`, from its publications and their anchors in the lake.
+    """What each night said (NIGHTS), from nightly_publications() and their anchors in the lake.
 
     `rubrics` are needed for the anchors; those judged by another digest of a rubric than given are left out. `bridge` is a
     BRIDGES table that joins a replaced judge's series.
     """
-    series = _series(lake_root, nightly_publications(lake_root, benchmark, until), rubrics, bridge)
-    return drift(series, n_baseline=n_baseline, headline=headline)
-
-
-def _series(
-    lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric], bridge: pl.DataFrame | None
-) -> pl.DataFrame:
     own, anchors = cells_of_nights(lake_root, nights, rubrics)
     series = night_series([own], [anchors])
     return series if bridge is None else joined(series, bridge)
 
 
-def nightly_publications(lake_root: Path, benchmark: str, until: date | None = None) -> list[Publication]:
+def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     """One publication for each run date, oldest first: of several, the one the latest run made or found.
 
     Once `salon nightly` has noted a night of the benchmark, the nights are those it noted: a backfill's publication is none.
@@ -83,8 +67,7 @@ def nightly_publications(lake_root: Path, benchmark: str, until: date | None = N
     mine = [p for p in publications(lake_root) if p.benchmark == benchmark]
     noted = {note.publication_id for note in notes(lake_root, benchmark).values()}
     mine = [p for p in mine if p.publication_id in noted] if noted else mine
-    known = [p for p in mine if until is None or p.run_date <= until.isoformat()]
-    in_order = sorted(known, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
+    in_order = sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
     return list({publication.run_date: publication for publication in in_order}.values())
 
 

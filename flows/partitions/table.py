@@ -25,11 +25,12 @@ from tasks.ingest.identity import ID_BYTES, in_order
 from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.lake.reading import Lake, read_files
+from tasks.lake.pictures import StoredDataset
+from tasks.lake.reading import read_files
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.snapshot import still_holds
-from tasks.plan.dataset import ANCHORS
+from tasks.plan.anchors import ANCHORS
 
 Prices = Mapping[tuple[str, str], tuple[float | None, float | None]]
 """(rubric, judge) -> USD of a request, online and by batch; None where a price is not known."""
@@ -68,7 +69,7 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
     schema = dict.fromkeys(of_series, pl.String) | {"n_requests": pl.Int64, "n_left": pl.Int64}
     rows = pl.DataFrame(counted, schema=schema, orient="row")
     digests = {model: judge_digest(run.judge(model)) for model in asked}
-    rows = _priced(rows, prices).join(_samples(run.lake, run.ids.dataset_id), on=OF_CHECKPOINT).with_columns(
+    rows = _priced(rows, prices).join(_samples(run.dataset), on=OF_CHECKPOINT).with_columns(
         benchmark=pl.lit(run.benchmark.name),
         rubric_digest=pl.col("rubric_id").replace_strict({r.id: r.digest for r in run.rubrics.values()}, return_dtype=pl.String),
         judge_digest=pl.col("judge_model").replace_strict(digests, return_dtype=pl.String),
@@ -209,12 +210,12 @@ def _counted(ledger: Ledger | None, keys: list[bytes]) -> tuple[int, int]:
     return n_keys, n_left
 
 
-def _samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
+def _samples(dataset: StoredDataset) -> pl.DataFrame:
     """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
-    is_own = ~pl.col("model").is_in([ANCHORS, EXAM])
-    of_parts = lake.collect(SAMPLES, dataset_id, lambda rows: rows.filter(is_own).select(*OF_CHECKPOINT, "source").unique())
+    lake, is_own = dataset.lake, ~pl.col("model").is_in([ANCHORS, EXAM])
+    of_parts = lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(is_own).select(*OF_CHECKPOINT, "source").unique())
     named = of_parts.group_by(OF_CHECKPOINT).agg(sources=pl.col("source").unique().sort())
-    ids = _packed_ids((rows.filter(is_own) for rows in lake.scans(SAMPLES, dataset_id)), OF_CHECKPOINT, "sample_id")
+    ids = _packed_ids((rows.filter(is_own) for rows in lake.scans(SAMPLES, dataset.id)), OF_CHECKPOINT, "sample_id")
     return named.select(
         *OF_CHECKPOINT,
         dataset_id=pl.Series([digest_of_samples(ids.pop(one)) for one in named.select(OF_CHECKPOINT).rows()], dtype=pl.String),

@@ -12,9 +12,9 @@ from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
-from tasks.judge.engine import OnAttempt, OnReply
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard
+from tasks.judge.shard_requests import OnAttempt, OnReply
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
 from tasks.stopping import check_not_stopped

@@ -32,7 +32,7 @@ from tasks.publish.machine_tables import record_run
 from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
 from tasks.validate.gate_and_quarantine import ValidationResult

@@ -28,7 +28,6 @@ from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
-from tasks.lake.pictures import sizes_of
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
 
@@ -196,7 +195,7 @@ def _add(run: StageContext, part: PlannedPart, tally: Tally, ledger: Ledger, *, 
     """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
     requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, FORECAST_COLUMNS)
     shown = {digest for said in requests["messages_json"].drop_nulls() for digest in digests_of(said)}
-    pictures = sizes_of(run.lake, run.ids.dataset_id, part.samples_part, shown)
+    pictures = run.dataset.sizes_of(part.samples_part, shown)
     known = ledger.known(requests["request_key"])
     replies = ledger.replies(known) if known and not has_observed else None
     tally.add(requests, pictures, known, replies)

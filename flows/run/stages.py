@@ -17,11 +17,13 @@ from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.batch.import_results import import_results
 from tasks.judge.outcome import Outcome
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
-from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards, read_anchors
+from tasks.plan.anchors import read_anchors
+from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
 
@@ -50,7 +52,8 @@ def ingest(
             results.append(written)
         if anchor_set is not None:
             known.note_further(anchor_set, len(results))
-            results.append(copy_part(staging, len(results), read_anchors(run.lake, anchor_set), anchor_set))
+            anchors = StoredDataset(run.lake, anchor_set)
+            results.append(copy_part(staging, len(results), read_anchors(anchors), anchors))
         if exam is not None and run.benchmark.exam is not None:
             twins = add_twins(staging, len(results), run.benchmark.exam)
             known.note_further(exam, None if twins is None else len(results))

@@ -132,7 +132,7 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     if context.benchmark.exam is not None:
         from tasks.aggregate.exam import exam_table
 
-        links = twins_in(context.lake, context.ids.dataset_id)
+        links = twins_in(context.dataset)
         tables[EXAM] = exam_table(*_judged(context), links, context.rubrics, settings, context.benchmark.exam)
     return tables
 

@@ -21,7 +21,7 @@ from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
 from schemas.tables.stored import JUDGEMENTS, PICTURES, REQUESTS, SAMPLES, SCORES
 from tasks.context import StageContext
-from tasks.lake.pictures import table_of_pictures
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.folders import MANIFEST, PROVENANCE
 from tasks.publish.identity import code_version
@@ -138,7 +138,7 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
             found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, name))
             verdict.differences += found
             n_files += n_parts
-        if table_of_pictures(lake, ids.dataset_id) is PICTURES:
+        if StoredDataset(lake, ids.dataset_id).table_of_pictures is PICTURES:
             found, n_parts = adopt(lake, run.lake, PICTURES, ids.dataset_id)
             verdict.differences += found
             n_files += n_parts

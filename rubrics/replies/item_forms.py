@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from rubrics.model import Dimension
-from rubrics.replies.json_form import decoded
+from rubrics.replies.json_objects import decoded
 from rubrics.replies.labels import key_patterns, normal
 from rubrics.replies.numbers import BLANK, Value, on_scale, read_number
 from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs

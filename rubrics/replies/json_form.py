@@ -1,6 +1,5 @@
 """The JSON form: which objects of a reply say a score, and under which key. How an object is read is tolerant_json.py."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from rubrics.model import Dimension
+from rubrics.replies.json_objects import PlacedObject, decoded, objects_in
 from rubrics.replies.json_values import (
     AMENDED,
     SCALE_KEYS,
@@ -24,17 +24,11 @@ from rubrics.replies.json_values import (
     says,
 )
 from rubrics.replies.labels import key_patterns, keys_by_label, normal
-from rubrics.replies.numbers import BLANK, Found
-from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
+from rubrics.replies.numbers import Found
+from rubrics.replies.tolerant_json import ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
 
-_N_ATTEMPTS_MAX = 100
-_N_READ_MAX = 2_000_000
 _DEPTH_MAX = 6
-_OPENING = re.compile(r"\{(?!\s*+\{)")
-_BRACE = re.compile(r"[{}]")
-_FENCED_STRING = re.compile(r'```[A-Za-z]{0,10}+\s*+(".*")\s*```', re.DOTALL)
-_QUOTED_START = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)")
 _ENUMERATION = re.compile(r"\s*+(?:\(?[a-zA-Z0-9]{1,2}[).:]|[*_#]{1,3})\s*+")
 _ENUMERATED_AT = frozenset(").:")
 _ASPECT_KEYS = frozenset({"aspect", "dimension", "criterion", "criteria", "metric", "name", "category", "key", "label"})
@@ -45,9 +39,6 @@ _WRAPPER_WORD = re.compile(
     r"(?:scores?|evaluations?|results?|ratings?|response|reply|answer|output|assessments?|aspects?|individual|final|overall|judge?ments?"
     r"|reviews?|scoring|metrics?|dimensions?|criteria|images?|caption|data|json|details?|detailed|report|summary|object|model|and|the|of)"
 )
-
-
-_Object = tuple[Pairs, int, int]
 
 
 class Standing(IntEnum):
@@ -69,7 +60,7 @@ class _Collected:
 def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
     """Everything the reply's JSON objects say. `is_cut`: the provider says the reply was stopped by its length."""
     text = decoded(text)
-    objects, reason = _objects(ObjectReader(text, key_patterns(dimensions)[0]), text, dimensions)
+    objects, reason = objects_in(ObjectReader(text, key_patterns(dimensions)[0]), text, dimensions)
     if reason is None and not objects:
         reason = ParseReason.TRUNCATED if is_cut else ParseReason.NOT_FOUND
     if reason:
@@ -81,7 +72,7 @@ def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> 
 
 def places_in_json(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, float]) -> Mapping[str, tuple[int, int]]:
     """Where in a decoded text the leaf of each score begins and ends. They are read anew by the reader that knows places."""
-    objects, _ = _objects(ObjectReader(text, key_patterns(dimensions)[0], has_places=True), text, dimensions)
+    objects, _ = objects_in(ObjectReader(text, key_patterns(dimensions)[0], has_places=True), text, dimensions)
     found: dict[str, tuple[int, int]] = {}
     for key, said in _collected(objects, dimensions).says.items():
         for value, leaf in said:
@@ -90,7 +81,7 @@ def places_in_json(text: str, dimensions: tuple[Dimension, ...], scores: Mapping
     return found
 
 
-def _collected(objects: Sequence[_Object], dimensions: tuple[Dimension, ...]) -> _Collected:
+def _collected(objects: Sequence[PlacedObject], dimensions: tuple[Dimension, ...]) -> _Collected:
     found = _Collected()
     for pairs, _, _ in objects:
         _collect(pairs, dimensions, found)
@@ -105,75 +96,12 @@ def _collected(objects: Sequence[_Object], dimensions: tuple[Dimension, ...]) ->
     return found
 
 
-def _between(objects: Sequence[_Object], n_characters: int) -> tuple[tuple[int, int], ...]:
+def _between(objects: Sequence[PlacedObject], n_characters: int) -> tuple[tuple[int, int], ...]:
     """The stretches of the text that are in none of the objects."""
     ends = [0, *(end for _, _, end in objects)]
     return tuple(
         (end, start) for end, start in zip(ends, [*(start for _, start, _ in objects), n_characters], strict=True) if start > end
     )
-
-
-def decoded(text: str) -> str:
-    """A reply that is itself one JSON string, in a fence or not: the text in it."""
-    trimmed = text.strip(BLANK)
-    if trimmed.startswith("```") and (fenced := _FENCED_STRING.fullmatch(trimmed)):
-        trimmed = fenced[1]
-    if len(trimmed) > 1 and trimmed[0] == trimmed[-1] == '"':
-        try:
-            inner = json.loads(trimmed, strict=False)
-        except ValueError:
-            return text
-        return inner if isinstance(inner, str) else text
-    return text
-
-
-def _objects(reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]) -> tuple[list[_Object], ParseReason | None]:
-    """The outermost objects of the text, each with its ends, or why they cannot be told."""
-    key, key_or_quoted = key_patterns(dimensions)
-    objects: list[_Object] = []
-    at = n_read = next_key = 0
-    for _ in range(_N_ATTEMPTS_MAX):
-        opening = _OPENING.search(text, at)
-        if opening is None:
-            return objects, None
-        start = opening.start()
-        try:
-            pairs, at = reader.read(start)
-            objects.append((pairs, start, at))
-        except Cut as cut:
-            return objects, _cut_reason(text, start, key, is_in_string=cut.is_in_string)
-        except Broken as broken:
-            if next_key < start:
-                found = key_or_quoted.search(text, start)
-                next_key = found.start() if found else len(text)
-            if next_key < (_balanced_end(text, start) if broken.n_keys else broken.position):
-                return objects, ParseReason.MALFORMED
-            at, n_read = start + 1, n_read + broken.position - start
-            if n_read > _N_READ_MAX:
-                break
-        except Hopeless:
-            break
-    return objects, ParseReason.MALFORMED
-
-
-def _cut_reason(text: str, start: int, key: re.Pattern[str], *, is_in_string: bool) -> ParseReason | None:
-    """Why an object that is open at the text's end gives no answer; None where its brace was one of prose."""
-    if not (_QUOTED_START.match(text, start) or key.search(text, start)):
-        return None
-    is_finished = is_in_string and text.rstrip(BLANK + "`").endswith("}")
-    return ParseReason.MALFORMED if is_finished else ParseReason.TRUNCATED
-
-
-def _balanced_end(text: str, start: int) -> int:
-    """Where the brace at `start` is closed, counting braces alone; the text's end where it is not."""
-    depth = 0
-    for n_seen, brace in enumerate(_BRACE.finditer(text, start)):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-        if n_seen > 1000:
-            break
-    return len(text)
 
 
 def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) -> None:

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
-from rubrics.replies.numbers import BLANK, Found, Value, is_number, read_number
+from rubrics.replies.numbers import BLANK, Found, Value, read_number
+from rubrics.replies.placeholders import is_number
 from schemas.statuses.rows import ParseReason
 
 _N_CHARACTERS_MAX = 65_536

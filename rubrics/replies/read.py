@@ -14,7 +14,8 @@ from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
 from rubrics.replies.doubts.missing_input import saw_nothing
 from rubrics.replies.item_forms import of_item, read_lines, read_list
-from rubrics.replies.json_form import decoded, read_json
+from rubrics.replies.json_form import read_json
+from rubrics.replies.json_objects import decoded
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
 from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
 from rubrics.replies.plain_forms import read_plain

@@ -9,7 +9,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from rubrics.model import Dimension, ReplyFormat
-from rubrics.replies.json_form import decoded, places_in_json
+from rubrics.replies.json_form import places_in_json
+from rubrics.replies.json_objects import decoded
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.line_forms import places_in_lines
 from rubrics.replies.numbers import Found

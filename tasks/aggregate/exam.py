@@ -20,7 +20,7 @@ from schemas.identities import canonical_json
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.nights import EXAM
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
 from tasks.aggregate.tables import Settings
 

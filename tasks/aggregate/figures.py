@@ -18,8 +18,9 @@ from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, 
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.outcomes import Outcomes
+from tasks.aggregate.prompt_sums import exact_sums
 from tasks.aggregate.scales import scale, score_steps, total_reason
-from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, exact_sums, macro_of, mean_of
+from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, macro_of, mean_of
 
 Row = dict[str, object]
 _ROUNDING = 1e-12

@@ -14,7 +14,7 @@ from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.outcomes import Outcomes
-from tasks.aggregate.tallies import exact_sums
+from tasks.aggregate.prompt_sums import exact_sums
 from tasks.lake.request_rows import Keys, joined
 
 Row = dict[str, object]

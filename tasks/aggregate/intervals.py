@@ -136,4 +136,9 @@ def interval(estimate: ClusteredMean, low: float, high: float, level: float = LE
 
 def t_quantile(level: float, df: float) -> float:
     """The two-sided Student t quantile, to 12 digits: the last ones differ between processors, published bytes may not."""
-    return float(f"{float(scipy.special.stdtrit(df, (1 + level) / 2)):.12g}")
+    return rounded(float(scipy.special.stdtrit(df, (1 + level) / 2)))
+
+
+def rounded(value: float) -> float:
+    """To 12 digits: the last ones differ between processors, published bytes may not."""
+    return float(f"{value:.12g}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
-from tasks.aggregate.intervals import Floats
+from tasks.aggregate.intervals import Floats, rounded
 
 _ALPHAS = np.concatenate([np.geomspace(1e-14, 1e-3, 60), np.geomspace(1.05e-3, 0.9999, 100)])
 """Error rates whose boundaries are worked out; what lies between is read off a line in logarithms."""
@@ -49,7 +49,7 @@ class Look:
         if nominal >= math.exp(curve[-1]):
             return 1.0
         found = float(np.interp(math.log(max(nominal, 1e-300)), curve, np.log(_ALPHAS)))
-        return float(f"{math.exp(found):.12g}")
+        return rounded(math.exp(found))
 
     def chance(self, nominal: float, alpha: float) -> float:
         """The chance that the last look finds a difference at `alpha`, if it is at the far end of its interval of 80 % now.

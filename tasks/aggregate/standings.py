@@ -21,7 +21,7 @@ from schemas.statuses.cells import (
     StandingState,
     Total,
 )
-from tasks.aggregate.comparisons import Contestant, ranking_categories, strata_names
+from tasks.aggregate.comparisons.comparisons import Contestant, ranking_categories, strata_names
 
 Row = dict[str, object]
 _DIFFERENCES = {

@@ -29,15 +29,16 @@ from schemas.metrics import (
 from schemas.statuses.cells import Total
 from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS
 from schemas.tables.table import Table
-from tasks.aggregate.comparisons import comparison_rows, contestants_of
-from tasks.aggregate.families import Family, corrected
+from tasks.aggregate.comparisons.comparisons import comparison_rows, contestants_of
+from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
 from tasks.aggregate.judged import Judged, judgements_of, known_prompts
 from tasks.aggregate.looks import PlannedPrompts, Reached, planned_prompts, up_to_last_look
 from tasks.aggregate.outcomes import Outcomes, scores_of
+from tasks.aggregate.prompt_sums import aside_counts, failure_counts, prompt_sums
 from tasks.aggregate.standings import ranked, standing_rows
-from tasks.aggregate.tallies import Tally, aside_counts, failure_counts, known_categories, prompt_sums, tallies
+from tasks.aggregate.tallies import Tally, known_categories, tallies
 from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 

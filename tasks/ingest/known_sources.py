@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias
 import orjson
 
 from schemas.errors import CorruptLakeError
+from schemas.identities import RunIds
 from schemas.records import Sample
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
@@ -24,7 +25,7 @@ from tasks.ingest.parts import ShardResult
 from tasks.ingest.readers import read
 from tasks.ingest.sources import ResolvedSource
 from tasks.lake.atomic_files import write_bytes
-from tasks.lake.pictures import is_whole
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
 FOLDER = "sources"
@@ -56,19 +57,16 @@ class KnownSource:
 class KnownSources:
     """What a lake remembers of sources, as this code reads them into shards of this size."""
 
-    def __init__(
-        self, lake: Lake, code_version: str, shard_size: int, restless_ns: int = RESTLESS_NS, dataset_id: str = ""
-    ) -> None:
-        self._lake, self._of_code, self._restless_ns = lake, f"{code_version} {shard_size}", restless_ns
-        self._dataset_id = dataset_id
+    def __init__(self, lake: Lake, ids: RunIds, shard_size: int, restless_ns: int = RESTLESS_NS) -> None:
+        self._lake, self._ids, self._restless_ns = lake, ids, restless_ns
+        self._of_code = f"{ids.code_version} {shard_size}"
         self._known: dict[str, KnownSource | None] = {}
         self._reading: dict[str, _Reading] = {}
 
     @classmethod
     def of(cls, context: StageContext) -> Self:
         """What the lake of a run remembers."""
-        ids = context.ids
-        return cls(context.lake, ids.code_version, context.benchmark.limits.shard_size, dataset_id=ids.dataset_id)
+        return cls(context.lake, context.ids, context.benchmark.limits.shard_size)
 
     def roles_in(self, source: ResolvedSource) -> Iterable[tuple[str, str]]:
         """Each (model, checkpoint) that the source has a row of, in the order of its rows. Raises SourceError.
@@ -76,7 +74,7 @@ class KnownSources:
         A run that has made its dataset has looked at the files: it is told of the source as it was then.
         """
         known = self._remembered(self._name(source))
-        if known is None or known.dataset_id != self._dataset_id:
+        if known is None or known.dataset_id != self._ids.dataset_id:
             known = self._unchanged(source)
         if known is not None:
             return known.roles
@@ -95,7 +93,7 @@ class KnownSources:
         """Look at the source's files: before any row of it is read."""
         self._reading[self._name(source)] = _Reading(self._files_of(source))
 
-    def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> tuple[str, int] | None:
+    def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> tuple[StoredDataset, int] | None:
         """(dataset, part) that holds what these samples would become as part `index`, where they are as they were; else None.
 
         To be asked of every shard of a source that was begun, before its pictures are opened.
@@ -120,7 +118,7 @@ class KnownSources:
                 self._lake.part(table, known.dataset_id, like.index)
         except CorruptLakeError:  # of another dataset, which is not asked for
             return None
-        return known.dataset_id, like.index
+        return StoredDataset(self._lake, known.dataset_id), like.index
 
     def note_further(self, name: str, index: int | None) -> None:
         """Part `index` holds what is called so; None: there is nothing of it."""
@@ -158,7 +156,7 @@ class KnownSources:
 
     def _read(self, name: str) -> KnownSource | None:
         known = known_source(self._path(name))
-        return known if known is not None and is_whole(self._lake, known.dataset_id) else None
+        return known if known is not None and StoredDataset(self._lake, known.dataset_id).is_whole else None
 
     def _files_of(self, origin: Origin) -> Fingerprint:
         """Of all below the source's folder, or of its file; the pictures that a file names are to be noted one by one."""

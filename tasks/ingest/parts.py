@@ -21,7 +21,7 @@ from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
 from tasks.ingest.images.decode import STOPPED
 from tasks.ingest.paths import UNREADABLE
 from tasks.ingest.shards import as_duplicate
-from tasks.lake.pictures import digests_in, is_whole, stored_pictures, with_pictures
+from tasks.lake.pictures import StoredDataset, digests_in, with_pictures
 from tasks.lake.writing import Staging
 
 
@@ -61,28 +61,30 @@ def write_part(staging: Staging, index: int, pictures: Iterable[pa.Table], rows:
     return _result(index, table, digests)
 
 
-def take_part(staging: Staging, index: int, dataset_id: str, part: int) -> ShardResult:
+def take_part(staging: Staging, index: int, dataset: StoredDataset, part: int) -> ShardResult:
     """Make a part of another dataset part `index` of this one, without opening its pictures.
 
     What earlier parts of that dataset showed first is fetched from these.
     """
-    lake = staging.lake
-    path = lake.part(SAMPLES, dataset_id, part)
+    lake = dataset.lake
+    path = lake.part(SAMPLES, dataset.id, part)
     rows = pq.read_table(path)
     staging.take_part(index, path)
-    held = lake.read_part(PICTURES, dataset_id, part, ["image_sha256"])["image_sha256"]
+    held = lake.read_part(PICTURES, dataset.id, part, ["image_sha256"])["image_sha256"]
     missing = digests_in(pl.DataFrame(rows)).difference(held)
     if not missing:
-        staging.beside(PICTURES).take_part(index, lake.part(PICTURES, dataset_id, part))
+        staging.beside(PICTURES).take_part(index, lake.part(PICTURES, dataset.id, part))
         return _result(index, rows, packed(held))
-    pictures = stored_pictures(lake, dataset_id, missing.union(held))
+    pictures = dataset.pictures(missing.union(held))
     return _result(index, rows, _write_pictures(staging, index, pictures))
 
 
-def copy_part(staging: Staging, index: int, rows: pl.DataFrame, dataset_id: str, changed: Iterable[pa.Table] = ()) -> ShardResult:
-    """Make rows of `samples` part `index`, with the pictures they show: those of a dataset in the lake, and `changed` ones."""
+def copy_part(
+    staging: Staging, index: int, rows: pl.DataFrame, dataset: StoredDataset, changed: Iterable[pa.Table] = ()
+) -> ShardResult:
+    """Make rows of `samples` part `index`, with the pictures they show: those of `dataset`, and `changed` ones."""
     table = conform(with_pictures(rows).with_columns(image=pl.lit(None, SAMPLES.empty().schema["image"])), SAMPLES)
-    known = stored_pictures(staging.lake, dataset_id, digests_in(rows))
+    known = dataset.pictures(digests_in(rows))
     return write_part(staging, index, itertools.chain(known, changed), lambda: table)
 
 
@@ -114,7 +116,7 @@ def commit(staging: Staging, key: str, n_parts: int) -> None:
 
     Pictures come first, and again where they are gone: nobody meets samples without them.
     """
-    if not is_whole(staging.lake, key):
+    if not StoredDataset(staging.lake, key).is_whole:
         staging.beside(PICTURES).commit(key, range(n_parts))
     staging.commit(key, range(n_parts))
     staging.beside(PICTURES).discard()

@@ -13,15 +13,16 @@ from schemas.tables.agreement import RATINGS
 from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import StoredDataset
 
 N_EXAMPLES = 3
 _READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status"]
 
 
-def rated_samples(lake: Lake, dataset_id: str) -> pl.DataFrame:
+def rated_samples(dataset: StoredDataset) -> pl.DataFrame:
     """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin."""
-    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in lake.parts_without_pictures(SAMPLES, dataset_id)])
+    paths = dataset.lake.parts_without_pictures(SAMPLES, dataset.id)
+    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in paths])
     samples = samples.filter(pl.col("model") != EXAM)
     return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
 

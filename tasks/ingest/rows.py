@@ -23,6 +23,9 @@ from tasks.ingest.values import (
     text_of,
 )
 
+Record = tuple[int, dict[str, Any] | str, tuple[str, ...]]
+"""Row number from 1, the row's values or one sentence about what is wrong with it, and the file's columns where known."""
+
 
 @dataclass(frozen=True, slots=True)
 class RawRow:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.errors import SourceError
+from schemas.identities import RunIds
 from schemas.records import Sample
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
@@ -21,6 +22,7 @@ from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, ta
 from tasks.ingest.readers import read
 from tasks.ingest.shards import OpenedShard, shards
 from tasks.ingest.sources import expand
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
 
@@ -48,7 +50,7 @@ class OpenShard:
     index: int
     samples: SampleList
     root: Path
-    part: tuple[str, int] | None = None
+    part: tuple[StoredDataset, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def find_shards(
     Of those that are known the part is given too. Raises SourceError as reading goes on, and at its end where a source had no row
     (where only some checkpoints are wanted: where all had none).
     """
-    known = known or KnownSources(staging.lake, "", 0)
+    known = known or KnownSources(staging.lake, RunIds(), 0)
     index = itertools.count()
     n_rows: Counter[str] = Counter()
     for source in expand(benchmark, checkpoints, own_texts):

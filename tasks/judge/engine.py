@@ -7,71 +7,31 @@ the next. The policy table is retries.py; a shard with its pictures and its even
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
 
-import orjson
-import polars as pl
-
-from rubrics.model import Rubric
-from schemas.benchmark.file import Gate, Limits
-from schemas.errors import CorruptLakeError, JudgeChangedError
+from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
-from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
+from tasks.judge.ending import raise_outage
 from tasks.judge.model_pin import ModelPin
-from tasks.judge.outcome import Outcome, outage, unseen
+from tasks.judge.outcome import Outcome
 from tasks.judge.pictures import digests_of
-from tasks.judge.provider.base import Provider
-from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, Payload, RequestPicture
-from tasks.judge.retries import (
-    ENDPOINT_FAILURES,
-    MAX_RETRY_AFTER_S,
-    NOT_REASKED,
-    RETRIES,
-    SILENCE_S,
-    Breaker,
-    Retry,
-    unreadable_reason,
-)
-from tasks.judge.work_queue import LEAST_BLOCK, POLL_S, QueuedRequest, WorkQueue
+from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, RequestPicture
+from tasks.judge.retries import NOT_REASKED, Breaker, unreadable_reason
+from tasks.judge.shard_requests import Shard
+from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
-from tasks.ledger.ledger import Ledger
 
 WORKERS = 4
 """A quarter more workers than may be in flight: so many prepare the next request, or wait until a reply is durable."""
-
-OnReply = Callable[[JudgeReply], None]
-OnAttempt = Callable[[ReplyStatus], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Unclaimed(NotSent):
     """A request that was not sent, since its claim may be another's by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A shard's requests, all of one rubric and judge, and what they are asked with. Every reply told of is durable."""
-
-    requests: pl.DataFrame
-    pictures: Callable[[str], RequestPicture]
-    ledger: Ledger
-    provider: Provider
-    rubric: Rubric
-    limits: Limits
-    plan_id: str = ""
-    on_reply: OnReply | None = None
-    on_attempt: OnAttempt | None = None
-    retries: Mapping[ReplyStatus, Retry] = field(default_factory=lambda: RETRIES)
-    n_failures_to_stop: int = Breaker().n_to_stop
-    silence_s: float = SILENCE_S
-    poll_s: float = POLL_S
-    max_missing_input: float = Gate().max_missing_input
 
 
 async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asyncio.Event | None = None) -> Outcome:
@@ -110,7 +70,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     run.outcome.n_requests, run.outcome.n_cached = requests.height, queue.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
     run.outcome.is_spent = admission.is_spent
-    await run.raise_outage()
+    await run.raise_failure()
     return run.outcome
 
 
@@ -209,7 +169,7 @@ class _Run:
                     if not self.queue.claims.is_sure(request.n_lost):  # this process slept, and another one may be asking
                         await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its claim was no longer sure")
                         return Unclaimed(), "", n_attempts
-                    payload = await self.payload(request, pictures, attempt_id)
+                    payload = await self.shard.payload(request, pictures, attempt_id)
                     payload.on_start = is_sent
                     self.breaker.begin()
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
@@ -229,21 +189,10 @@ class _Run:
             await self.shard.ledger.fail(attempt_id, answer.status, answer.detail)
             self.failures.count(answer)
             n_tried[answer.status] += 1
-            wait_s = self.wait_s(answer, n_tried)
+            wait_s = self.shard.wait_s(answer, n_tried)
             if wait_s is None:
                 return answer, attempt_id, n_attempts
             await self.sleep(wait_s)
-
-    async def payload(self, request: QueuedRequest, pictures: list[RequestPicture], attempt_id: str) -> Payload:
-        """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
-        parameters, messages = _parameters(request.parameters_json), orjson.loads(request.messages_json)
-        try:
-            if any(picture.is_shrunk for picture in pictures):
-                return await asyncio.to_thread(self.shard.provider.payload, parameters, messages, pictures)
-            return self.shard.provider.payload(parameters, messages, pictures)
-        except CorruptLakeError:
-            await self.shard.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
-            raise
 
     async def not_sent(self, opened: str | None) -> NotSent:
         """A request that may not be sent: the run is stopped, or its money or attempts are used up, so it stops."""
@@ -251,15 +200,6 @@ class _Run:
         if opened is not None:
             await self.shard.ledger.fail(opened, ReplyStatus.NOT_ASKED, "stopped before it was sent")
         return NotSent()
-
-    def wait_s(self, answer: Answer, n_tried: Counter[ReplyStatus]) -> float | None:
-        """Seconds until the next attempt, None where there is none. What the provider asks for is the least that is waited."""
-        retry = self.shard.retries.get(answer.status)
-        if retry is None or n_tried.total() >= self.shard.limits.attempts_per_request:
-            return None
-        asked_for = answer.retry_after_s or 0.0
-        is_over = n_tried[answer.status] >= retry.n_attempts or asked_for > MAX_RETRY_AFTER_S
-        return None if is_over else asked_for + retry.wait_s(n_tried[answer.status], self.shard.ledger.machine.uniform)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, or less where the run is stopped."""
@@ -284,34 +224,11 @@ class _Run:
             cost_usd=self.admission.costs.cost_usd(answer),
         )
 
-    async def raise_outage(self) -> None:
-        """Raise where the judge changed, attempts ran out, the breaker opened, a request could not be sent, or none got past."""
-        provider, attempts, breaker = self.shard.provider, self.admission.attempts, self.breaker
+    async def raise_failure(self) -> None:
+        """Raise where the judge changed, attempts ran out, or the endpoint, the account or the judge's sight fails."""
+        provider, attempts = self.shard.provider, self.admission.attempts
         if self.changed is not None:
             raise self.changed
         if attempts is not None and attempts.is_used_up:
             raise used_up(provider.judge, provider.endpoint, attempts.most, self.failures)
-        if breaker.is_blind:
-            raise unseen(provider.judge, provider.endpoint, breaker.n_unseen, breaker.n_read)
-        if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
-            await self.shard.ledger.forget_rejected(breaker.rejected)
-        is_out = breaker.is_open or ((self.is_all_failed() or breaker.is_down) and not self.outcome.is_stopped)
-        if breaker.last is not None and is_out:
-            raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s)
-
-    def is_all_failed(self) -> bool:
-        """Whether all that was asked failed of the endpoint or the provider.
-
-        A few requests that are left of a shard may be those that the provider cannot bear: its own failures of them are theirs.
-        """
-        statuses = {ReplyStatus(status) for status in self.outcome.n_by_status}
-        if not statuses or statuses <= ENDPOINT_FAILURES:
-            return bool(statuses)
-        is_telling = self.queue.n_done == 0 or len(self.breaker.failing) >= self.breaker.n_to_stop
-        return is_telling and not self.breaker.has_heard and statuses <= ENDPOINT_FAILURES | PROVIDER_FAILURES
-
-
-@lru_cache(maxsize=64)
-def _parameters(parameters_json: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = orjson.loads(parameters_json)
-    return parameters
+        await raise_outage(provider, self.shard.ledger, self.breaker, self.outcome)

@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rubrics.model import Example
+from rubrics.messages import Example
 from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.pictures import UnreadablePictureError, digests_of, fitted_px, shrunk
 from tasks.judge.provider.exchange import RequestPicture
-from tasks.lake.pictures import parts_holding, table_of_pictures
 
 ROWS_AT_ONCE = 8
 """Pictures read at a time."""
@@ -147,18 +146,18 @@ class PartPictures:
 
 def part_pictures(context: StageContext, part: PlannedPart, requests: pl.DataFrame) -> PartPictures:
     """The pictures that these requests of a part show: most are those that its samples were the first to show."""
-    lake, dataset_id = context.lake, context.ids.dataset_id
-    table = table_of_pictures(lake, dataset_id)
+    dataset = context.dataset
+    table = dataset.table_of_pictures
 
     @cache
     def places() -> dict[str, str]:
         wanted = {digest for said in requests["messages_json"].drop_nulls() for digest in digests_of(said)}
-        return parts_holding(lake, dataset_id, wanted)
+        return dataset.parts_holding(wanted)
 
     def elsewhere(digest: str) -> Path | None:
         name = places().get(digest)
-        return lake.part(table, dataset_id, int(name.removeprefix("part-").removesuffix(".parquet"))) if name else None
+        return dataset.lake.part(table, dataset.id, int(name.removeprefix("part-").removesuffix(".parquet"))) if name else None
 
-    path = lake.part(table, dataset_id, part.samples_part)
+    path = dataset.lake.part(table, dataset.id, part.samples_part)
     examples = context.rubrics[part.rubric_id].examples.values()
     return PartPictures(path, context.judge(part.judge_model).max_side_px, elsewhere, examples)

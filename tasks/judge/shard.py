@@ -11,11 +11,12 @@ from schemas.records import PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.admission import open_admission
-from tasks.judge.engine import OnAttempt, OnReply, Shard, judge_requests
+from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.part_pictures import part_pictures
 from tasks.judge.runtime import LOOP
 from tasks.judge.session import session_of
+from tasks.judge.shard_requests import OnAttempt, OnReply, Shard
 from tasks.ledger.ledger import opened
 
 STOP_POLL_S = 0.1

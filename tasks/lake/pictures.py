@@ -5,6 +5,7 @@ older release has no `pictures`: its `samples` hold the same columns, bytes and 
 """
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -19,17 +20,66 @@ SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
 _SHOWN = {"role": pl.String, "sha256": pl.String, "path": pl.String}
 
 
-def table_of_pictures(lake: Lake, dataset_id: str) -> Table:
-    """The table that holds the dataset's pictures."""
-    return PICTURES if lake.is_complete(PICTURES, dataset_id) else SAMPLES
+@dataclass(frozen=True, slots=True)
+class StoredDataset:
+    """A dataset in a lake, by its id."""
 
+    lake: Lake
+    id: str
 
-def is_whole(lake: Lake, dataset_id: str) -> bool:
-    """Whether the dataset is there with its pictures: beside its samples, or, of an older release, in them."""
-    if not lake.is_complete(SAMPLES, dataset_id) or lake.is_complete(PICTURES, dataset_id):
-        return lake.is_complete(SAMPLES, dataset_id)
-    is_older = pl.col("pictures").is_null().any()
-    return bool(lake.collect(SAMPLES, dataset_id, lambda rows: rows.select(is_older)).to_series().any())
+    @property
+    def table_of_pictures(self) -> Table:
+        """The table that holds the dataset's pictures."""
+        return PICTURES if self.lake.is_complete(PICTURES, self.id) else SAMPLES
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the dataset is there with its pictures: beside its samples, or, of an older release, in them."""
+        if not self.lake.is_complete(SAMPLES, self.id) or self.lake.is_complete(PICTURES, self.id):
+            return self.lake.is_complete(SAMPLES, self.id)
+        is_older = pl.col("pictures").is_null().any()
+        return bool(self.lake.collect(SAMPLES, self.id, lambda rows: rows.select(is_older)).to_series().any())
+
+    def parts_holding(self, digests: Collection[str]) -> dict[str, str]:
+        """Digest -> name of the part that holds the picture, of those that one does."""
+        table, found = self.table_of_pictures, dict[str, str]()
+        for paths in self.lake.parts_together(table, self.id) if digests else ():
+            there = (
+                pl.scan_parquet(paths, include_file_paths="part", hive_partitioning=False)
+                .filter(pl.col("image_sha256").is_in(list(digests)), *_is_held(table))
+                .select("image_sha256", "part")
+            )
+            for digest, part in there.collect(engine="streaming").iter_rows():
+                found.setdefault(digest, Path(part).name)
+        return found
+
+    def sizes_of(self, part: int, digests: Collection[str]) -> pl.DataFrame:
+        """SIZE_COLUMNS of the pictures with these digests, most of which part `part` holds."""
+        table = self.table_of_pictures
+        own = self.lake.read_part(table, self.id, part, SIZE_COLUMNS)
+        missing = set(digests).difference(own["image_sha256"])
+        if not missing:
+            return own
+        is_missing = pl.col("image_sha256").is_in(list(missing))
+        return pl.concat([own, self.lake.collect(table, self.id, lambda rows: rows.select(SIZE_COLUMNS).filter(is_missing))])
+
+    def pictures(self, digests: Collection[str]) -> Iterator[pa.Table]:
+        """The rows of `pictures` with these digests, each once, in the lake's order, a row group in memory at a time.
+
+        The parts that hold one of them are found in scans of many, and no other is opened.
+        """
+        table, left = self.table_of_pictures, set(digests)
+        for name in sorted(set(self.parts_holding(left).values())):
+            with self.lake.open_part(table, self.id, name) as file:
+                for group in range(file.num_row_groups):
+                    known = ["image_sha256", *(["status"] if table is SAMPLES else [])]
+                    rows = pl.DataFrame(file.read_row_group(group, columns=known)).with_row_index()
+                    rows = rows.filter(pl.col("image_sha256").is_in(list(left)), *_is_held(table))
+                    rows = rows.unique("image_sha256", keep="first").sort("index")
+                    if rows.height:
+                        left.difference_update(rows["image_sha256"])
+                        whole = file.read_row_group(group, columns=PICTURES.columns)
+                        yield conform(whole.take(rows["index"].to_arrow()), PICTURES)
 
 
 def with_pictures(samples: pl.DataFrame) -> pl.DataFrame:
@@ -46,49 +96,6 @@ def digests_in(samples: pl.DataFrame) -> set[str]:
     """The digests of all pictures of these rows of `samples`."""
     shown = with_pictures(samples)["pictures"].explode(empty_as_null=False).struct.field("sha256")
     return set(shown.drop_nulls())
-
-
-def parts_holding(lake: Lake, dataset_id: str, digests: Collection[str]) -> dict[str, str]:
-    """Digest -> name of the part that holds the picture, of those that one does."""
-    table, found = table_of_pictures(lake, dataset_id), dict[str, str]()
-    for paths in lake.parts_together(table, dataset_id) if digests else ():
-        there = (
-            pl.scan_parquet(paths, include_file_paths="part", hive_partitioning=False)
-            .filter(pl.col("image_sha256").is_in(list(digests)), *_is_held(table))
-            .select("image_sha256", "part")
-        )
-        for digest, part in there.collect(engine="streaming").iter_rows():
-            found.setdefault(digest, Path(part).name)
-    return found
-
-
-def sizes_of(lake: Lake, dataset_id: str, part: int, digests: Collection[str]) -> pl.DataFrame:
-    """SIZE_COLUMNS of the pictures with these digests, most of which part `part` holds."""
-    table = table_of_pictures(lake, dataset_id)
-    own = lake.read_part(table, dataset_id, part, SIZE_COLUMNS)
-    missing = set(digests).difference(own["image_sha256"])
-    if not missing:
-        return own
-    is_missing = pl.col("image_sha256").is_in(list(missing))
-    return pl.concat([own, lake.collect(table, dataset_id, lambda rows: rows.select(SIZE_COLUMNS).filter(is_missing))])
-
-
-def stored_pictures(lake: Lake, dataset_id: str, digests: Collection[str]) -> Iterator[pa.Table]:
-    """The rows of `pictures` with these digests, each once, in the lake's order, a row group in memory at a time.
-
-    The parts that hold one of them are found in scans of many, and no other is opened.
-    """
-    table, left = table_of_pictures(lake, dataset_id), set(digests)
-    for name in sorted(set(parts_holding(lake, dataset_id, left).values())):
-        with lake.open_part(table, dataset_id, name) as file:
-            for group in range(file.num_row_groups):
-                known = ["image_sha256", *(["status"] if table is SAMPLES else [])]
-                rows = pl.DataFrame(file.read_row_group(group, columns=known)).with_row_index()
-                rows = rows.filter(pl.col("image_sha256").is_in(list(left)), *_is_held(table))
-                rows = rows.unique("image_sha256", keep="first").sort("index")
-                if rows.height:
-                    left.difference_update(rows["image_sha256"])
-                    yield conform(file.read_row_group(group, columns=PICTURES.columns).take(rows["index"].to_arrow()), PICTURES)
 
 
 def _is_held(table: Table) -> list[pl.Expr]:

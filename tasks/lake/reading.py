@@ -11,20 +11,19 @@ they are fetched as they are asked for (object_store/).
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.table import Table, conform
-from tasks.lake.atomic_files import locked, sha256_of_file, sha256_without_pictures, store_error, write_bytes, write_parquet
+from tasks.lake.atomic_files import locked, store_error, write_bytes, write_parquet
+from tasks.lake.markers import describe, entries_in, entries_of, part_name, what_is_wrong
 from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, push, url_of, working_folder
 from tasks.lake.object_store.client import Bucket
-from tasks.lake.object_store.partitions import bring_parts, describe, entries_in, entries_of, sweep_bucket
+from tasks.lake.object_store.partitions import bring_parts, sweep_bucket
 from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, opened
 
 PARTITION_KEYS = {
@@ -37,8 +36,6 @@ PARTITION_KEYS = {
     "checks": "check_id",
     "quarantine": "check_id",
 }
-WITHOUT_PICTURES = "sha256_without_pictures"
-"""What a marker says beside a part's sha256, of a table that holds pictures."""
 _PATTERN = frozenset("*?[")
 _ROWS_SCANNED = 250_000
 
@@ -190,7 +187,7 @@ class Lake:
             bring_parts(self.bucket, self.root, folder, entries)
         paths = [folder / entry["name"] for entry in entries]
         for path, entry in zip(paths, entries, strict=True):
-            wrong = _what_is_wrong(path, entry, has_pictures(table))
+            wrong = what_is_wrong(path, entry, has_pictures(table))
             if wrong:
                 raise CorruptLakeError(f"{path} {wrong}; delete {self.marker(table, key)} and run again")
         return paths
@@ -218,29 +215,6 @@ def with_later_columns(scan: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     return scan.with_columns(pl.lit(None, dtypes[name]).alias(name) for name in table.later if name not in there)
 
 
-def _what_is_wrong(path: Path, entry: Mapping[str, Any], has_pictures: bool) -> str | None:
-    """Why a part is not what its marker says, in a clause. Pictures are left out: each has a digest of its own."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return "is missing"
-    if found.st_size != entry["n_bytes"]:
-        return f"is {found.st_size} bytes long, not {entry['n_bytes']}"
-    said = entry.get(WITHOUT_PICTURES) if has_pictures else entry["sha256"]
-    if said is not None and _sha256_of(path, has_pictures, found.st_mtime_ns, found.st_ino) != said:
-        return "is not what was written: its sha256 is another"
-    return None
-
-
-@lru_cache(maxsize=65_536)
-def _sha256_of(path: Path, has_pictures: bool, _changed_ns: int, _inode: int) -> str:
-    """Each file is read for this once in a process, 0.6 s for each GB."""
-    try:
-        return sha256_without_pictures(path) if has_pictures else sha256_of_file(path)
-    except pa.ArrowException:  # no footer that can be read
-        return ""
-
-
 def open_lake(place: str, folder: Path | None = None) -> Lake:
     """The lake at `s3://bucket/prefix` or in a folder, seen from `folder`. Raises InputError for another kind of address."""
     if is_url(place):
@@ -265,8 +239,3 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
     contents = [path.read_bytes() for path in paths]
     options: dict[str, Any] = {"missing_columns": "insert", "extra_columns": "ignore", "hive_partitioning": False}
     return pl.scan_parquet(contents, schema=empty.schema, **options).collect()
-
-
-def part_name(index: int) -> str:
-    """The file name of a part."""
-    return f"part-{index:05d}.parquet"

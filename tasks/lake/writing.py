@@ -22,10 +22,11 @@ from tasks.lake.atomic_files import (
     write_bytes,
     write_tables,
 )
+from tasks.lake.markers import WITHOUT_PICTURES, describe, part_name
 from tasks.lake.object_store.client import Bucket
-from tasks.lake.object_store.partitions import bring_staged, commit_staged, describe, parts_staged, put_staged
+from tasks.lake.object_store.partitions import bring_staged, commit_staged, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
-from tasks.lake.reading import WITHOUT_PICTURES, Lake, part_name
+from tasks.lake.reading import Lake
 
 
 def stage(lake: Lake, table: Table) -> "Staging":
@@ -85,12 +86,6 @@ class Staging:
         if self.lake.bucket:
             bring_staged(self.lake.bucket, self.lake.root, self.folder, only=part_name(index))
         return self.folder / part_name(index)
-
-    def part_names(self) -> list[str]:
-        """The names of the parts written so far, in order. None is fetched."""
-        if self.lake.bucket:
-            return [Path(one.path).name for one in parts_staged(self.lake.bucket, self.lake.root, self.folder)]
-        return sorted(path.name for path in self.folder.glob("part-*.parquet"))
 
     def commit(self, key: str, indices: Iterable[int] | None = None) -> str:
         """Move the parts to their partition and write its marker; where the partition is complete already, drop them.

@@ -4,12 +4,11 @@ A plan is found again by what it is made from: `planned/<digest of that>.json` i
 unchanged run plans nothing. The note can be deleted at any time; then the plan is made again, and is the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import orjson
 import polars as pl
@@ -23,10 +22,12 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
+from tasks.plan.anchors import ANCHORS, anchors_of
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.exam import exam_choices
 from tasks.plan.pairs import pair_rows, paired
-from tasks.plan.rows import Planned, Planner, scanned
+from tasks.plan.rows import Planned, Planner
+from tasks.plan.samples import scanned
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 50_000
@@ -36,9 +37,6 @@ _NOT_ASKED = {"base_url", "api_key_env", "price", "on_model_change", "accept_mod
 
 _PLACE = ["part", "samples_part", "round", "about"]
 """Of a row to plan: its part of requests, the part of samples that its picture stands in, its round, if any, and about whom."""
-
-ANCHORS = "__anchors__"
-"""No model, checkpoint or source of a benchmark file has a name that begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,7 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
     choices = [(rubric_id, judge.id, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
     present = _further_sources(context)
     for rubric_id, judge in pairs if present else []:
-        names = [_anchors_of(name) for name in context.sources_for(rubric_id)]
+        names = [anchors_of(name) for name in context.sources_for(rubric_id)]
         if present.intersection(names) and not judge.recorded and not context.rubrics[rubric_id].is_of_pairs:
             choices.append((rubric_id, judge.id, names, context.run_date.isoformat()))
     return choices + exam_choices(context, pairs, present)
@@ -160,7 +158,7 @@ def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
 def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
     """The same of a shard's pairs."""
     assert shard.pairs is not None
-    rows = planner.drawn(pair_rows(context.lake, context.ids.dataset_id, shard.pairs))
+    rows = planner.drawn(pair_rows(context, shard.pairs))
     if not rows.is_empty():
         yield rows.rename({"comparison": "about"}).select(_PLACE), planner.plan(rows)
 
@@ -237,21 +235,6 @@ def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
 
     first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
-
-
-def _anchors_of(source: str) -> str:
-    """The source of anchors that were taken from this source."""
-    return f"{ANCHORS}/{source}"
-
-
-def as_role(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of samples in the role of an anchor; its sample_id is still that of the sample it was taken from."""
-    return dict(row) | {"source": _anchors_of(row["source"]), "model": ANCHORS, "checkpoint": ANCHORS}
-
-
-def read_anchors(lake: Lake, anchor_set: str) -> pl.DataFrame:
-    """The samples of a set. Raises StoreError where the lake does not hold it."""
-    return lake.scan(SAMPLES, anchor_set).select(*SAMPLES.columns).collect()
 
 
 def _further_sources(context: StageContext) -> frozenset[str]:

@@ -19,8 +19,7 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
-from tasks.lake.reading import Lake
-from tasks.plan.rows import PAIR_COLUMNS, scanned
+from tasks.plan.samples import PAIR_COLUMNS, scanned
 
 Checkpoint = tuple[str, str]
 """Model and checkpoint."""
@@ -149,12 +148,12 @@ def _digests(role: str) -> pl.Expr:
     return pl.col("pictures").list.eval(mine).list.join(",")
 
 
-def pair_rows(lake: Lake, dataset_id: str, asked: pl.DataFrame) -> pl.DataFrame:
+def pair_rows(context: StageContext, asked: pl.DataFrame) -> pl.DataFrame:
     """These pairs as rows to plan: those of the samples shown first, with both samples' pictures by FIRST and SECOND.
 
     Beside PLAN_COLUMNS stand PAIR_COLUMNS, `part`, and `samples_part`, the part of the sample shown first.
     """
-    rows = pl.concat(list(_rows_of(lake, dataset_id, pl.concat([asked["sample_id"], asked["second_sample_id"]]).unique())))
+    rows = pl.concat(list(_rows_of(context, pl.concat([asked["sample_id"], asked["second_sample_id"]]).unique())))
     rows = with_pictures(rows)
     second = rows.select(
         second_sample_id="sample_id", second_model="model", second_checkpoint="checkpoint",
@@ -178,10 +177,10 @@ def _judged_as(role: str, column: str) -> pl.Expr:
     return pl.col(column).list.eval(mine.struct.with_fields(role=pl.lit(role)))
 
 
-def _rows_of(lake: Lake, dataset_id: str, sample_ids: pl.Series) -> Iterator[pl.DataFrame]:
+def _rows_of(context: StageContext, sample_ids: pl.Series) -> Iterator[pl.DataFrame]:
     wanted = sample_ids.rename("sample_id").to_frame().lazy()
     first = 0
-    for paths in lake.parts_together(SAMPLES, dataset_id):
+    for paths in context.lake.parts_together(SAMPLES, context.ids.dataset_id):
         rows = scanned(paths, first).drop("source")
         first += len(paths)
         yield rows.join(wanted, on="sample_id", how="semi").collect()

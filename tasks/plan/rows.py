@@ -9,9 +9,7 @@ Samples that share their texts are one question: it is rendered once, and the ke
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,37 +19,17 @@ from rubrics.model import Rubric
 from schemas.benchmark.exam import OCCASION as EXAM_OCCASION
 from schemas.benchmark.judges import Judge
 from schemas.identities import canonical_json
-from schemas.records import IMAGE
-from schemas.statuses.rows import SampleStatus
-from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
-from tasks.lake.pictures import with_pictures
-from tasks.lake.reading import with_later_columns
-from tasks.plan.questions import TEXT_COLUMNS, Question, Questions, Unit
+from schemas.tables.stored import JUDGEMENTS, REQUESTS
+from tasks.plan.questions import Question, Questions, Unit
 from tasks.plan.request_key import Slot, filled
+from tasks.plan.samples import JUDGED, PAIR_COLUMNS, by_role, groups, slots_of
 
-PLAN_COLUMNS = [
-    "sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", "duplicate_of_sample_id", *TEXT_COLUMNS
-]  # fmt: skip
-"""The columns of `samples` a plan reads; the bytes of pictures are not among them."""
-
-PAIR_COLUMNS = ["second_sample_id", "second_model", "second_checkpoint"]
-"""What a row to plan has beside them where two samples are compared: `sample_id` is the one shown first."""
-
-JUDGED: Slot = (IMAGE, 0)
 _OF_ENTRY = {"category": pl.String, "prompt_id": pl.String, "status": pl.String, "reason": pl.String, "first_look": pl.Int64}
 _OF_PART = {"raw": pl.Binary, "sample": pl.Int64, "repeat": pl.Int64, "part": pl.Int64}
 _OF_REQUEST = {
     "variant": pl.String, "image_sha256": pl.String, "parameters_json": pl.Binary, "messages_json": pl.Binary,
     "facts_json": pl.Binary,
 }  # fmt: skip
-
-
-def scanned(paths: Sequence[Path], first: int) -> pl.LazyFrame:
-    """PLAN_COLUMNS and `source` of these parts of samples, and `samples_part`, each one's number, counted from `first`."""
-    numbers = {str(path): number for number, path in enumerate(paths, first)}
-    stored = pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False)
-    part = pl.col("path").replace_strict(numbers, return_dtype=pl.Int64)
-    return with_later_columns(stored, SAMPLES).select("source", *PLAN_COLUMNS, samples_part=part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +97,10 @@ class Planner:
         if share is None or self.occasion not in ("", EXAM_OCCASION):
             return samples
         is_in = [False] * samples.height
-        for *listed, _, roles, rows, _, images, digests in _groups(samples):
+        for *listed, _, roles, rows, _, images, digests in groups(samples):
             texts = tuple(listed)
             for row, image, joined in zip(rows, images, digests, strict=True):
-                unit = known.shared_unit(texts) or known.unit(texts, _by_role(image, roles, joined))
+                unit = known.shared_unit(texts) or known.unit(texts, by_role(image, roles, joined))
                 is_in[row] = is_drawn(unit.prompt_id, share)
         return samples.filter(pl.Series(is_in, dtype=pl.Boolean))
 
@@ -137,7 +115,7 @@ class Planner:
         questions: list[Any] = [None] * samples.height
         shown: list[Any] = [()] * samples.height
         places: list[Sequence[Slot]] = [()] * samples.height
-        for *listed, status, roles, rows, sample_ids, images, digests in _groups(samples):
+        for *listed, status, roles, rows, sample_ids, images, digests in groups(samples):
             texts = tuple(listed)
             slots = slots_of(roles)
             question = known.of(status, texts, tuple(role for role, _ in slots))
@@ -151,7 +129,7 @@ class Planner:
                 )  # the collector forgets a tuple of texts, no list
                 shown[row], places[row] = own, slots
                 if not shared:
-                    unit = known.unit(texts, _by_role(digest, roles, joined))
+                    unit = known.unit(texts, by_role(digest, roles, joined))
                     entries.append(self._entry(unit, question))
                 number[row], questions[row] = len(entries) - 1, question
                 named = [sample_id] if question.messages is None else [own[place] for place in at]
@@ -207,15 +185,6 @@ def _listed(items: Sequence[Mapping[str, object]], keys: Sequence[bytes]) -> byt
     ])  # fmt: skip
 
 
-def _by_role(image: str | None, roles: str | None, digests: str | None) -> dict[str, str | None]:
-    """The digest of the judged picture, and those of each other role."""
-    found: dict[str, str | None] = {IMAGE: image}
-    for role, digest in zip(roles.split(","), (digests or "").split(","), strict=True) if roles else ():
-        if role != IMAGE:
-            found[role] = f"{found[role]},{digest}" if role in found else digest
-    return found
-
-
 def is_drawn(prompt_id: str, share: float) -> bool:
     """Whether a share of the prompts, drawn evenly, holds this one."""
     return _drawn("share", prompt_id) < share * 2**64
@@ -229,36 +198,6 @@ def first_look(prompt_id: str, looks: Sequence[float]) -> int:
 
 def _drawn(what: str, prompt_id: str) -> int:
     return int.from_bytes(sha256(f"salon {what} {prompt_id}".encode()).digest()[:8])
-
-
-@lru_cache(maxsize=1000)
-def slots_of(roles: str | None) -> tuple[Slot, ...]:
-    """The pictures of a sample by role and number in it, of the role of each in order, with commas between."""
-    listed = roles.split(",") if roles else []
-    return tuple((role, listed[:place].count(role)) for place, role in enumerate(listed))
-
-
-def _groups(samples: pl.DataFrame) -> Any:
-    """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question.
-
-    A duplicate has its twin's id and status: it is asked what its twin is, under the same request key, once.
-    """
-    twin = pl.col("duplicate_of_sample_id")  # only a usable sample has one: the id of any other holds its own place
-    is_again = (pl.col("status") == SampleStatus.DUPLICATE.value) & twin.is_not_null()
-    shown = with_pictures(samples.select(PLAN_COLUMNS)).with_columns(
-        sample_id=pl.when(is_again).then(twin).otherwise("sample_id"),
-        status=pl.when(is_again).then(pl.lit(SampleStatus.OK.value)).otherwise("status"),
-    )
-    if PAIR_COLUMNS[0] in samples.columns:  # what is not sent is told apart by what it is of
-        shown = shown.with_columns(sample_id=shown["sample_id"] + samples[PAIR_COLUMNS[0]])
-    of = {name: pl.col("pictures").list.eval(pl.element().struct.field(name)).list.join(",") for name in ("role", "sha256")}
-    return (
-        shown.select(*TEXT_COLUMNS, "status", "sample_id", "image_sha256", roles=of["role"], digests=of["sha256"])
-        .with_row_index("row")
-        .group_by(*TEXT_COLUMNS, "status", "roles", maintain_order=True)
-        .agg("row", "sample_id", "image_sha256", "digests")
-        .iter_rows()
-    )
 
 
 def _frame(rows: list[tuple[Any, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
-from tasks.publish.standings import weights
+from tasks.publish.standings.wording import weights
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

@@ -15,7 +15,8 @@ from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines
-from tasks.publish.standings import DASH, answers, best_first, difference, number, rank, weights, why
+from tasks.publish.standings.answers import answers
+from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
 
 _HEADERS = (
     "rank",

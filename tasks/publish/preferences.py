@@ -14,7 +14,7 @@ from schemas.metrics import is_headline
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
-from tasks.publish.standings import DASH, best_first, made_by
+from tasks.publish.standings.wording import DASH, best_first, made_by
 
 Row = Mapping[str, Any]
 _VERDICTS = {

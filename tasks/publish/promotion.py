@@ -14,7 +14,8 @@ from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
 from schemas.tables.table import Table
 from tasks.lake.object_store.cache_folder import bring
-from tasks.publish.standings import failures_of, with_failures
+from tasks.publish.standings.placed_cells import with_failures
+from tasks.publish.standings.wording import failures_of
 
 _NO_REPLY: Final = frozenset(status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES)
 _MAX_UNANSWERED: Final = 0.01

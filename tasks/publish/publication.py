@@ -33,7 +33,7 @@ from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointers
 from tasks.publish.preferences import pair_boards
 from tasks.publish.promotion import standing_of
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 VIEWS = "views.sql"
 

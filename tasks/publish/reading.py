@@ -23,7 +23,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 

@@ -24,9 +24,9 @@ from schemas.identities import RunIds
 from schemas.tables.stored import PICTURES
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import place, place_folder, staged_beside, store_error, write_tables
-from tasks.lake.object_store.partitions import describe
+from tasks.lake.markers import describe
 from tasks.lake.object_store.ranges import PICTURE
-from tasks.lake.pictures import table_of_pictures
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.folders import LAYOUT, as_json
 from tasks.validate.buckets import PARTITIONS
@@ -88,7 +88,7 @@ def write_bundle(
 
 def _files(folder: Path, lake: Lake, ids: RunIds, slim: Path, name: BundleName) -> Iterator[tuple[str, Path | bytes]]:
     """Every file's place in the bundle, and the file or its content."""
-    pictures = table_of_pictures(lake, ids.dataset_id)
+    pictures = StoredDataset(lake, ids.dataset_id).table_of_pictures
     is_bare = not name.has_pictures and _holds_any(lake, pictures, ids.dataset_id)
     for path in sorted(folder.iterdir()):
         if path.is_file() and not (is_bare and path.suffix in PAGES):

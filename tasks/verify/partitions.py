@@ -15,7 +15,7 @@ from schemas.tables.stored import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
 from tasks.ingest.identity import dataset_id, packed
 from tasks.lake.atomic_files import sha256_of_file
-from tasks.lake.pictures import digests_in, table_of_pictures
+from tasks.lake.pictures import StoredDataset, digests_in
 from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import stage
 from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
@@ -66,7 +66,7 @@ def check_samples(
     found: list[Difference] = []
     sample_ids: list[bytes] = []
     n_rows, is_each_a_digest = 0, True
-    table = table_of_pictures(lake, ids.dataset_id)
+    table = StoredDataset(lake, ids.dataset_id).table_of_pictures
     stored, bare, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
     found += wrong
     named: set[str] = set()

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from schemas.metrics import natural_key
-from tasks.aggregate.comparison_tests import Paired, exact_p, mean_of_paired, subset_means
+from tasks.aggregate.comparisons.comparison_tests import Paired, exact_p, mean_of_paired, subset_means
 
 PROMPTS = "abcdefghijklmnop"
 

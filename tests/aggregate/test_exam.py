@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-from benchmarks.simulate_exam import SCALE, coverage
+from benchmarks.simulations.exam import SCALE, coverage
 from rubrics.faults import MEANT, meant_for
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Dimension
@@ -146,6 +146,6 @@ def test_every_dimension_of_a_shipped_rubric_is_spoken_of(rubric_id):
 
 @pytest.mark.parametrize(("share", "wavering"), [(0.05, 0.1), (0.5, 0.0)])
 def test_coverage(share, wavering):
-    """250 draws: a standard error of 1.4 points below 95 %; the long form is benchmarks/simulate_exam.py."""
+    """250 draws: a standard error of 1.4 points below 95 %; the long form is benchmarks/simulations/exam.py."""
     noticed, net, _ = coverage(30, share, wavering, 250)
     assert min(noticed, net) >= 0.91

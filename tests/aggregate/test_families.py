@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses.cells import Correction
-from tasks.aggregate.families import adjust, interval_level, n_attainable
-from tests.support.scored_rows import FAILS, drawn, scored
+from tasks.aggregate.comparisons.families import adjust, interval_level, n_attainable
+from tests.aggregate.scored_rows import FAILS, drawn, scored
 
 CORRECTIONS = [correction.value for correction in Correction]
 

@@ -5,7 +5,7 @@ import pytest
 
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, Outcome, contestants, rulings, summary
-from tests.support.scored_rows import drawn, scored
+from tests.aggregate.scored_rows import drawn, scored
 
 NORTH = [("north", str(number)) for number in range(4)]
 

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from schemas.statuses.cells import Correction
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric, quadratic_kappa
-from tasks.aggregate.families import adjust
+from tasks.aggregate.comparisons.families import adjust
 from tasks.aggregate.intervals import clustered_mean
 
 SEEDS = range(12)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulate_claims import N_CHECKPOINTS, RUBRICS, claims, first_screen, publications
-from benchmarks.simulate_statistics import coverage, paired, ranks, tables_of, world
+from benchmarks.simulations.claims import N_CHECKPOINTS, RUBRICS, claims, first_screen, publications
+from benchmarks.simulations.drawn_scores import tables_of, world
+from benchmarks.simulations.statistics import coverage, paired, ranks
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +21,7 @@ def test_rates_lie_where_they_must(rates, n_draws, n_rates):
 
 @pytest.mark.parametrize("dimensions", RUBRICS.values(), ids=RUBRICS)
 def test_pages_of_benchmarks_in_which_nothing_differs_claim_nothing(dimensions):
-    """The short form of benchmarks/simulate_claims.py: a few publications, whose expected claims are well under one."""
+    """The short form of benchmarks/simulations/claims.py: a few publications, whose expected claims are well under one."""
     said = [found for tables in publications(5, 7, dimensions) if (found := claims(first_screen(tables)))]
     assert len(said) <= 2
 

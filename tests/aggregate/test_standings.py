@@ -5,7 +5,7 @@ import random
 import polars as pl
 import pytest
 
-from tests.support.scored_rows import FAILS, PROMPTS, drawn, scored
+from tests.aggregate.scored_rows import FAILS, PROMPTS, drawn, scored
 
 
 def standings(tables, **where):

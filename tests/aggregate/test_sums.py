@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.aggregate.tallies import exact_sums
+from tasks.aggregate.prompt_sums import exact_sums
 
 VALUES = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=60)
 

@@ -10,6 +10,7 @@ import pytest
 
 from flows.run.programs import LocalServer, Program, free_port
 from schemas.errors import StoreError
+from tests.support.processes import mentioning
 
 # A worker with one run under it, each in a session of its own as Prefect's are. Both write down when they end.
 RUN = """
@@ -49,16 +50,6 @@ def started(folder: Path, drain_s: float, grace_s: float) -> tuple[Program, Path
     while not said.with_suffix(".up").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     return Program("worker", process, grace_s=grace_s), said
-
-
-def mentioning(word: str) -> list[str]:
-    found = []
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += [command.parent.name] if word.encode() in command.read_bytes() else []
-        except OSError:
-            continue
-    return found
 
 
 def test_runs_drain_before_their_worker_is_told(tmp_path: Path) -> None:

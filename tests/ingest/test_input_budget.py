@@ -153,7 +153,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     for _, reader, name, write, _ in HOSTILE.values():
         write(folder / name)
         pairs += [reader, str(folder / name)]
-    command = [sys.executable, "-m", "tests.support.measured_input", *pairs]
+    command = [sys.executable, "-m", "tests.ingest.measured_input", *pairs]
     told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300).stdout
     return dict(zip(HOSTILE, map(json.loads, told.splitlines()), strict=True))
 

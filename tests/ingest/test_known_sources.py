@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from schemas.benchmark.file import Benchmark
+from schemas.identities import RunIds
 from schemas.tables.stored import SAMPLES
 from tasks.ingest.known_sources import FOLDER, KnownSources, forget
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish, open_and_write_shard
@@ -23,7 +24,7 @@ Act = Callable[[Path], object]
 
 
 def known_of(lake: Lake, *, code: str = "code", shard_size: int = 2, restless_ns: int = 0) -> KnownSources:
-    return KnownSources(lake, code, shard_size, restless_ns)
+    return KnownSources(lake, RunIds(code_version=code), shard_size, restless_ns)
 
 
 def read_role(lake: Lake, result: IngestResult) -> str:
@@ -61,7 +62,8 @@ def test_what_has_not_changed_is_found_and_is_what_reading_it_again_would_give(
     (resolved,) = expand(benchmark)
     assert [*known_of(lake).roles_in(resolved)] == [("m", read_role(lake, first))]
     resolved.path.rename(pictured / "elsewhere")  # a run that made this dataset looked before, and looks no more
-    assert [*KnownSources(lake, "code", 2, 0, first.dataset_id).roles_in(resolved)] == [("m", read_role(lake, first))]
+    of_dataset = RunIds(first.dataset_id, code_version="code")
+    assert [*KnownSources(lake, of_dataset, 2, 0).roles_in(resolved)] == [("m", read_role(lake, first))]
     (pictured / "elsewhere").rename(resolved.path)
     forget(lake)
     assert find_dataset(benchmark, known_of(lake)) is None

@@ -11,6 +11,7 @@ import pytest
 
 from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
+from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
@@ -18,12 +19,14 @@ from tasks.ingest import opened_files
 from tasks.ingest.identity import sample_id
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.samples import find_dataset
-from tasks.lake.pictures import digests_in, parts_holding, stored_pictures, with_pictures
+from tasks.lake.pictures import StoredDataset, digests_in, with_pictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tests.support.ingesting import ingest
 
 Draw = Callable[..., bytes]
+
+IDS = RunIds(code_version="code")
 
 
 def sha256(content: bytes) -> str:
@@ -75,8 +78,8 @@ def test_what_several_shards_show_stands_in_the_first_of_them_alone(
     of_parts = [pl.read_parquet(path)["image_sha256"].to_list() for path in lake.parts(PICTURES, result.dataset_id)]
     assert of_parts == [digests[:2], digests[2:], [], [], []]
     names = {digests[0]: "part-00000.parquet", digests[1]: "part-00000.parquet", digests[2]: "part-00001.parquet"}
-    assert parts_holding(lake, result.dataset_id, [*digests, "0" * 64]) == names
-    (table,) = stored_pictures(lake, result.dataset_id, [digests[1]])
+    assert StoredDataset(lake, result.dataset_id).parts_holding([*digests, "0" * 64]) == names
+    (table,) = StoredDataset(lake, result.dataset_id).pictures([digests[1]])
     assert table["image"][0].as_py() == {"bytes": picture(1), "path": "1.png"}
 
 
@@ -117,7 +120,7 @@ def test_a_part_is_taken_over_with_the_pictures_that_another_part_held_for_it(
     first = [{"image": "0.png", "prompt": "a"}, {"image": "1.png", "prompt": "b"}]
     second = [{"image": "1.png", "prompt": "c"}, {"image": "2.png", "prompt": "d"}]
     sources = [manifest(tmp_path, rows, f"{name}.jsonl") | {"name": name} for name, rows in (("x", first), ("y", second))]
-    known = lambda: KnownSources(lake, "code", 500, 0)  # noqa: E731
+    known = lambda: KnownSources(lake, IDS, 500, 0)  # noqa: E731
     before = ingest(benchmark_of(*sources), lake, known=known())
     manifest(tmp_path, [{"image": "0.png", "prompt": "other"}], "x.jsonl")
     after = ingest(benchmark_of(*sources), lake, known=known())
@@ -145,7 +148,7 @@ def test_a_dataset_of_an_older_release_is_read_and_stays_as_it_is(
     old = with_pictures(lake.scan(SAMPLES, result.dataset_id).collect())
     assert old["pictures"].to_list() == [[{"role": "image", "sha256": digest, "path": path}] for path in ("0.png", None)]
     for one in (lake, new):
-        (table,) = stored_pictures(one, result.dataset_id, [digest])
+        (table,) = StoredDataset(one, result.dataset_id).pictures([digest])
         assert (table.schema, table["image_sha256"].to_pylist()) == (PICTURES.schema(), [digest])
         assert table["image"][0].as_py() == {"bytes": picture(0), "path": "0.png"}
 
@@ -155,12 +158,13 @@ def test_pictures_that_are_gone_are_read_again_though_no_source_has_changed(
 ) -> None:
     """A clearing that was killed between two tables, or somebody's hand."""
     (tmp_path / "0.png").write_bytes(picture(0))
-    benchmark, known = benchmark_of(manifest(tmp_path, [{"image": "0.png", "prompt": "a"}])), KnownSources(lake, "code", 500, 0)
+    benchmark = benchmark_of(manifest(tmp_path, [{"image": "0.png", "prompt": "a"}]))
+    known = KnownSources(lake, IDS, 500, 0)
     result = ingest(benchmark, lake, known=known)
-    assert find_dataset(benchmark, KnownSources(lake, "code", 500, 0)) == result
+    assert find_dataset(benchmark, KnownSources(lake, IDS, 500, 0)) == result
     lake.marker(PICTURES, result.dataset_id).unlink()
-    assert find_dataset(benchmark, KnownSources(lake, "code", 500, 0)) is None
-    assert ingest(benchmark, lake, known=KnownSources(lake, "code", 500, 0)).dataset_id == result.dataset_id
+    assert find_dataset(benchmark, KnownSources(lake, IDS, 500, 0)) is None
+    assert ingest(benchmark, lake, known=KnownSources(lake, IDS, 500, 0)).dataset_id == result.dataset_id
     assert stored(lake, result.dataset_id)["image_sha256"].to_list() == [sha256(picture(0))]
 
 

@@ -7,8 +7,8 @@ from email.utils import format_datetime
 from typing import Any
 
 from schemas.statuses.rows import ReplyStatus as S
+from tests.judge.misbehaving import Play, completion, failure, head, response, whole
 from tests.support.bombs import gzip_bomb, zlib_bomb
-from tests.support.misbehaving import Play, completion, failure, head, response, whole
 
 GOOD = completion()
 BOMB = gzip_bomb(256)  # 260 kB

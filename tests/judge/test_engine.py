@@ -23,12 +23,13 @@ from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.admission import AdmissionControl, open_admission
 from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate
-from tasks.judge.engine import Shard, judge_requests
+from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import NotSent, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import N_REJECTED, RETRIES, Retry
 from tasks.judge.session import Session
+from tasks.judge.shard_requests import Shard
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
 from tasks.ledger.tables import ALLOWANCES

@@ -21,13 +21,14 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import MissingInputError, ProviderDownError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.admission import open_admission
-from tasks.judge.engine import Shard, _Run, judge_requests
+from tasks.judge.engine import _Run, judge_requests
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import Breaker
 from tasks.judge.session import Session
+from tasks.judge.shard_requests import Shard
 from tasks.judge.work_queue import WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger

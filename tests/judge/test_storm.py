@@ -23,8 +23,8 @@ from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tests.flows.conftest import salon as salon  # noqa: PLC0414  a command as a user calls it
 from tests.flows.flow_support import Said
+from tests.judge.misbehaving import MisbehavingServer, Play, completion, misbehaving, response
 from tests.judge.storm import NOBODY, STORM, slug
-from tests.support.misbehaving import MisbehavingServer, Play, completion, misbehaving, response
 
 MARGIN_S, MARGIN_MB = 1.0, 300.0
 DEADLINE_S = 0.4

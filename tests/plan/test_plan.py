@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubrics.model import Condition, Message, Part, ReplyFormat, Rubric, Rule, Variant
+from rubrics.messages import Message, Part
+from rubrics.model import Condition, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, NothingToJudgeError
 from schemas.identities import RunIds

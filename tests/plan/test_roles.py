@@ -12,7 +12,8 @@ import pytest
 
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
-from rubrics.model import Part, Rubric
+from rubrics.messages import Part
+from rubrics.model import Rubric
 from schemas.benchmark.judges import Judge
 from schemas.errors import RubricError
 from schemas.tables.stored import SAMPLES

@@ -12,7 +12,7 @@ import pytest
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import PICTURES
 from tasks.publish.duckdb_file import NAME, write_duckdb
-from tasks.publish.explain.cells import mean_again
+from tasks.publish.explain.mean_again import mean_again
 from tasks.publish.leaderboard import leaderboard_rows
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")

@@ -5,7 +5,9 @@ import pytest
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from schemas.tables.published import BENCHMARK_LONG, FAILURES
-from tasks.publish.standings import answers, difference, failures_of, namer, rank, weights, why, with_failures
+from tasks.publish.standings.answers import answers
+from tasks.publish.standings.placed_cells import with_failures
+from tasks.publish.standings.wording import difference, failures_of, namer, rank, weights, why
 from tests.support.small_lake import filled_row
 
 BETTER = {

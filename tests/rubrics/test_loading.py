@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rubrics.loading import SHIPPED, find_rubrics, list_rubrics, load_rubric
-from rubrics.model import Condition, Part, ReplyFormat, Rubric, Rule, WordsOutside
+from rubrics.messages import Part
+from rubrics.model import Condition, ReplyFormat, Rubric, Rule, WordsOutside
 from schemas.errors import RubricError
 
 Write = Callable[..., Path]

@@ -16,12 +16,12 @@ from schemas.benchmark.file import load_benchmark
 from schemas.errors import BenchmarkFileError, CorruptLakeError
 from schemas.records import Unreadable
 from schemas.statuses.rows import ReplyStatus
-from tasks.ingest.readers.tables import _value_of
+from tasks.ingest.readers.parquet_rows import _value_of
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.gemini.batch_api import _ended
 from tasks.judge.provider.openai.responses import read_answer
-from tasks.lake.object_store.partitions import entries_of
+from tasks.lake.markers import entries_of
 from tasks.publish.pins import pins
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import publications

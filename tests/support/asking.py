@@ -14,9 +14,9 @@ from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
-from tasks.judge.engine import OnReply
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard, judge_shard
+from tasks.judge.shard_requests import OnReply
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 

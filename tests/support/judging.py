@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rubrics.model import Condition, Dimension, Message, Part, ReplyFormat, Rubric, Rule, Variant
+from rubrics.messages import Message, Part
+from rubrics.model import Condition, Dimension, ReplyFormat, Rubric, Rule, Variant
 from schemas.records import SAMPLE_TEXTS
 from schemas.tables.stored import SAMPLES
 from tasks.lake.reading import Lake

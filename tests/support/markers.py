@@ -3,7 +3,7 @@
 import json
 
 from schemas.tables.table import Table
-from tasks.lake.object_store.partitions import describe
+from tasks.lake.markers import describe
 from tasks.lake.reading import Lake
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.publish.standings import rank
+from tasks.publish.standings.wording import rank
 
 MARKS = {
     "higher": ("up", "better"), "lower": ("down", "worse"), "open": ("level", "can't tell"),

@@ -21,7 +21,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
 from tasks.publish.publication import Draft, publish
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 RUN_DATE = date(2026, 11, 3)
 # (category, prompt, sample, repeat, what became of it): a number, a reason, or "-" for a sample that could not be used

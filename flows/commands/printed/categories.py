@@ -10,7 +10,7 @@ from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
-from tasks.publish.standings import DASH, made_by, number
+from tasks.publish.standings.wording import DASH, made_by, number
 
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from flows.observability.terminal import Console, one_line
 from schemas.records import ALL_JUDGES
 from tasks.publish.preferences import PairBoard, boards_in, counts, pair_answers, rating, verdict, win_rate
-from tasks.publish.standings import rank
+from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
 

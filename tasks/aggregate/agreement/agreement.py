@@ -32,7 +32,7 @@ from tasks.aggregate.agreement.pairs import (
     scopes,
 )
 from tasks.aggregate.agreement.systems import MIN_SYSTEMS, system_figures
-from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.intervals import LEVEL, rounded
 from tasks.aggregate.tables import Settings
 
 CI_METHOD = "jackknife_t_prompts"
@@ -99,11 +99,6 @@ def rated_dimensions(
             items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
             found = [rated_dimension(items, judged, good, rubric, key, judges) for key in keys]
             yield rubric, [held_against(rated, reference) for rated in found] if reference else found
-
-
-def published(number: float) -> float:
-    """A figure to 12 digits: the last ones differ between processors, published bytes may not."""
-    return float(f"{number:.12g}")
 
 
 def agreement_rows(dimensions: list[Rated]) -> Iterator[Row]:
@@ -236,12 +231,12 @@ def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:
 def _row(rated: Rated, pair: Pair, scope: Scope, metric: AgreementMetric, figure: Figure) -> Row:
     status = CellStatus.NULL if figure.estimate is None else CellStatus.NO_INTERVAL if figure.ends is None else CellStatus.OK
     has_scale = metric in ON_ONE_SCALE and pair.subject.has_scale and pair.other.has_scale
-    low, high = (published(end) for end in figure.ends) if figure.ends else (None, None)
+    low, high = (rounded(end) for end in figure.ends) if figure.ends else (None, None)
     return {
         "dimension": rated.dimension, "subject_kind": pair.subject.kind.value, "subject": pair.subject.name,
         "against": pair.against, "against_dimension": None, "model": scope.model, "checkpoint": scope.checkpoint,
         "category": scope.category, "metric": metric.value,
-        "estimate": None if figure.estimate is None else published(figure.estimate),
+        "estimate": None if figure.estimate is None else rounded(figure.estimate),
         "ci_low": low, "ci_high": high, "ci_method": CI_METHOD if figure.ends else None,
         "scale_low": rated.low if has_scale else None, "scale_high": rated.high if has_scale else None,
         "n_items": int(scope.rows.sum()), "n_prompts": len(scope.prompts), "n_raters": pair.n_raters,

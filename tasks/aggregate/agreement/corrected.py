@@ -16,7 +16,7 @@ from schemas.statuses.people import Against, AgreementReason, Estimator
 from schemas.tables.agreement import AGREEMENT, CORRECTED
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
-from tasks.aggregate.agreement.agreement import Row, agreement_rows, published, rated_dimensions, rated_table
+from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_dimensions, rated_table
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS
 from tasks.aggregate.agreement.grid import Grid
@@ -32,7 +32,7 @@ from tasks.aggregate.agreement.powered import (
     rater_spread,
     with_raters,
 )
-from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval
+from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval, rounded
 from tasks.aggregate.tables import Settings
 from tasks.context import Reference, StageContext
 
@@ -153,12 +153,12 @@ def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, ma
     se = mean.se if mean else None
     return {
         "judge_model": judge, "dimension": rated.dimension, "model": scope.model, "checkpoint": scope.checkpoint,
-        "category": scope.category, "estimator": estimator.value, "estimate": published(mean.mean) if mean else None,
-        "se": None if se is None else published(se), "ci_low": published(found.low) if found else None,
-        "ci_high": published(found.high) if found else None, "ci_method": CI_METHOD if found else None,
-        "df": published(mean.df) if mean and mean.df is not None else None, "scale_low": rated.low, "scale_high": rated.high,
-        "rater_se": None if spread is None else published(spread.variance**0.5),
-        "power_tuning": None if tuning is None else published(tuning), "n_prompts": n_prompts,
+        "category": scope.category, "estimator": estimator.value, "estimate": rounded(mean.mean) if mean else None,
+        "se": None if se is None else rounded(se), "ci_low": rounded(found.low) if found else None,
+        "ci_high": rounded(found.high) if found else None, "ci_method": CI_METHOD if found else None,
+        "df": rounded(mean.df) if mean and mean.df is not None else None, "scale_low": rated.low, "scale_high": rated.high,
+        "rater_se": None if spread is None else rounded(spread.variance**0.5),
+        "power_tuning": None if tuning is None else rounded(tuning), "n_prompts": n_prompts,
         "n_prompts_labelled": n_labelled, "n_raters": len(rated.raters), "status": status.value,
         "reason": str(why) if why else None,
     }  # fmt: skip

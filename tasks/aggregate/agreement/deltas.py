@@ -17,15 +17,14 @@ from schemas.statuses.cells import CellStatus, ComparisonKind, StandingState, To
 from schemas.statuses.people import AgreementReason, Estimator
 from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from schemas.tables.table import Table
-from tasks.aggregate.agreement.agreement import published
 from tasks.aggregate.agreement.estimates import Made, Values, made
 from tasks.aggregate.agreement.grid import Grid, Part, System
 from tasks.aggregate.agreement.label_check import Check, label_check
 from tasks.aggregate.agreement.pairs import Rated
-from tasks.aggregate.comparison_tests import t_test
-from tasks.aggregate.families import Family
-from tasks.aggregate.families import corrected as corrected_family
-from tasks.aggregate.intervals import LEVEL, Interval, interval, t_quantile
+from tasks.aggregate.comparisons.comparison_tests import t_test
+from tasks.aggregate.comparisons.families import Family
+from tasks.aggregate.comparisons.families import corrected as corrected_family
+from tasks.aggregate.intervals import LEVEL, Interval, interval, rounded, t_quantile
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.standings import ranked
 from tasks.aggregate.tables import Settings
@@ -219,4 +218,4 @@ def _ranking(row: Row) -> tuple[object, ...]:
 
 
 def _rounded(row: Row) -> Row:
-    return {name: published(value) if isinstance(value, float) else value for name, value in row.items()}
+    return {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}

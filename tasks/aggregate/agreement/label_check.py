@@ -14,8 +14,8 @@ from schemas.statuses.people import LabelCheck
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Mask
-from tasks.aggregate.families import ALPHA
-from tasks.aggregate.intervals import Counts
+from tasks.aggregate.comparisons.families import ALPHA
+from tasks.aggregate.intervals import Counts, rounded
 
 MIN_EACH = 5
 """With fewer labelled, or fewer others, nothing is said."""
@@ -58,7 +58,7 @@ def van_elteren(values: Floats, is_labelled: np.ndarray, strata: Counts) -> floa
     if variance <= 0:
         return None
     found = float(np.sum(weights[group] * is_labelled * centred))
-    return float(f"{2 * float(scipy.special.ndtr(-abs(found) / math.sqrt(variance))):.12g}")
+    return rounded(2 * float(scipy.special.ndtr(-abs(found) / math.sqrt(variance))))
 
 
 def label_check(grid: Grid, judge: Assessment, *, is_within: bool) -> Check:

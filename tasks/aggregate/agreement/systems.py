@@ -8,7 +8,7 @@ import numpy as np
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
 from tasks.aggregate.agreement.metrics import Floats
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import t_quantile
 
 MIN_SYSTEMS = 3

@@ -9,10 +9,10 @@ import polars as pl
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor
 from schemas.statuses.rows import PairOutcome
-from tasks.aggregate.agreement.agreement import CI_METHOD, Figure, Row, figure_of, published
+from tasks.aggregate.agreement.agreement import CI_METHOD, Figure, Row, figure_of
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes
-from tasks.aggregate.intervals import LEVEL, Counts
+from tasks.aggregate.intervals import LEVEL, Counts, rounded
 
 MAX_NAMED_RATERS = 20
 """Of more raters none is held against another by name; their votes stand in the majorities."""
@@ -159,10 +159,10 @@ def _rows(items: pl.DataFrame, metric: AgreementMetric, x: Floats, y: Floats, us
         few = AgreementReason.NO_SCORES if np.isnan(x).all() else AgreementReason.TOO_FEW_ITEMS
         figure = Figure(reason=few) if n < 2 else figure_of(metric, x[scope.rows], y[scope.rows], scope)
         status = CellStatus.NULL if figure.estimate is None else CellStatus.NO_INTERVAL if figure.ends is None else CellStatus.OK
-        low, high = (published(end) for end in figure.ends) if figure.ends else (None, None)
+        low, high = (rounded(end) for end in figure.ends) if figure.ends else (None, None)
         yield {
             "ci_level": LEVEL, "against_dimension": None, "model": ALL, "checkpoint": ALL, "category": scope.category,
-            "metric": metric.value, "estimate": None if figure.estimate is None else published(figure.estimate),
+            "metric": metric.value, "estimate": None if figure.estimate is None else rounded(figure.estimate),
             "ci_low": low, "ci_high": high, "ci_method": CI_METHOD if figure.ends else None, "scale_low": None,
             "scale_high": None, "n_items": n, "n_prompts": len(scope.prompts), "status": status.value,
             "reason": figure.reason.value if figure.reason else None,

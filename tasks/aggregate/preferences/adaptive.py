@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from schemas.statuses.cells import ComparisonVerdict, Total
-from tasks.aggregate.families import ALPHA
+from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import Floats
 from tasks.aggregate.preferences.betting import log_capital
 from tasks.aggregate.preferences.cells import Cell, cells_of

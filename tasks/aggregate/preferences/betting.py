@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tasks.aggregate.intervals import Floats
+from tasks.aggregate.intervals import Floats, rounded
 
 _STAKES = np.geomspace(1 / 64, 0.95, 16)
 """Shares of the largest stake that cannot lose more than everything; capital is spread evenly over them."""
@@ -34,7 +34,7 @@ def _on_higher(values: Floats, mean: float) -> float:
 
 def anytime_p(values: Floats, mean: float) -> float:
     """P of this mean that holds however often one looked before: 1 over the capital; to 12 digits, as all published p."""
-    return float(f"{min(1.0, np.exp(-log_capital(values, mean))):.12g}")
+    return rounded(min(1.0, np.exp(-log_capital(values, mean))))
 
 
 def anytime_interval(values: Floats, alpha: float) -> tuple[float, float]:

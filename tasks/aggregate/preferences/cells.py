@@ -9,7 +9,7 @@ import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import CellReason, Total
-from tasks.aggregate.intervals import ClusteredMean, Floats, clustered_mean, interval, mean_of_means
+from tasks.aggregate.intervals import ClusteredMean, Floats, clustered_mean, interval, mean_of_means, rounded
 from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, over_categories, slices
 
 _SUMS = ("low", "high", "order_low", "order_high")
@@ -102,7 +102,7 @@ def score_test(mean: ClusteredMean) -> float | None:
         return 1.0 if abs(off) <= _SAME else 2.0 ** (1 - mean.n_prompts)
     else:
         t = 2 * abs(off) * spread / mean.se
-    return float(f"{2 * float(scipy.special.stdtr(mean.df, -t)):.12g}")
+    return rounded(2 * float(scipy.special.stdtr(mean.df, -t)))
 
 
 def ends(mean: ClusteredMean, level: float) -> tuple[float, float] | None:

@@ -8,8 +8,8 @@ import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import RatedState, RatingReason
-from tasks.aggregate.families import Family
-from tasks.aggregate.intervals import LEVEL, Floats, t_quantile
+from tasks.aggregate.comparisons.families import Family
+from tasks.aggregate.intervals import LEVEL, Floats, rounded, t_quantile
 from tasks.aggregate.preferences.connected import rateable, ties_are_estimable
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
 from tasks.aggregate.preferences.prompts import Checkpoint, Meeting
@@ -128,7 +128,7 @@ def _compared(rows: Sequence[Row], fit: Fit) -> Iterator[Row]:
     errors = np.sqrt(np.maximum(0.0, diagonal[:, None] + diagonal[None, :] - 2 * fit.covariance))
     for i, j in combinations(range(len(rows)), 2):
         delta, se = float(fit.strengths[i] - fit.strengths[j]), float(errors[i, j])
-        p = 1.0 if se <= _STILL else float(f"{2 * float(scipy.special.stdtr(df, -abs(delta) / se)):.12g}")
+        p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(df, -abs(delta) / se)))
         yield {
             "family": Family.RATINGS,
             "category": None,

@@ -13,7 +13,7 @@ from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import RatedState
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
-from tasks.aggregate.families import Family, corrected
+from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonTest, PairReason, Total
-from tasks.aggregate.families import Family
+from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.intervals import LEVEL, ClusteredMean
 from tasks.aggregate.preferences.cells import Cell, ends, is_still, score_test
 from tasks.aggregate.preferences.evidence import Evidence

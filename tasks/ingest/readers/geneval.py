@@ -14,8 +14,8 @@ from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, is_too_deep
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, quote, read_file
-from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES
 from tasks.ingest.rows import DatasetReader, RawRow
+from tasks.ingest.source_files import IMAGE_SUFFIXES
 from tasks.ingest.sources import ResolvedSource
 
 

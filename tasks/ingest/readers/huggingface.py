@@ -7,7 +7,6 @@ file has none of that name: from `train-00000-of-00002.parquet`, from the folder
 metadata file is read image by image; a row then has the columns `file_name` and `folder` alone.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +15,18 @@ from schemas.errors import SourceError
 from tasks.ingest.paths import RefusedPath, locate
 from tasks.ingest.readers.tables import records, row_of
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read
+from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below, files_of
 from tasks.ingest.sources import ResolvedSource
 
 _SHARD_OF_SPLIT = re.compile(r"(.+)-\d+-of-\d+(?:-[0-9a-f]+)?")
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
 
 
 def _parquet_rows(source: ResolvedSource) -> Iterator[RawRow]:
     """Rows of every Parquet file, files in order of path, streamed in small batches."""
     wanted = columns_read(source) | {"split"}
-    for place in _parquet_files(source):
+    for place in files_of(source, ".parquet", "; name the folder that does"):
         path = locate(source.root, place)
         if isinstance(path, RefusedPath):
             raise SourceError(f"source {source.name!r}: {path.detail}")
@@ -47,15 +46,6 @@ def split_of(place: str) -> str:
     return folder if folder not in {"", "data"} else path.stem
 
 
-def _parquet_files(source: ResolvedSource) -> list[str]:
-    if source.path.is_file():
-        return [source.path.name]
-    found = [place for place in files_below(source.path) if place.endswith(".parquet")]
-    if not found:
-        raise SourceError(f"source {source.name!r}: {source.path} holds no .parquet file; name the folder that does")
-    return found
-
-
 def _folder_rows(source: ResolvedSource) -> Iterator[RawRow]:
     """Rows of every metadata file below the folder, folders in order of name; else every image below it."""
     if not source.path.is_dir():
@@ -72,16 +62,6 @@ def _folder_rows(source: ResolvedSource) -> Iterator[RawRow]:
         folder = Path(place).parent.as_posix()
         for record in records(path, source.key(place), wanted):
             yield row_of(record, place, "" if folder == "." else folder)
-
-
-def files_below(root: Path) -> Iterator[str]:
-    """Every file below the root as a path relative to it, in order; hidden files and folders are left out."""
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        place = Path(folder).relative_to(root).as_posix()
-        for name in sorted(files):
-            if not name.startswith("."):
-                yield name if place == "." else f"{place}/{name}"
 
 
 def _bare_images(source: ResolvedSource) -> Iterator[RawRow]:

@@ -16,8 +16,8 @@ from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, PICTURE_BYTES, is_too_deep
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, is_inside, locate, quote
-from tasks.ingest.readers.huggingface import IMAGE_SUFFIXES, files_below
 from tasks.ingest.rows import DatasetReader, RawRow
+from tasks.ingest.source_files import IMAGE_SUFFIXES, files_of
 from tasks.ingest.sources import ResolvedSource
 
 _EXTENSIONS = {
@@ -73,7 +73,7 @@ class _Group:
 
 def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
     """Rows of every .tar, archives in order of path."""
-    for place in _archives(source):
+    for place in files_of(source, ".tar", " (compressed ones must be unpacked to .tar)"):
         path = locate(source.root, place)
         if isinstance(path, RefusedPath):
             raise SourceError(f"source {source.name!r}: {path.detail}")
@@ -88,15 +88,6 @@ def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
             key = f"{place}:{group.key}" + (f" ({times[digest]})" if times[digest] > 1 else "")
             values = group.values()
             yield RawRow(values, place, number, key, status=group.status, detail=group.detail)
-
-
-def _archives(source: ResolvedSource) -> list[str]:
-    if source.path.is_file():
-        return [source.path.name]
-    found = [place for place in files_below(source.path) if place.endswith(".tar")]
-    if not found:
-        raise SourceError(f"source {source.name!r}: {source.path} holds no .tar file (compressed ones must be unpacked to .tar)")
-    return found
 
 
 def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:

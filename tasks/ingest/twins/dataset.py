@@ -18,7 +18,7 @@ from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id
 from tasks.ingest.parts import ShardResult, commit, copy_part, discard, settle_pictures, write_part
 from tasks.ingest.twins.exam import Prompts, chosen, twins, usable
-from tasks.lake.pictures import stored_pictures, with_pictures
+from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 
@@ -102,7 +102,7 @@ def picture_in(context: StageContext) -> Callable[[str], Row]:
     """The row of PICTURES of a digest, from the context's dataset."""
 
     def row(image_sha256: str) -> Row:
-        (found,) = stored_pictures(context.lake, context.ids.dataset_id, [image_sha256])
+        (found,) = context.dataset.pictures([image_sha256])
         return dict(found.to_pylist()[0])
 
     return row
@@ -120,7 +120,7 @@ def store(context: StageContext, chunks: Iterable[tuple[Sequence[Row], Sequence[
             known = {str(row["sample_id"]): row for row in rows}
             own = {str(picture["image_sha256"]): picture for picture in drawn}
             part = SAMPLES.frame(known[one] for one in sorted(known))
-            results.append(copy_part(staging, len(results), part, context.ids.dataset_id, [_table(list(own.values()))]))
+            results.append(copy_part(staging, len(results), part, context.dataset, [_table(list(own.values()))]))
         if not results:
             return ""
         settle_pictures(staging, results)

@@ -18,7 +18,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 from tasks.ingest.twins import picture_faults, text_faults
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import StoredDataset
 
 PROMPTS = ("prompt", "question")
 """The texts that say what was asked for: what a fault of the prompt is planted in, wherever it stands."""
@@ -46,10 +46,10 @@ def usable(samples: pl.LazyFrame) -> pl.DataFrame:
     return mine.unique("sample_id", maintain_order=True).sort("sample_id")
 
 
-def twins_in(lake: Lake, dataset_id: str) -> pl.DataFrame:
+def twins_in(dataset: StoredDataset) -> pl.DataFrame:
     """(twin_id, sample_id) of every twin of a dataset and whose it is."""
     of = {"twin_id": "sample_id", "sample_id": "item_id"}
-    return lake.collect(SAMPLES, dataset_id, lambda rows: rows.filter(pl.col("model") == EXAM).select(**of))
+    return dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(pl.col("model") == EXAM).select(**of))
 
 
 def chosen(samples: pl.DataFrame, share: float) -> dict[str, int]:

@@ -5,42 +5,18 @@ two runs that write the same partition cut otherwise never put one over the othe
 """
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from schemas.errors import CorruptLakeError, StoreError
 from tasks.lake.atomic_files import LEFTOVER_AGE_S, sha256_of_file
+from tasks.lake.markers import PART, describe, entries_of
 from tasks.lake.object_store.client import Bucket, Stored, each
 
 STAGING = "staging"
-_PART = re.compile(r"part-\d{5,}\.parquet")
-_SAID = {"name", "n_rows", "n_bytes", "sha256"}
-
-
-@lru_cache(maxsize=16)
-def entries_in(marker: Path, changed_ns: int) -> dict[str, dict[str, Any]]:  # noqa: ARG001
-    """What a marker that was written at this time says of each part, by name: read once, not for each of thousands."""
-    return {entry["name"]: entry for entry in entries_of(marker, marker.read_bytes())}
-
-
-def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:
-    """What a completion marker says of each part: name, n_rows, n_bytes, sha256. Raises CorruptLakeError."""
-    try:
-        entries = [dict(entry) for entry in json.loads(content)["parts"]]
-        if all(_PART.fullmatch(entry["name"]) and entry.keys() >= _SAID for entry in entries):
-            return entries
-    except (ValueError, TypeError, KeyError, RecursionError):
-        pass
-    raise CorruptLakeError(
-        f"{marker} is not a marker Salon wrote; delete it, in the bucket too where there is one, and run again"
-    )
 
 
 def bring_parts(
@@ -114,16 +90,6 @@ def commit_staged(bucket: Bucket, root: Path, there: Sequence[Stored], target: P
     return found[0]
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """What a marker says of a part."""
-    return {
-        "name": path.name,
-        "n_rows": pq.read_metadata(path).num_rows,
-        "n_bytes": path.stat().st_size,
-        "sha256": sha256_of_file(path),
-    }
-
-
 def sweep_bucket(bucket: Bucket, age_s: float = LEFTOVER_AGE_S) -> None:
     """Delete what killed runs left staged. A staging is as old as its youngest part."""
     stagings: dict[str, list[Stored]] = defaultdict(list)
@@ -137,7 +103,7 @@ def sweep_bucket(bucket: Bucket, age_s: float = LEFTOVER_AGE_S) -> None:
 def parts_staged(bucket: Bucket, root: Path, folder: Path) -> Sequence[Stored]:
     """The parts of a staging, in order. None is fetched."""
     found = bucket.below(folder.relative_to(root).as_posix())
-    return [one for one in found if _PART.fullmatch(Path(one.path).name)]
+    return [one for one in found if PART.fullmatch(Path(one.path).name)]
 
 
 def _entry(bucket: Bucket, one: Stored) -> dict[str, Any]:

@@ -1,10 +1,6 @@
-"""What one published number is made of: samples, the exact messages, the replies verbatim, the scores, the hashes.
-
-Its mean is taken again from the scores, by other code than published it.
-"""
+"""What one published number is made of: samples, the exact messages, the replies verbatim, the scores, the hashes."""
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import MEAN, RUBRIC_CELL, TOTALS, Metric
+from schemas.metrics import RUBRIC_CELL, TOTALS
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
+from tasks.publish.explain.mean_again import is_reproduced, mean_again
 from tasks.publish.reading import Publication, load_cells
 
 _SAMPLE = [
@@ -28,7 +25,6 @@ _OWN = [
 ]  # fmt: skip
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
 
-_TOLERANCE = 1e-9
 N_AROUND = 60
 """Characters of a reply shown before and behind a number."""
 
@@ -230,31 +226,3 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     return asked.with_columns(
         status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason"), is_failure=is_failure
     ).sort("is_failure", "score", "sample_id", "repeat", descending=[True, False, False, False])
-
-
-def mean_again(members: pl.DataFrame, category: str, metric: str = MEAN) -> float | None:
-    """Plain arithmetic: repeats of a sample, or of each item, samples of a category, and for `__macro__` categories are averaged.
-
-    What is averaged are the scores, or for `share_at_least_K` whether they are at least K.
-    """
-    at_least = Metric.named(metric).at_least
-    samples: dict[tuple[str | None, str, str | None], list[float]] = defaultdict(list)
-    for row in members.filter(~pl.col("is_failure")).iter_rows(named=True):
-        samples[row["category"] if category == Total.MACRO.value else None, row["sample_id"], row["item"]].append(
-            row["score"] if at_least is None else float(row["score"] >= at_least)
-        )
-    categories: dict[str | None, list[float]] = defaultdict(list)
-    for (name, *_), scores in samples.items():
-        categories[name].append(_mean(scores))
-    return _mean([_mean(means) for means in categories.values()]) if categories else None
-
-
-def is_reproduced(cell: Mapping[str, Any], members: pl.DataFrame, recomputed: float | None) -> bool:
-    """Whether counts and mean are those of the table; a null estimate agrees where the counts do."""
-    if members.height != cell["n_judgements"] or members["is_failure"].sum() != cell["n_failed"]:
-        return False
-    return cell["estimate"] is None or (recomputed is not None and abs(recomputed - cell["estimate"]) <= _TOLERANCE)
-
-
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -12,7 +12,8 @@ from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompt
 from schemas.statuses.cells import ComparisonKind, HealthMeasure, Total
 from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH
 from schemas.tables.table import Table
-from tasks.publish.standings import best_first, failures_of, namer, placed, why
+from tasks.publish.standings.placed_cells import placed
+from tasks.publish.standings.wording import best_first, failures_of, namer, why
 
 Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")

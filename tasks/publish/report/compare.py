@@ -15,6 +15,7 @@ import polars as pl
 from schemas.identities import RunIds
 from schemas.metrics import natural_key
 from schemas.tables.stored import SAMPLES
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName
@@ -52,13 +53,14 @@ def compare_pages(
     made_by = samples.select("model", "checkpoint").unique().iter_rows()
     contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
     index = Index(contestants, cells)
-    twins = _twins(lake, ids, samples["sample_id"])
+    dataset = StoredDataset(lake, ids.dataset_id)
+    twins = _twins(dataset, samples["sample_id"])
     pages = list(_pages(samples))
     stand: dict[str, Any] = {
         "benchmark": name.benchmark, "run_date": name.run_date.isoformat(), "publication_id": name.publication_id,
         "n_pages": len(pages), "pictures": BESIDE,
     }  # fmt: skip
-    with closing(Tiles(lake, ids, samples["sample_id"])) as tiles:
+    with closing(Tiles(dataset, samples["sample_id"])) as tiles:
         number = 0
         for block in _blocks(pages):
             said = _said(lake, ids, [row["sample_id"] for page in block for row in page])
@@ -128,7 +130,7 @@ def _said(lake: Lake, ids: RunIds, sample_ids: list[str]) -> _Said:
     for row in rows.iter_rows(named=True):
         key = row["request_key"]
         asks[row["sample_id"]][row["rubric_id"]].append(ask_of(row, scores[key], replies[key], 1))
-    return _Said(texts_of(lake, ids, rows["sample_id"]), asks)
+    return _Said(texts_of(StoredDataset(lake, ids.dataset_id), rows["sample_id"]), asks)
 
 
 def _prompts(
@@ -158,13 +160,13 @@ def _prompts(
     return found
 
 
-def _twins(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, str]:
+def _twins(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, str]:
     """Of each of these samples that is a duplicate, or shows the same picture as an earlier one of them, what that one is."""
     columns = ["sample_id", "model", "checkpoint", "image_sha256", "duplicate_of_sample_id", "source_key"]
 
     def those(wanted: pl.Series) -> pl.DataFrame:
         is_wanted = pl.col("sample_id").is_in(wanted.implode())
-        return lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.select(columns).filter(is_wanted))
+        return dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.select(columns).filter(is_wanted))
 
     samples = those(sample_ids)
     again = samples.drop_nulls("duplicate_of_sample_id").select("sample_id", first="duplicate_of_sample_id")

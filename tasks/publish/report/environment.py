@@ -22,7 +22,7 @@ from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
-from tasks.publish.standings import rank, verdict_word, weights
+from tasks.publish.standings.wording import rank, verdict_word, weights
 
 _HERE = Path(__file__).parent
 

@@ -11,6 +11,7 @@ from schemas.identities import RunIds
 from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses.cells import Total
 from schemas.tables.stored import REPLIES, SAMPLES, SCORES
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.report.picking import IS_COUNTED, Shelf, judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
@@ -98,8 +99,9 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N
         card: [ask_of(row, scores[row["request_key"]], replies[row["request_key"]], len(mine)) for row in mine]
         for card, mine in asked.items()
     }
-    texts = texts_of(lake, ids, cards["sample_id"])
-    pictures = thumbnails_of(lake, ids, set(texts))
+    dataset = StoredDataset(lake, ids.dataset_id)
+    texts = texts_of(dataset, cards["sample_id"])
+    pictures = thumbnails_of(dataset, set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
     shown = rows.unique(["rubric_id", "sample_id"], keep="first", maintain_order=True).sort(order)
@@ -163,11 +165,11 @@ def replies_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, 
     return found
 
 
-def texts_of(lake: Lake, ids: RunIds, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+def texts_of(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     """What the samples were asked for, and where they stood."""
     wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
     columns = ["sample_id", "source_key", *_TEXTS]
-    samples = lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.filter(wanted).select(columns))
+    samples = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(wanted).select(columns))
     return {row.pop("sample_id"): row for row in samples.to_dicts()}
 
 

@@ -29,7 +29,7 @@ from tasks.publish.report.figures import N_DRAWN, Figure, figures
 from tasks.publish.report.formats import words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 Row = dict[str, Any]
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand

@@ -10,10 +10,11 @@ import polars as pl
 from schemas.identities import RunIds
 from schemas.statuses.rows import PairOutcome
 from schemas.tables.stored import JUDGEMENTS
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
 from tasks.publish.report.pictures import thumbnails_of
-from tasks.publish.standings import made_by
+from tasks.publish.standings.wording import made_by
 
 PER_OUTCOME = 3
 """Pairs shown of each outcome, of a rubric and judge."""
@@ -81,7 +82,8 @@ def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iter
             shown[outcome].append(pairs[pair])
     chosen = [(outcome, orders) for outcome in _ORDER for orders in shown[outcome]]
     sample_ids = {row["sample_id"] for _, orders in chosen for row in orders}
-    pictures, texts = thumbnails_of(lake, ids, sample_ids), texts_of(lake, ids, pl.Series(sorted(sample_ids), dtype=pl.String))
+    dataset = StoredDataset(lake, ids.dataset_id)
+    pictures, texts = thumbnails_of(dataset, sample_ids), texts_of(dataset, pl.Series(sorted(sample_ids), dtype=pl.String))
     for outcome, orders in chosen:
         yield _card(outcome, orders, pictures, texts, scores, replies)
 

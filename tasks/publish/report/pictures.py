@@ -10,11 +10,9 @@ from collections.abc import Iterator
 import polars as pl
 from PIL import Image
 
-from schemas.identities import RunIds
 from schemas.input_budget import PICTURE_PIXELS
 from schemas.tables.stored import SAMPLES
-from tasks.lake.pictures import stored_pictures
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import StoredDataset
 
 FORMATS = ("PNG", "JPEG", "WEBP")  # what ingest stores
 MAX_BYTES = 5_000
@@ -48,18 +46,18 @@ def _encoded(picture: Image.Image) -> str | None:
     return None
 
 
-def thumbnails_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> dict[str, str]:
+def thumbnails_of(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
     """A data URI for each of the samples that has a picture."""
-    made = ((sample_id, thumbnail(content)) for sample_id, content in pictures_of(lake, ids, sample_ids))
+    made = ((sample_id, thumbnail(content)) for sample_id, content in pictures_of(dataset, sample_ids))
     return {sample_id: picture for sample_id, picture in made if picture}
 
 
-def pictures_of(lake: Lake, ids: RunIds, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
+def pictures_of(dataset: StoredDataset, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
     """The stored bytes of the samples whose judged picture is there, in the pictures' order, a row group in memory at a time."""
     is_wanted = pl.col("sample_id").is_in(sorted(sample_ids)) & pl.col("image_sha256").is_not_null()
-    found = lake.collect(SAMPLES, ids.dataset_id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))
+    found = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))
     samples = dict(found.group_by("image_sha256", maintain_order=True).agg("sample_id").iter_rows())
-    for table in stored_pictures(lake, ids.dataset_id, samples.keys()):
+    for table in dataset.pictures(samples.keys()):
         for digest, image in zip(table["image_sha256"].to_pylist(), table["image"], strict=True):
             content = (image.as_py() or {}).get("bytes")
             if content:

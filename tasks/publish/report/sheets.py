@@ -11,9 +11,8 @@ from typing import IO
 
 from PIL import Image
 
-from schemas.identities import RunIds
 from schemas.input_budget import PICTURE_PIXELS
-from tasks.lake.reading import Lake
+from tasks.lake.pictures import StoredDataset
 from tasks.publish.report.pictures import FORMATS, pictures_of
 
 TILE_PX = 320
@@ -37,10 +36,10 @@ class Shown:
 class Tiles:
     """Small pictures by sample id, in a temporary file while it is open."""
 
-    def __init__(self, lake: Lake, ids: RunIds, sample_ids: Iterable[str]) -> None:
+    def __init__(self, dataset: StoredDataset, sample_ids: Iterable[str]) -> None:
         self._file: IO[bytes] = TemporaryFile()  # noqa: SIM115  close() is ours
         self._places: dict[str, tuple[int, int]] = {}
-        for sample_id, content in pictures_of(lake, ids, set(sample_ids)):
+        for sample_id, content in pictures_of(dataset, set(sample_ids)):
             tile = small(content)
             if tile is not None:
                 self._places[sample_id] = (self._file.seek(0, io.SEEK_END), self._file.write(tile))

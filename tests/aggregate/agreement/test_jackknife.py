@@ -1,4 +1,4 @@
-"""Intervals of agreement: closed forms, laws, what has none, and a short form of benchmarks/simulate_agreement.py."""
+"""Intervals of agreement: closed forms, laws, what has none, and a short form of benchmarks/simulations/agreement.py."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.simulate_agreement import World, coverage
+from benchmarks.simulations.agreement import World, coverage
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.simulate_corrected import World, delta_outcome, found_by_label_check, order_covered
+from benchmarks.simulations.corrected import World, delta_outcome, found_by_label_check, order_covered
 from schemas.statuses.people import AgreementMetric, Assessor
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.label_check import label_check, van_elteren

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.simulate_corrected import mean_outcome
+from benchmarks.simulations.corrected import mean_outcome
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
 from tasks.aggregate.agreement.agreement import rated_dimensions
@@ -72,7 +72,7 @@ def test_a_judge_that_never_varies_corrects_nothing() -> None:
 
 @pytest.mark.parametrize("correlation", [0.8, 0.0])
 def test_simulated_coverage_and_width(correlation: float) -> None:
-    """800 draws: 0.95 is met within 4 standard errors of 0.0077; benchmarks/simulate_corrected.py is the long form."""
+    """800 draws: 0.95 is met within 4 standard errors of 0.0077; benchmarks/simulations/corrected.py is the long form."""
     found = mean_outcome(800, correlation, seed=20261103)
     assert found.correlation == pytest.approx(correlation, abs=0.01)
     assert abs(found.covered[0] - 0.95) < 0.031

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks import simulate_alarms
-from benchmarks import simulate_nights as simulation
+from benchmarks.simulations import alarms as simulated_alarms
+from benchmarks.simulations import nights as simulation
+from benchmarks.simulations import one_series
 from schemas.errors import InputError
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
@@ -272,7 +273,7 @@ def test_what_cannot_be_drawn_is_refused():
 
 
 def test_simulated_quiet_nights_and_finds():
-    """The short form of benchmarks/simulate_nights.py: the numbers asked for, less three standard errors."""
+    """The short form of benchmarks/simulations/nights.py: the numbers asked for, less three standard errors."""
     calm = simulation.quiet(200, 21, simulation.HEADLINE)
     assert calm["windows"][0] <= 0.06 + 3 * calm["windows"][1]
     assert calm["nights"][0] <= 0.01 + 3 * calm["nights"][1]
@@ -282,12 +283,12 @@ def test_simulated_quiet_nights_and_finds():
         assert found >= share - 3 * error
 
 
-@pytest.mark.parametrize("world", simulate_alarms.ASKED)
+@pytest.mark.parametrize("world", simulated_alarms.ASKED)
 def test_quiet_windows_without_an_alarm_in_the_world_as_it_is(world):
-    """The short form of benchmarks/simulate_alarms.py. Limits for independent normal nights alarm in 12 to 25 % of them."""
-    for share in simulate_alarms.quiet(simulation.against_limits, world, 2500, 23):
+    """The short form of benchmarks/simulations/alarms.py. Limits for independent normal nights alarm in 12 to 25 % of them."""
+    for share in simulated_alarms.quiet(one_series.against_limits, world, 2500, 23):
         assert share <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / 2500)
-    textbook = simulate_alarms.quiet(simulate_alarms.textbook, world, 2500, 23)
+    textbook = simulated_alarms.quiet(simulated_alarms.textbook, world, 2500, 23)
     assert min(textbook) > (0.10 if world != "independent" else 0.03)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.nights.drift import drift_of_lake, nightly_publications
+from flows.nights.drift import nightly_publications, series_of
 from flows.nights.record import Night, note_night
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
+from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import ANCHORS, anchor_cells, night_series
 from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake
@@ -28,7 +29,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from flows.nights.drift import drift_of_lake
+from flows.nights.drift import nightly_publications, series_of
 
 def hook(frame, what, function):
     if what == event and function.__qualname__ == point:
@@ -36,8 +37,14 @@ def hook(frame, what, function):
 
 root, point, event = sys.argv[1:]
 sys.setprofile(lambda frame, what, function: hook(frame, what, function) if what.startswith("c_") else None)
-drift_of_lake(Path(root), "nightly", {}, n_baseline=8)
+series_of(Path(root), nightly_publications(Path(root), "nightly"), {})
 """
+
+
+def drift_of_lake(root, rubrics, until=None):
+    """The drift of the lake's nights, up to a date."""
+    nights = [one for one in nightly_publications(root, "nightly") if until is None or one.run_date <= until.isoformat()]
+    return drift(series_of(root, nights, rubrics), n_baseline=8)
 
 
 def rows_of(night: int, *, shift: float = 0.0, wobble: float = 0.0):
@@ -169,13 +176,13 @@ def publish_night(root, make_frames, asked, night, rows, attempt=0):
 
 def test_drift_of_a_lake(lake):
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    found = drift_of_lake(root, rubrics)
     assert found["run_date"].to_list() == [FIRST + timedelta(n) for n in range(N_NIGHTS)]
     assert found["verdict"].to_list() == ["unknown"] * 8 + ["quiet"] * 4 + ["judge"]
     assert found["changed_on"][-1] == FIRST + timedelta(SHIFTED)
     assert found["shift"][-1] == pytest.approx(-0.5, abs=0.03)
     assert found["estimate"][0] == pytest.approx(5.625 + 0.02, abs=1e-12)  # the night's latest run
-    until = drift_of_lake(root, "nightly", rubrics, n_baseline=8, until=FIRST + timedelta(9))
+    until = drift_of_lake(root, rubrics, until=FIRST + timedelta(9))
     assert until.equals(found.head(10))
 
 
@@ -188,7 +195,7 @@ def test_the_latest_run_of_a_night_says_which_publication_counts(lake):
 
 def test_anchors_judged_by_another_rubric_digest_are_left_out(lake):
     root, _ = lake
-    found = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    found = drift_of_lake(root, {})
     assert found["anchor_estimate"].null_count() == N_NIGHTS
     assert (found["verdict"][-1], found["reason"][-1]) == ("unknown", "no_anchor")
 
@@ -205,13 +212,13 @@ def _forget_judgements(root):
 def test_a_night_is_derived_once(lake):
     """What a night said is kept: its partitions are not opened again, and a later night is derived alone."""
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    found = drift_of_lake(root, rubrics)
     _forget_judgements(root)
-    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
-    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8, until=FIRST + timedelta(9)).equals(found.head(10))
+    assert drift_of_lake(root, rubrics).equals(found)
+    assert drift_of_lake(root, rubrics, until=FIRST + timedelta(9)).equals(found.head(10))
     assert pl.read_parquet(_kept(root)).height == N_NIGHTS
     _kept(root).unlink()
-    bare = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    bare = drift_of_lake(root, rubrics)
     assert bare["estimate"].equals(found["estimate"])
     assert bare["anchor_estimate"].null_count() == N_NIGHTS
     assert not _kept(root).exists()  # a night without its judgements is derived again: they may be put back
@@ -219,10 +226,10 @@ def test_a_night_is_derived_once(lake):
 
 def test_a_night_that_is_added_is_derived_and_the_others_are_not(lake, make_frames):
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    found = drift_of_lake(root, rubrics)
     _forget_judgements(root)
     publish_night(root, make_frames, rubrics["plain"], N_NIGHTS, rows_of(N_NIGHTS, shift=-0.5))
-    longer = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    longer = drift_of_lake(root, rubrics)
     assert longer.head(N_NIGHTS).equals(found)
     assert longer["anchor_estimate"].null_count() == 0
     assert pl.read_parquet(_kept(root)).height == N_NIGHTS + 1
@@ -243,23 +250,23 @@ def test_a_night_that_is_added_is_derived_and_the_others_are_not(lake, make_fram
 )
 def test_kept_nights_that_cannot_be_used_are_derived_again(lake, spoil):
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
+    found = drift_of_lake(root, rubrics)
     before = pl.read_parquet(_kept(root))
     spoil(_kept(root))
-    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
+    assert drift_of_lake(root, rubrics).equals(found)
     assert pl.read_parquet(_kept(root)).equals(before)
 
 
 def test_kept_nights_are_of_their_rubrics_and_their_note(lake):
     """A note that names other checkpoints, or a rubric of another digest, makes other cells of the same publication."""
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", rubrics, n_baseline=8)
-    assert drift_of_lake(root, "nightly", {}, n_baseline=8)["anchor_estimate"].null_count() == N_NIGHTS
-    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).equals(found)
+    found = drift_of_lake(root, rubrics)
+    assert drift_of_lake(root, {})["anchor_estimate"].null_count() == N_NIGHTS
+    assert drift_of_lake(root, rubrics).equals(found)
     for publication in nightly_publications(root, "nightly"):
         day = date.fromisoformat(publication.run_date)
         note_night(root, "nightly", Night({"m": "none"}), day, publication.publication_id, is_whole=True)
-    assert drift_of_lake(root, "nightly", rubrics, n_baseline=8).is_empty()
+    assert drift_of_lake(root, rubrics).is_empty()
 
 
 @pytest.mark.parametrize(
@@ -267,13 +274,13 @@ def test_kept_nights_are_of_their_rubrics_and_their_note(lake):
 )
 def test_a_kill_while_nights_are_kept_leaves_the_old_file_or_the_new(lake, make_frames, point, event):
     root, rubrics = lake
-    found = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    found = drift_of_lake(root, {})
     publish_night(root, make_frames, rubrics["plain"], N_NIGHTS, rows_of(N_NIGHTS))
     old = _kept(root).read_bytes()
     killed = subprocess.run([sys.executable, "-c", KILLED, str(root), point, event], check=False, cwd=REPOSITORY)
     assert killed.returncode == -signal.SIGKILL
     assert (_kept(root).read_bytes() == old) is (event == "c_call")
-    again = drift_of_lake(root, "nightly", {}, n_baseline=8)
+    again = drift_of_lake(root, {})
     assert again.head(N_NIGHTS).equals(found)
     assert again.height == N_NIGHTS + 1
     assert pl.read_parquet(_kept(root)).height == N_NIGHTS + 1

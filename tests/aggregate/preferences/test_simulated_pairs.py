@@ -1,10 +1,10 @@
-"""A short form of benchmarks/simulate_pairs.py: what the tables of drawn tournaments say is as often true as they say."""
+"""A short form of benchmarks/simulations/pairs.py: what the tables of drawn tournaments say is as often true as they say."""
 
 from collections import Counter
 
 import pytest
 
-from benchmarks.simulate_pairs import counted, rates, worlds
+from benchmarks.simulations.pairs import counted, rates, worlds
 
 pytestmark = pytest.mark.slow
 

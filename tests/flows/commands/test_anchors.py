@@ -12,7 +12,7 @@ from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
-from tasks.plan.dataset import ANCHORS
+from tasks.plan.anchors import ANCHORS
 from tests.flows.nights.night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)

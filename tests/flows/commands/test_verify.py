@@ -29,24 +29,11 @@ from tasks.publish.identity import _WHERE_AND_HOW_FAST
 from tasks.verify.pointers import check_pointer
 from tasks.verify.publication import check_manifest, find_folder
 from tasks.verify.rows import Difference
-from tests.support.painting import paint
+from tests.support.painting import COUNTING, paint, scenes
 
 pytestmark = pytest.mark.slow
 
-BENCHMARK = """\
-name = "audited"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-where = {{ tag = "counting" }}
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-[statistics]
-at_least = {{ score = 4 }}
-"""
+BENCHMARK = scenes("audited", "[statistics]\nat_least = {{ score = 4 }}\n", where=COUNTING)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 
-from benchmarks import simulate_nights as simulation
+from benchmarks.simulations import nights as simulation
 from flows.observability import alerting
 from flows.observability.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
 from flows.observability.events import send
@@ -20,7 +20,7 @@ from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.table import Table
 from tasks.aggregate.drift.drift import drift
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -108,7 +108,7 @@ def test_blocked_cells() -> None:
 
 
 def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:
-    """The short form of benchmarks/simulate_nights.py, through the alerts: 1,000 quiet nights of a family of 24, and a drop."""
+    """The short form of benchmarks/simulations/nights.py, through the alerts: 1,000 quiet nights of a family of 24; a drop."""
     share, _ = simulation.told_in_quiet(1000, seed=11)
     assert share <= 0.01
     found, error = simulation.told_of_drops(0.07, 5, n_families=60, seed=12)

@@ -21,7 +21,7 @@ from demo.running import running_judge
 from flows.bridging import make_bridge, plan_bridge
 from flows.nightly import NightSummary, is_fresh, open_night, run_night
 from flows.nights.anchors import freeze
-from flows.nights.drift import bridges_of, drift_of_lake, nightly_publications
+from flows.nights.drift import bridges_of, nightly_publications, series_of
 from flows.nights.record import notes
 from flows.observability.alerting import NIGHT_MISSED, REGRESSION
 from flows.observability.events import alerts_after_run, missed_nights
@@ -30,6 +30,7 @@ from flows.run.context import RunContext, open_run
 from schemas.benchmark.file import load_benchmark
 from schemas.tables.nights import DRIFT
 from schemas.tables.stored import SAMPLES
+from tasks.aggregate.drift.drift import drift
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
@@ -201,8 +202,9 @@ def _check_series(run: StageContext, nights: list[int], bridge: pl.DataFrame) ->
     """No row twice; each night's own checkpoint; the old judge's nights carried over to the new one's series."""
     assert bridge.select("judge_old", "judge_new", "status", "n_images").rows() == [(OLD, NEW, "ok", N_ANCHORS)]
     assert bridge["offset"].item() == 0  # the two see alike
-    bare = drift_of_lake(run.lake.root, "nights", run.rubrics)
-    whole = drift_of_lake(run.lake.root, "nights", run.rubrics, bridge=bridges_of(run.lake.root, "nights"))
+    published = nightly_publications(run.lake.root, "nights")
+    bare = drift(series_of(run.lake.root, published, run.rubrics))
+    whole = drift(series_of(run.lake.root, published, run.rubrics, bridges_of(run.lake.root, "nights")))
     for series in (bare, whole):
         assert not series.select(pl.struct(DRIFT.key).is_duplicated().any()).item()
         assert series["estimate"].null_count() == 0

@@ -14,22 +14,11 @@ from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.aggregate.drift.bridge import joined
 from tasks.publish.reading import current
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 from tests.flows.flow_support import Said
-from tests.support.painting import paint
+from tests.support.painting import paint, scenes
 
-BENCHMARK = """\
-name = "nights"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-repeats = 2
-"""
+BENCHMARK = scenes("nights", "repeats = 2\n")
 
 
 def test_repeats_and_nights(salon: Callable[..., Said], judge_url: str, tmp_path: Path) -> None:

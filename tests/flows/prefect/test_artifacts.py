@@ -28,7 +28,7 @@ from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.table import Table
 from tasks.publish.folders import Published
 from tasks.publish.living_tables import write_living_table
-from tasks.publish.standings import placed
+from tasks.publish.standings.placed_cells import placed
 from tests.support.prefect_server import RunningPrefect
 from tests.support.small_lake import filled_row
 

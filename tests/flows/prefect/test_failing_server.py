@@ -15,7 +15,7 @@ from flows.observability.artifacts import ProgressArtifact, show_in_prefect
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.failing_prefect import FailingPrefect, failing_prefect
+from tests.flows.prefect.failing_prefect import FailingPrefect, failing_prefect
 from tests.support.prefect_server import RunningPrefect, shown_by, tell_what_is_left
 
 ENDS = r'set_state .*"type":\s*"(COMPLETED|FAILED|CRASHED)"'

@@ -26,24 +26,11 @@ from flows.prefect_flows import nightly
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.painting import paint
+from tests.support.painting import paint, scenes
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
-BENCHMARK = """\
-name = "seen"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-api_key_env = "CANARY_KEY"
-[limits]
-shard_size = 60
-"""
+BENCHMARK = scenes("seen", 'api_key_env = "CANARY_KEY"\n[limits]\nshard_size = 60\n')
 CANARY = "sk-canary-5f2e9d"
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import salon
-from benchmarks.simulate_exam import paint
+from benchmarks.simulations.exam import paint
 from demo.running import running_judge
 from flows.commands.explaining import explain
 from flows.commands.probing import exam as exam_command
@@ -24,6 +24,7 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ingest.rating_matching import rated_samples
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.reading import publications
 from tasks.publish.receivers.figures import read_figures
@@ -136,7 +137,7 @@ def test_only_what_a_rubric_shows_is_asked_on_an_occasion_of_its_own(
 
 def test_a_rating_of_a_sample_is_not_of_its_twins(home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
     ids = json.loads((runs[1].published.folder / "provenance.json").read_text())["identities"]
-    rated = rated_samples(Lake(home / "lake"), ids["dataset_id"])
+    rated = rated_samples(StoredDataset(Lake(home / "lake"), ids["dataset_id"]))
     assert (rated.height, rated["source_key"].n_unique()) == (100, 100)
 
 

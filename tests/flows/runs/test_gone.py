@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import runners
+from benchmarks import runner_world
+from benchmarks.throughput.measuring import said_by
 from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
 from tests.flows.runs.dask_cluster import running_cluster
@@ -34,14 +35,14 @@ class World:
 
     def write(self, runner: Runner, address: str | None = None) -> None:
         """The benchmark file, for a runner."""
-        runners.write_world(self.folder, self.judge, self.ledger, runner, N_WORKERS, n_samples=N, shard_size=PART)
+        runner_world.write_world(self.folder, self.judge, self.ledger, runner, N_WORKERS, n_samples=N, shard_size=PART)
         if address:
             file = self.folder / "b.toml"
             file.write_text(file.read_text().replace(f"n = {N_WORKERS}", f'address = "{address}"'))
 
     def start(self, n_asked: int = 0) -> "subprocess.Popen[bytes]":
         """`salon run`; it has asked so many questions when this returns."""
-        flow = runners.start(self.folder, None)
+        flow = runner_world.start(self.folder, None)
         self.until_asked(flow, n_asked)
         return flow
 
@@ -52,7 +53,7 @@ class World:
             time.sleep(0.05)
 
     def asked(self, count: str) -> int:
-        return int(runners.said_by(self.judge, "/stats")[count])
+        return int(said_by(self.judge, "/stats")[count])
 
     @property
     def said(self) -> str:
@@ -60,14 +61,14 @@ class World:
 
     def check_all_is_bought_once(self, n_cut_off_most: int) -> None:
         """Every reply is stored, and no more was paid twice than a kill cut off."""
-        n_cut_off = runners.attempts_cut_off(self.ledger)
-        assert runners.count(self.ledger, "replies") == self.asked("n_items") == N
+        n_cut_off = runner_world.attempts_cut_off(self.ledger)
+        assert runner_world.count(self.ledger, "replies") == self.asked("n_items") == N
         assert self.asked("n_answers_billed") - N <= n_cut_off <= n_cut_off_most
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with runners.provider(tmp_path, burst=30, per_minute=2400) as judge:
+    with runner_world.provider(tmp_path, burst=30, per_minute=2400) as judge:
         yield World(tmp_path, judge)
 
 
@@ -83,7 +84,7 @@ def test_a_worker_is_killed_and_then_the_scheduler(world: World, salon: Callable
         assert "Start it and its workers, which end with it; then run the same command again" in world.said
         ended = [worker.wait(LIMIT_S) for worker in cluster.workers[1:]]
         assert ended == [0] * N_WORKERS, "they store what is under way, and end"
-    assert N // 4 <= runners.count(world.ledger, "replies") < N
+    assert N // 4 <= runner_world.count(world.ledger, "replies") < N
     world.write("local")
     again = salon("run", "b.toml")
     assert again.code == 0, again.err
@@ -93,7 +94,7 @@ def test_a_worker_is_killed_and_then_the_scheduler(world: World, salon: Callable
 def test_a_process_of_this_machine_is_killed(world: World) -> None:
     world.write("processes")
     flow = world.start(n_asked=N // 3)
-    os.kill(runners.worker_pids(flow.pid)[0], signal.SIGKILL)
+    os.kill(runner_world.worker_pids(flow.pid)[0], signal.SIGKILL)
     assert flow.wait(LIMIT_S) == 0, world.said
     world.check_all_is_bought_once(n_cut_off_most=N_A_KILL_CUTS_OFF)
 

@@ -13,7 +13,7 @@ from PIL import Image
 from demo.running import running_judge
 from flows.cli import run
 from tasks.publish.reading import find_publication, load_cells, publications
-from tasks.publish.standings import why
+from tasks.publish.standings.wording import why
 from tests.support.one_answer import contradictions
 
 PROMPTS_OF = {"DF-IF": range(40), "OJ": range(30), "SD14": range(10, 40), "SD21": range(8, 48)}

@@ -20,23 +20,9 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.painting import paint
+from tests.support.painting import paint, scenes
 
-BENCHMARK = """\
-name = "killed"
-lake = "{lake}/"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-[limits]
-concurrency = 8
-shard_size = 60
-"""
+BENCHMARK = scenes("killed", "[limits]\nconcurrency = 8\nshard_size = 60\n", head='lake = "{lake}/"\n')
 
 
 def _start(folder: Path, name: str) -> subprocess.Popen[bytes]:

@@ -19,20 +19,9 @@ from tasks.validate.buckets import PARTITIONS
 from tasks.verify.partitions import adopt
 from tasks.verify.pointers import check_pointer
 from tasks.verify.publication import check_manifest
-from tests.support.painting import paint
+from tests.support.painting import COUNTING, paint, scenes
 
-BENCHMARK = """\
-name = "kept"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-where = {{ tag = "counting" }}
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-"""
+BENCHMARK = scenes("kept", where=COUNTING)
 
 
 @pytest.fixture(scope="module")

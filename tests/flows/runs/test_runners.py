@@ -19,7 +19,8 @@ import pytest
 from prefect import flow
 from prefect.blocks.system import Secret
 
-from benchmarks import runners
+from benchmarks import runner_world
+from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
 from flows.executors import keys
 from flows.executors.base import ShardCall, Threads, stage_task
@@ -45,23 +46,10 @@ from tasks.ledger.mutex import has_heartbeat, heartbeat
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
-from tests.support.painting import paint
+from tests.support.painting import paint, scenes
 from tests.support.postgres import running_postgres, why_not
 
-BENCHMARK = """\
-name = "anywhere"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-[limits]
-shard_size = 60
-concurrency = 8
-"""
+BENCHMARK = scenes("anywhere", "[limits]\nshard_size = 60\nconcurrency = 8\n")
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 300.0  # of a run that takes ten seconds where the machine is idle
 
@@ -312,9 +300,9 @@ def test_processes_give_the_same_table_and_the_same_publication(tmp_path: Path, 
         (tmp_path / "here.toml").write_text('lake = "here"\n' + text)
         (tmp_path / "there.toml").write_text('lake = "there"\nrunner = "processes"\nworkers = { n = 2 }\n' + text)
         assert salon("run", "here.toml", "--run-date", "2026-03-04").code == 0
-        n_before = runners.said_by(url, "/stats")["n_connections"]
+        n_before = said_by(url, "/stats")["n_connections"]
         said = salon("run", "there.toml", "--run-date", "2026-03-04")
-        n_connections = runners.said_by(url, "/stats")["n_connections"] - n_before
+        n_connections = said_by(url, "/stats")["n_connections"] - n_before
         assert said.code == 0, said.err
         assert "judge: 360 done" in said.err
         assert n_connections <= 8 + 2, "a worker's next shard finds the connections of the last"
@@ -331,32 +319,32 @@ def test_processes_give_the_same_table_and_the_same_publication(tmp_path: Path, 
 def test_dask_workers_killed_and_the_flow_stopped(tmp_path: Path, prefect_api: str, salon: Callable[..., Said]) -> None:
     """A worker is killed -9, later the flow gets SIGTERM; where shards run next makes no difference. One limit, PostgreSQL."""
     n, per_minute = 200, 2400
-    with running_postgres() as postgres, runners.provider(tmp_path, burst=30, per_minute=per_minute) as url:
+    with running_postgres() as postgres, runner_world.provider(tmp_path, burst=30, per_minute=per_minute) as url:
         ledger = postgres.new_database()
-        runners.write_world(tmp_path, url, ledger, "dask", 2, n_samples=n, shard_size=50)
-        flow = runners.start(tmp_path, prefect_api)
+        runner_world.write_world(tmp_path, url, ledger, "dask", 2, n_samples=n, shard_size=50)
+        flow = runner_world.start(tmp_path, prefect_api)
         _until(flow, url, n // 5)
-        os.kill(runners.worker_pids(flow.pid)[0], signal.SIGKILL)
+        os.kill(runner_world.worker_pids(flow.pid)[0], signal.SIGKILL)
         _until(flow, url, n // 2)
         flow.send_signal(signal.SIGTERM)
         said = tmp_path / "said.txt"
         assert flow.wait(LIMIT_S) == 143, said.read_text()
-        stopped = runners.said_by(url, "/stats")
+        stopped = said_by(url, "/stats")
         # What was on its way at the kill may be paid twice; SIGTERM lets everything be stored.
-        n_cut_off = runners.attempts_cut_off(ledger)
+        n_cut_off = runner_world.attempts_cut_off(ledger)
         assert (
-            0 <= stopped["n_answers_billed"] - runners.count(ledger, "replies") <= n_cut_off <= 36
+            0 <= stopped["n_answers_billed"] - runner_world.count(ledger, "replies") <= n_cut_off <= 36
         )  # 32 in flight, an eighth prepared
         (tmp_path / "b.toml").write_text((tmp_path / "b.toml").read_text().replace('"dask"', '"local"'))
         again = salon("run", "b.toml")
         assert again.code == 0, again.err
-        stats = runners.said_by(url, "/stats")
-        assert runners.count(ledger, "replies") == stats["n_items"] == n
+        stats = said_by(url, "/stats")
+        assert runner_world.count(ledger, "replies") == stats["n_items"] == n
     assert stats["n_answers_billed"] - n <= n_cut_off
     assert stats["n_429"] <= 0.02 * stats["n_requests"]
 
 
 def _until(flow: "subprocess.Popen[bytes]", url: str, n_requests: int) -> None:
-    while runners.said_by(url, "/stats")["n_requests"] < n_requests:
+    while said_by(url, "/stats")["n_requests"] < n_requests:
         assert flow.poll() is None, "the run ended before it could be disturbed"
         time.sleep(0.05)

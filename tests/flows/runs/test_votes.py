@@ -15,8 +15,8 @@ import pytest
 
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tests.flows.flow_support import Said
+from tests.flows.runs.votes_by_hand import accuracy, davidson, kappa, leave_one_out, most
 from tests.support.painting import paint
-from tests.support.votes_by_hand import accuracy, davidson, kappa, leave_one_out, most
 
 FILE = """\
 name = "votes"

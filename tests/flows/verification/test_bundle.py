@@ -21,20 +21,9 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.ledger.snapshot import SAID, reply_sha256
 from tasks.verify.bundle_opening import open_bundle
 from tasks.verify.layers import Layer, layer_of
-from tests.support.painting import paint
+from tests.support.painting import COUNTING, paint, scenes
 
-BENCHMARK = """\
-name = "sent"
-[[sources]]
-reader = "geneval"
-path = "scenes/{{model}}/{{checkpoint}}"
-where = {{ tag = "counting" }}
-[[rubrics]]
-id = "alignment"
-[[judges]]
-model = "salon-demo-judge"
-base_url = "{url}"
-"""
+BENCHMARK = scenes("sent", where=COUNTING)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from schemas.tables.stored import REQUESTS
 from tasks.judge.batch.run import is_by_batch
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tests.support.batch_bench import (
+from tests.judge.batch.batch_bench import (
     JUDGED,
     N_REQUESTS,
     PLAN,

@@ -26,7 +26,7 @@ from tasks.judge.provider.batch_calls import JsonPayload
 from tasks.judge.provider.exchange import Answer, NotSent
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.lake.reading import Lake
-from tests.support.batch_bench import N_REQUESTS, QUICK, Bench, Wire, plan_scenes
+from tests.judge.batch.batch_bench import N_REQUESTS, QUICK, Bench, Wire, plan_scenes
 
 FIELDS: dict[str, dict[str, Any]] = {
     "anthropic": {"parameters": {"max_tokens": 400}},

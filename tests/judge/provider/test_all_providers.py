@@ -1,5 +1,5 @@
 """Every provider by one table: whatever goes wrong, the same thing means the same of each. The rows are written per provider in
-tests/support/dialects.py; what each has for itself stands below the table.
+tests/judge/provider/dialects.py; what each has for itself stands below the table.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.budget.cost import Costs, stated_output_bound
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, RequestPicture, SaidLimit
-from tests.support.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
+from tests.judge.provider.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
 from tests.support.provider import Play
 
 ROOT = Path(__file__).parents[3]

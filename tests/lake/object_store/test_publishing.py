@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import salon
-from flows.nights.drift import drift_of_lake
+from flows.nights.drift import nightly_publications, series_of
 from flows.nights.record import Night, note_night, notes
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.stored import JUDGEMENTS, SCORES
@@ -158,13 +158,17 @@ def test_another_machine_fetches_what_nights_said_and_not_the_nights(machine, ob
     for night in range(3):
         own = small_cells.with_columns(run_date=DAY + timedelta(night), estimate=pl.col("estimate") + night / 100)
         put(machine("one").root, own, publication_id=name_digest(f"{night}"), run_date=DAY + timedelta(night), provenance=said)
-    found = drift_of_lake(machine("one").root, "nightly", {})
+    found = _series(machine("one").root)
     assert found["run_date"].n_unique() == 3
     reader = machine("reader").root
-    assert drift_of_lake(reader, "nightly", {}).equals(found)
+    assert _series(reader).equals(found)
     kept = {path.relative_to(reader).parts[0] for path in reader.rglob("*.parquet")}
     assert kept == {"series"}
     objects["series/nightly.parquet"] = b"another thing"
-    assert drift_of_lake(reader, "nightly", {}).equals(found)
+    assert _series(reader).equals(found)
     assert pl.read_parquet(reader / "series" / "nightly.parquet").height == 3
     assert objects["series/nightly.parquet"] == (reader / "series" / "nightly.parquet").read_bytes()
+
+
+def _series(root):
+    return series_of(root, nightly_publications(root, "nightly"), {})

@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.identities import RunIds
 from schemas.records import Sample
 from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest.identity import ID_BYTES
 from tasks.ingest.samples import OpenShard, SampleList, finish, open_and_write_shard
+from tasks.lake.pictures import StoredDataset
 from tasks.lake.writing import Staging, stage
 from tasks.publish.report.pictures import thumbnails_of
 
@@ -81,10 +81,10 @@ def test_the_gallery_fetches_the_row_groups_of_its_pictures(machine, served, tmp
     assert reader.n_parts(SAMPLES, key) == N_PARTS
     assert _fetched(served) < 0.1 * n_all
     served.clear()
-    pictures = thumbnails_of(reader, RunIds(key), wanted)
+    pictures = thumbnails_of(StoredDataset(reader, key), wanted)
     of_footers = N_PARTS * 80_000  # and digests: which part holds a picture is looked up once
     assert _fetched(served) < 1.1 * n_all / (N_PARTS * N_ROWS) * 64 + of_footers
-    assert pictures == thumbnails_of(machine("flow"), RunIds(key), wanted)
+    assert pictures == thumbnails_of(StoredDataset(machine("flow"), key), wanted)
     assert len(pictures) == len(wanted)
 
 

@@ -11,7 +11,7 @@ from flows.cli import run as salon
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
-from tasks.lake.reading import WITHOUT_PICTURES
+from tasks.lake.markers import WITHOUT_PICTURES
 from tasks.publish.machine_tables import runs
 from tests.flows.nights.night_world import World, write_benchmark
 

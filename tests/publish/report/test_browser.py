@@ -14,7 +14,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.report.index import write_index
 from tasks.publish.report.partitions import partitions_page
-from tests.support.night_rows import drift_row, record
+from tests.publish.report.night_rows import drift_row, record
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser can be driven")

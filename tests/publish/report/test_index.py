@@ -19,8 +19,8 @@ from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.report.index import N_RUNS, write_index
+from tests.publish.report.night_rows import DAY, drift_row, record
 from tests.support.cpu import takes_at_most
-from tests.support.night_rows import DAY, drift_row, record
 
 
 def empty(table):

@@ -17,7 +17,7 @@ from tasks.publish.latex import escape_latex
 from tasks.publish.leaderboard import answers_of, leaderboard_rows
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.gallery import Gallery
-from tasks.publish.standings import difference, rank, weights
+from tasks.publish.standings.wording import difference, rank, weights
 from tests.support.one_answer import contradictions
 
 pytestmark = pytest.mark.slow

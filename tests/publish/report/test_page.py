@@ -20,7 +20,7 @@ from schemas.tables.stored import CHECKS
 from schemas.tables.table import Table
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import N_CARDS, Gallery
-from tasks.publish.standings import rank
+from tasks.publish.standings.wording import rank
 
 VOID = {"meta", "link", "img", "br", "input"}
 ALLOWED_ELEMENTS = {

@@ -9,8 +9,8 @@ import zlib
 import pytest
 from PIL import Image
 
-from schemas.identities import RunIds
 from schemas.tables.stored import SAMPLES
+from tasks.lake.pictures import StoredDataset
 from tasks.publish.report.pictures import MAX_BYTES, thumbnail, thumbnails_of
 
 
@@ -92,7 +92,7 @@ def test_each_sample_gets_its_own_picture_across_row_groups(made_of, drawn):
     dataset_id = made.provenance["identities"]["dataset_id"]
     samples = made.lake.scan(SAMPLES, dataset_id).select("sample_id").collect()
     wanted = {samples["sample_id"][index]: index for index in (0, 7, 63, 64, 149)}
-    found = thumbnails_of(made.lake, RunIds(dataset_id), set(wanted))
+    found = thumbnails_of(StoredDataset(made.lake, dataset_id), set(wanted))
     assert {wanted[sample_id] for sample_id in found} == {0, 63, 64, 149}
     for sample_id, uri in found.items():
         index = wanted[sample_id]

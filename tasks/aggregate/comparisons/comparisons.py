@@ -1,0 +1,243 @@
+"""Which checkpoints are compared in which cells, and the rows of it. Tests: comparison_tests.py. Corrections: families.py."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby, pairwise
+
+from schemas.benchmark.file import Statistics
+from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these, natural_key
+from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from tasks.aggregate.comparisons.comparison_tests import (
+    delta_bounds,
+    is_still,
+    mean_of_bounds,
+    mean_of_paired,
+    paired,
+    sign_flip_p,
+    tested,
+)
+from tasks.aggregate.comparisons.failure_tests import failures_tested
+from tasks.aggregate.comparisons.families import Family
+from tasks.aggregate.figures import strata_of
+from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.judged import Judged
+from tasks.aggregate.looks import look_of, looked_at
+from tasks.aggregate.tallies import Tally
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contestant:
+    """A model's checkpoint as one judge saw it in one dimension: its tally, and its published means by category."""
+
+    judge_model: str
+    model: str
+    checkpoint: str
+    tally: Tally
+    cells: Mapping[str, Row]
+
+    def part(self, category: str) -> Tally | None:
+        """The tally of a category, None where there is none; of all together in a total."""
+        if category in (Total.MACRO, Total.MICRO):
+            return self.tally
+        return self.tally.by_category.get(category)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What all comparisons of a dimension share: the categories of its total, the settings; by checkpoint, who judged it how.
+
+    That is its rubric versions, and the models that said they answered (none where nobody said).
+    """
+
+    expected: frozenset[str]
+    statistics: Statistics
+    versions: Mapping[tuple[str, ...], frozenset[str]]
+    answered_by: Mapping[tuple[str, ...], frozenset[str]]
+    is_headline: bool
+
+    def family(self, a: Contestant, category: str) -> Family:
+        """What a comparison in this category is corrected with."""
+        if category not in ranking_categories(a.cells):
+            return Family.CATEGORIES
+        return Family.HEADLINE if self.is_headline else Family.ASPECTS
+
+
+def comparison_rows(
+    judged: Judged,
+    contestants: Sequence[Contestant],
+    expected: frozenset[str],
+    statistics: Statistics,
+    *,
+    baseline: str | None,
+    answered_by: Mapping[tuple[str, ...], frozenset[str]],
+    is_headline: bool,
+) -> Iterator[Row]:
+    """Every comparison of one dimension, not corrected yet: with its Family and the scale's `width`, which families.py takes.
+
+    `answered_by`: by cell, the models that said they answered.
+
+    `predecessor` and `baseline` in every cell; `each_other` where a ranking stands: in `__macro__`, or in the categories where
+    the dimension has no total.
+    """
+    how = _How(expected, statistics, judged.versions, answered_by, is_headline)
+    for judge, found in groupby(contestants, key=lambda one: one.judge_model):
+        mine = list(found)
+        for a, b in predecessors(mine):
+            yield from _compared(ComparisonKind.PREDECESSOR, a, b, sorted(a.cells), how)
+        if baseline is not None:
+            yield from _against_baseline(mine, contestants, judge, baseline, how)
+        if len(mine) <= statistics.max_ranked:
+            for a, b in combinations(mine, 2):
+                ranked = ranking_categories(a.cells)
+                yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, how)
+
+
+def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:
+    """Each checkpoint and the one before it, of the same model, in natural order of their names."""
+    ordered = sorted(contestants, key=lambda one: (one.model, natural_key(one.checkpoint), one.checkpoint))
+    for before, after in pairwise(ordered):
+        if before.model == after.model:
+            yield after, before
+
+
+def ranking_categories(cells: Mapping[str, Row]) -> list[str]:
+    """Where a dimension is ranked: over all categories, or in each where it has no total."""
+    if Total.MACRO.value in cells and cells[Total.MACRO.value]["reason"] not in NO_TOTAL:
+        return [Total.MACRO.value]
+    return sorted(cells.keys() - set(TOTALS))
+
+
+def _against_baseline(
+    mine: Sequence[Contestant],
+    everyone: Sequence[Contestant],
+    judge: str,
+    baseline: str,
+    how: _How,
+) -> Iterator[Row]:
+    """All but the baseline against it; null rows where this judge, or nobody, has judged it."""
+    found = [one for one in everyone if f"{one.model}/{one.checkpoint}" == baseline]
+    own = [one for one in found if one.judge_model == judge]
+    for a in mine:
+        if own and a is not own[0]:
+            yield from _compared(ComparisonKind.BASELINE, a, own[0], sorted(a.cells), how)
+        elif not own:
+            model, _, checkpoint = baseline.rpartition("/")
+            model, checkpoint = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
+            reason = ComparisonReason.JUDGE_DIFFERS if found else ComparisonReason.BASELINE_MISSING
+            for category in sorted(a.cells):
+                row = _address(ComparisonKind.BASELINE, a, category, how) | {"model_b": model, "checkpoint_b": checkpoint}
+                yield row | _null(reason)
+
+
+def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Sequence[str], how: _How) -> Iterator[Row]:
+    one, other = ((who.judge_model, who.model, who.checkpoint) for who in (a, b))
+    is_same_rubric = how.versions[one] == how.versions[other]
+    answered = how.answered_by.get(one), how.answered_by.get(other)
+    is_same_judge = answered[0] == answered[1] or None in answered
+    for category in categories:
+        row = _address(kind, a, category, how) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
+        cells = a.cells[category], b.cells.get(category)
+        if cells[1] is None:
+            yield row | _null(ComparisonReason.DATASET_DIFFERS)
+            continue
+        row |= {
+            "cell_id_b": cells[1]["cell_id"],
+            "fail_rate_a": cells[0]["fail_rate"],
+            "fail_rate_b": cells[1]["fail_rate"],
+        }
+        if not is_same_rubric:
+            yield row | _null(ComparisonReason.RUBRIC_DIFFERS)
+            continue
+        if not is_same_judge:
+            yield row | _null(ComparisonReason.ANSWERING_MODEL_DIFFERS)
+            continue
+        row |= failures_tested(a.part(category), b.part(category))
+        reason = _why_not(cells[0], cells[1])
+        yield row | (
+            _null(reason) if reason else _figures(a, b, category, strata_names(a, category, how.expected), how.statistics)
+        )
+
+
+def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], statistics: Statistics) -> Row:
+    width = float(str(a.cells[category]["scale_high"])) - float(str(a.cells[category]["scale_low"]))
+    both = [(a.part(name), b.part(name)) for name in names]
+    found = [paired(one, other, width) for one, other in both if one is not None and other is not None]
+    strata = [one for one in found if one is not None]
+    if len(strata) < len(names):
+        return _null(ComparisonReason.DATASET_DIFFERS)
+    joint = mean_of_paired(strata) if category == Total.MACRO else strata[0]
+    counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
+    counts |= looked_at(a.tally.reached, b.tally.reached)
+    floor = statistics.min_paired_prompts
+    look = look_of(a.tally.reached, b.tally.reached, _categories(both), floor)
+    too_few = min(stratum.n_prompts for stratum in strata) < floor
+    if too_few or look is None or joint.se is None or joint.df is None:
+        return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
+    row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width, "at": look}
+    row |= _bounds(a.cells[category], b.cells[category], joint.delta, both)
+    if is_still(joint, width):
+        p = sign_flip_p(strata, width)
+        test = None if p is None else ComparisonTest.SIGN_FLIP.value
+        return row | {
+            "p": None if p is None else look.p(p), "p_nominal": p, "test": test,
+            "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
+        }  # fmt: skip
+    return row | tested(joint, width, look)
+
+
+def _categories(both: Sequence[tuple[Tally | None, Tally | None]]) -> list[str]:
+    return [name for a, _ in both if a is not None for name in a.categories]
+
+
+def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
+    """What delta can have been: itself where no judgement of either failed, else the mean of its parts' bounds.
+
+    With failures `bounds` are the two with their errors, for the corrected interval that families.py makes of them.
+    """
+    if not a["n_failed"] and not b["n_failed"]:
+        return {"delta_bound_low": delta, "delta_bound_high": delta}
+    parts = [found for one, other in both if one and other and (found := delta_bounds(one, other))]
+    low, high = (mean_of_bounds([part[end] for part in parts]) for end in (0, 1))
+    return {"delta_bound_low": min(low.delta, delta), "delta_bound_high": max(high.delta, delta), "bounds": (low, high)}
+
+
+def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:
+    """The parts a cell is a mean of: itself, or for `__macro__` the categories."""
+    if category != Total.MACRO:
+        return [category]
+    return [next(iter(stratum.categories)) for stratum in strata_of(a.tally, expected)]
+
+
+def _why_not(a: Row, b: Row) -> ComparisonReason | None:
+    statuses = {a["status"], b["status"]}
+    if CellStatus.NULL.value in statuses:
+        return ComparisonReason.NO_SUCH_TOTAL
+    return ComparisonReason.BLOCKED if CellStatus.BLOCKED.value in statuses else None
+
+
+def _address(kind: ComparisonKind, a: Contestant, category: str, how: _How) -> Row:
+    cell = a.cells[category]
+    return {
+        "family": how.family(a, category), "comparison": kind.value, "judge_model": a.judge_model, "dimension": cell["dimension"],
+        "category": category, "metric": MEAN,
+        "estimand": Estimand.PROMPTS_LIKE_THESE.value, "model_a": a.model, "checkpoint_a": a.checkpoint,
+        "cell_id_a": cell["cell_id"], "cell_id_b": None, "ci_level": LEVEL, "n_prompts_paired": 0, "win": 0, "tie": 0, "loss": 0,
+    }  # fmt: skip
+
+
+def _null(reason: ComparisonReason) -> Row:
+    return {"status": CellStatus.NULL.value, "reason": reason.value}
+
+
+def contestants_of(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
+    """Each cell's tally with its published means, in the order of the tallies."""
+    cells: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in rows:
+        if is_mean_for_prompts_like_these(row):
+            cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
+    return [
+        Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
+        for address, tally in tallied
+    ]

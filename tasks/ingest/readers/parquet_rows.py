@@ -1,0 +1,75 @@
+"""Rows of a Parquet file, some at a time: a value that cannot be read costs its row alone. Other files of rows: tables.py."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from schemas.errors import SourceError
+from schemas.input_budget import (
+    PARQUET_TEXT_BYTES,
+)
+from tasks.ingest.paths import quote
+from tasks.ingest.rows import Record
+from tasks.lake.row_groups import rows_at_once
+
+
+def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
+    """The file's rows in order, of them only `columns`. Raises SourceError where the file cannot be read."""
+    number = 0
+    try:
+        schema = pq.read_schema(path)
+        there = tuple(schema.names)
+        wanted = [column for column in there if column in columns]
+        texts = [column for column in wanted if _is_text(schema.field(column).type)]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # a text that stands in many rows is held once
+            if not wanted:  # without columns Parquet has no rows either, and the first row must say what is missing
+                yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
+                return
+            for group in range(file.num_row_groups):
+                n_rows = rows_at_once(file.metadata.row_group(group), set(wanted), name)
+                for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
+                    for values in _values_of(batch):
+                        number += 1
+                        yield number, values, there
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{name}, after row {number}: not readable as Parquet ({quote(str(error))}); write it anew") from error
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_held_once(column: pa.Array) -> bool:
+    return pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
+
+
+def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
+    texts = [column for column in batch.columns if _is_held_once(column)]
+    if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > PARQUET_TEXT_BYTES for column in texts):
+        return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
+    try:
+        rows: list[dict[str, Any] | str] = list(batch.to_pylist())
+    except Exception:  # noqa: BLE001  not UTF-8, a year 10000, an unknown time zone, …: only that row is lost
+        return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
+    return rows
+
+
+def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
+    for column in row.columns:
+        if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
+            if not 0 <= at < len(column.dictionary):
+                return f"names entry {at} of a dictionary of {len(column.dictionary)}"
+            n_bytes = pc.binary_length(column.dictionary.slice(at, 1))[0].as_py()
+            if n_bytes > PARQUET_TEXT_BYTES:
+                return f"holds a text of {n_bytes:,} bytes; at most {PARQUET_TEXT_BYTES:,} are read"
+    try:
+        found: dict[str, Any] = row.to_pylist()[0]
+    except UnicodeDecodeError:
+        return "holds a text that is not UTF-8"
+    except Exception as error:  # noqa: BLE001  types of Parquet raise what Python's raise: ValueError, OverflowError, KeyError
+        return f"holds a value that cannot be read ({type(error).__name__}: {quote(str(error))})"
+    return found

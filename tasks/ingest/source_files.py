@@ -1,0 +1,30 @@
+"""The files of a source's folder, in one order on every machine."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from schemas.errors import SourceError
+from tasks.ingest.sources import ResolvedSource
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+
+
+def files_below(root: Path) -> Iterator[str]:
+    """Every file below the root as a path relative to it, in order; hidden files and folders are left out."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        place = Path(folder).relative_to(root).as_posix()
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield name if place == "." else f"{place}/{name}"
+
+
+def files_of(source: ResolvedSource, suffix: str, advice: str) -> list[str]:
+    """The source's file, or those of its folder with this suffix, below its root. Raises SourceError where there is none."""
+    if source.path.is_file():
+        return [source.path.name]
+    found = [place for place in files_below(source.path) if place.endswith(suffix)]
+    if not found:
+        raise SourceError(f"source {source.name!r}: {source.path} holds no {suffix} file{advice}")
+    return found

@@ -1,0 +1,33 @@
+"""Whether a shard's run ends in an error, by its breaker and its outcome. What the errors say is outcome.py."""
+
+from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
+from tasks.judge.outcome import Outcome, outage, unseen
+from tasks.judge.provider.base import Provider
+from tasks.judge.retries import (
+    ENDPOINT_FAILURES,
+    Breaker,
+)
+from tasks.ledger.ledger import Ledger
+
+
+async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, outcome: Outcome) -> None:
+    """Raise where the breaker opened, a request could not be sent, or none got past. Requests rejected alike are forgotten."""
+    if breaker.is_blind:
+        raise unseen(provider.judge, provider.endpoint, breaker.n_unseen, breaker.n_read)
+    if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
+        await ledger.forget_rejected(breaker.rejected)
+    is_out = breaker.is_open or ((_is_all_failed(outcome, breaker) or breaker.is_down) and not outcome.is_stopped)
+    if breaker.last is not None and is_out:
+        raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s)
+
+
+def _is_all_failed(outcome: Outcome, breaker: Breaker) -> bool:
+    """Whether all that was asked failed of the endpoint or the provider.
+
+    A few requests that are left of a shard may be those that the provider cannot bear: its own failures of them are theirs.
+    """
+    statuses = {ReplyStatus(status) for status in outcome.n_by_status}
+    if not statuses or statuses <= ENDPOINT_FAILURES:
+        return bool(statuses)
+    is_telling = outcome.n_cached == 0 or len(breaker.failing) >= breaker.n_to_stop
+    return is_telling and not breaker.has_heard and statuses <= ENDPOINT_FAILURES | PROVIDER_FAILURES

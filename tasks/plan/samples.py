@@ -1,0 +1,73 @@
+"""The samples a plan reads: their columns, whose each picture is, and which of them are one question."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schemas.records import IMAGE
+from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
+from tasks.lake.pictures import with_pictures
+from tasks.lake.reading import with_later_columns
+from tasks.plan.questions import TEXT_COLUMNS
+from tasks.plan.request_key import Slot
+
+PLAN_COLUMNS = [
+    "sample_id", "status", "model", "checkpoint", "image_sha256", "pictures", "duplicate_of_sample_id", *TEXT_COLUMNS
+]  # fmt: skip
+"""The columns of `samples` a plan reads; the bytes of pictures are not among them."""
+
+PAIR_COLUMNS = ["second_sample_id", "second_model", "second_checkpoint"]
+"""What a row to plan has beside them where two samples are compared: `sample_id` is the one shown first."""
+
+JUDGED: Slot = (IMAGE, 0)
+
+
+def scanned(paths: Sequence[Path], first: int) -> pl.LazyFrame:
+    """PLAN_COLUMNS and `source` of these parts of samples, and `samples_part`, each one's number, counted from `first`."""
+    numbers = {str(path): number for number, path in enumerate(paths, first)}
+    stored = pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False)
+    part = pl.col("path").replace_strict(numbers, return_dtype=pl.Int64)
+    return with_later_columns(stored, SAMPLES).select("source", *PLAN_COLUMNS, samples_part=part)
+
+
+def by_role(image: str | None, roles: str | None, digests: str | None) -> dict[str, str | None]:
+    """The digest of the judged picture, and those of each other role."""
+    found: dict[str, str | None] = {IMAGE: image}
+    for role, digest in zip(roles.split(","), (digests or "").split(","), strict=True) if roles else ():
+        if role != IMAGE:
+            found[role] = f"{found[role]},{digest}" if role in found else digest
+    return found
+
+
+@lru_cache(maxsize=1000)
+def slots_of(roles: str | None) -> tuple[Slot, ...]:
+    """The pictures of a sample by role and number in it, of the role of each in order, with commas between."""
+    listed = roles.split(",") if roles else []
+    return tuple((role, listed[:place].count(role)) for place, role in enumerate(listed))
+
+
+def groups(samples: pl.DataFrame) -> Any:
+    """(texts …, status, roles of pictures, rows, sample ids, judged pictures' digests, all pictures') of each question.
+
+    A duplicate has its twin's id and status: it is asked what its twin is, under the same request key, once.
+    """
+    twin = pl.col("duplicate_of_sample_id")  # only a usable sample has one: the id of any other holds its own place
+    is_again = (pl.col("status") == SampleStatus.DUPLICATE.value) & twin.is_not_null()
+    shown = with_pictures(samples.select(PLAN_COLUMNS)).with_columns(
+        sample_id=pl.when(is_again).then(twin).otherwise("sample_id"),
+        status=pl.when(is_again).then(pl.lit(SampleStatus.OK.value)).otherwise("status"),
+    )
+    if PAIR_COLUMNS[0] in samples.columns:  # what is not sent is told apart by what it is of
+        shown = shown.with_columns(sample_id=shown["sample_id"] + samples[PAIR_COLUMNS[0]])
+    of = {name: pl.col("pictures").list.eval(pl.element().struct.field(name)).list.join(",") for name in ("role", "sha256")}
+    return (
+        shown.select(*TEXT_COLUMNS, "status", "sample_id", "image_sha256", roles=of["role"], digests=of["sha256"])
+        .with_row_index("row")
+        .group_by(*TEXT_COLUMNS, "status", "roles", maintain_order=True)
+        .agg("row", "sample_id", "image_sha256", "digests")
+        .iter_rows()
+    )

@@ -1,0 +1,149 @@
+"""How standings read: a rank, a difference, why there is none. Nothing is computed here. Whole sentences are answers.py.
+
+The rows are made in tasks/aggregate/standings.py; terminal, page, Markdown and LaTeX say what these functions say.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from schemas.metrics import natural_key
+from schemas.records import UNNAMED
+from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, StandingState, Total
+
+Row = Mapping[str, Any]
+DASH = "–"
+EXPLORATORY = ", exploratory"
+"""Behind a verdict that is corrected among its own kind alone: many such are looked at, and some are false."""
+VERDICT_WORDS = {
+    ComparisonVerdict.HIGHER: "better",
+    ComparisonVerdict.LOWER: "worse",
+    ComparisonVerdict.OPEN: "can't tell",
+    ComparisonVerdict.FAILURES_COULD_TURN_IT: "failures could turn it",
+}
+
+
+def best_first(row: Row) -> tuple[object, ...]:
+    """The order within a ranking, wherever rows are listed: by rank range, then by mean, the unranked last; equals by name."""
+    estimate, low, high = row["estimate"], row["rank_low"], row["rank_high"]
+    ranked = (low is None, low or 0, high or 0, estimate is None, -(estimate or 0.0))
+    return *ranked, row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
+
+
+def rank(row: Row) -> str:
+    """Such as "1", or "1–3" where the comparisons leave more than one rank; a dash where it has none."""
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None:
+        return DASH
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def difference(row: Row, other: str, n_digits: int = 2) -> str:
+    """The difference to `other` ("predecessor" or "baseline"), such as "+0.42 [0.10, 0.74] better"; empty where none was made."""
+    if row[f"delta_{other}"] is None:
+        return ""
+    return f"{delta(row, other, n_digits)} {verdict_word(row, other)}".rstrip()
+
+
+def verdict_word(row: Row, other: str) -> str:
+    """What the difference to `other` says, such as "better"; where it was not tested, why."""
+    verdict = row[f"verdict_{other}"]
+    if verdict is None:
+        return str(row[f"reason_{other}"] or "").replace("_", " ")
+    is_claim = verdict in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    return VERDICT_WORDS[verdict] + (EXPLORATORY if is_claim and is_exploratory(row) else "")
+
+
+def is_exploratory(row: Row) -> bool:
+    """Whether its ranking is none of those that the benchmark makes claims of; unknown, and so false, in older publications."""
+    return row.get("is_headline") is False
+
+
+def delta(row: Row, other: str, n_digits: int = 2) -> str:
+    """The difference to `other` and its interval, such as "+0.42 [0.10, 0.74]"."""
+    value, low, high = (row[f"delta_{other}{end}"] for end in ("", "_low", "_high"))
+    return _signed(value, n_digits) + ("" if low is None else f" [{_signed(low, n_digits)}, {_signed(high, n_digits)}]")
+
+
+def why(row: Row) -> str:
+    """What is missing in a row or keeps it from a rank, and the remedy; empty where nothing is and does."""
+    missing = _missing(row)
+    if row["status"] == CellStatus.BLOCKED:
+        floor = f"{row['coverage_floor']:.1%} needed (gate.min_coverage)"
+        return f"blocked: {row['coverage']:.1%} of the judgements have a score, {floor}: {missing}"
+    said = [missing] if missing else []
+    if row["state"] in (StandingState.TOO_FEW, StandingState.NOT_COMPARED):
+        said.append(no_rank(row))
+    if row["is_reordered"]:
+        shared = f"{row['shared_estimate']:.2f} over the {row['n_shared_prompts']} prompts that all have"
+        said.append(f"{shared}: another order than by all prompts")
+    if (row.get("look") or 0) < (row.get("n_looks") or 0):  # as older publications have no looks
+        said.append(f"asked up to look {row['look']} of {row['n_looks']}")
+    return "; ".join(said)
+
+
+def weights(rows: Sequence[Row]) -> str:
+    """How the totals of a ranking weigh categories that bring unequal numbers of prompts; empty where all bring the same."""
+    known = [row for row in rows if row["n_categories"]]
+    fewest = min((row["n_prompts_smallest_category"] for row in known), default=0)
+    most = max((row["n_prompts_largest_category"] for row in known), default=0)
+    if fewest == most:
+        return ""
+    numbers = sorted({row["n_categories"] for row in known})
+    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    each = f", 1/{n} each" if len(numbers) == 1 else ""
+    return f"{n} categories weigh the same{each}: the smallest brings {fewest:,} prompts, the largest {most:,}"
+
+
+def _missing(row: Row) -> str:
+    if not row["n_failed"]:
+        return ""
+    listed = ", ".join(f"{n} {reason}" for reason, n in failures_of(row))
+    bounds = "" if row["bound_low"] is None else f", with them {row['bound_low']:.2f} to {row['bound_high']:.2f}"
+    return f"{row['n_failed']} of {row['n_judgements']} without a score ({listed}){bounds}"
+
+
+def no_rank(row: Row) -> str:
+    """Why a row has no rank, and what it would take."""
+    reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
+    if row["state"] == StandingState.BLOCKED:
+        return f"blocked, {row['coverage']:.1%} of the judgements have a score"
+    if row["state"] == StandingState.TOO_FEW:
+        return f"no rank: {row['n_prompts']} prompts, {needed} needed"
+    each = " in each category" if row["category"] == Total.MACRO else ""
+    return {
+        CellReason.CATEGORY_MISSING.value: (
+            "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone"
+        ),
+        ComparisonReason.ALONE.value: "no rank: there is no other to compare it with",
+        ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
+        ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: f"not compared: {shared} shared prompts, {needed} needed{each}",
+        ComparisonReason.DATASET_DIFFERS.value: f"not compared: {shared or 'no'} shared prompts, {needed} needed{each}",
+    }.get(reason, f"not compared: {str(reason).replace('_', ' ')}")
+
+
+def namer(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """What a row is called: its checkpoint, with its model where the rows have several."""
+    is_one_model = len({row["model"] for row in rows}) == 1
+    return lambda row: made_by(row["model"], row["checkpoint"], is_one_model=is_one_model)
+
+
+def made_by(model: str, checkpoint: str, *, is_one_model: bool) -> str:
+    """Who made it, in a line: the model only where there are several, and alone where its checkpoint has no name."""
+    if checkpoint == UNNAMED:
+        return model
+    return checkpoint if is_one_model else f"{model} / {checkpoint}"
+
+
+def _signed(value: float, n_digits: int) -> str:
+    text = number(value, n_digits)
+    return f"+{text}" if round(value, n_digits) > 0 else text
+
+
+def number(value: float, n_digits: int) -> str:
+    """Rounded, in plain characters; there is no "-0.00"."""
+    return f"{round(value, n_digits) + 0.0:.{n_digits}f}"
+
+
+def failures_of(row: Row) -> list[tuple[str, int]]:
+    """Reasons and how often each kept a score from the row, the commonest first."""
+    return [(one["reason"], one["n_failed"]) for one in row["failures"] or ()]

@@ -1,0 +1,225 @@
+"""A judge that this machine serves: started, waited for, watched and ended, as a process of its own; and what names it."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.run.context import open_run
+from flows.run.programs import free_port
+from schemas.errors import BenchmarkFileError, InputError
+from tasks.judge.local_identity import weights_digest
+from tasks.publish.reading import current
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.processes import mentioning
+
+RUN = ("--run-date", "2026-03-04")
+SALON = str(Path(sys.executable).parent / "salon")
+PROVIDER = [sys.executable, "-m", "demo.server", "--port", "{port}"]
+DYING = """
+import sys
+from demo import server
+made = server.completion
+left = [int(sys.argv[2])]
+def completion(body):
+    left[0] -= 1
+    if left[0] < 0:
+        print("CUDA out of memory", flush=True); server.os._exit(9)
+    return made(body)
+server.completion = completion
+sys.argv[1:] = ["--port", sys.argv[1]]
+server.main()
+"""
+SILENT = "import time; print('loading weights', flush=True); time.sleep(600)"
+
+
+def benchmark(folder: Path, command: list[str], *more: str, port: int = 0) -> Path:
+    for number in (0, 1):
+        World(folder).make(number)
+    url = f"http://127.0.0.1:{port or free_port(0)}/v1"
+    server = "\n".join(["[judges.server]", f"command = {json.dumps(command)}", 'health = "/v1/models"', "with_run = true", *more])
+    return write_benchmark(folder, url, judge=server)
+
+
+def port_of(file: Path) -> str:
+    return file.read_text().partition("127.0.0.1:")[2].partition("/v1")[0]
+
+
+def until(happened: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def test_a_run_starts_its_judge_and_ends_it(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    version = f"version = {json.dumps([sys.executable, '-c', 'print(); print(7.1)'])}"
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "model.safetensors").write_bytes(b"weights")
+    file = benchmark(tmp_path, PROVIDER, version, 'weights = "w"')
+    said = salon("run", file, *RUN)
+    assert said.code in (0, 1), said.err
+    home = tmp_path / "lake" / "judge-servers"
+    (record,) = (json.loads(path.read_text()) for path in home.glob("*.json") if path.name != "weights.json")
+    assert not Path(f"/proc/{record['process']}").exists()
+    assert Path(record["log"]).is_file()
+    digest = weights_digest(tmp_path / "w", tmp_path, tmp_path)
+    assert record["deployment"].startswith(f"weights sha256 {digest}; engine 7.1; settings sha256 ")
+    (judge,) = current(tmp_path / "lake").provenance()["settings"]["judges"]
+    assert judge["deployment"] == record["deployment"]
+    assert "server" not in judge, "a command may hold a key"
+
+    again = salon("run", file, *RUN)
+    assert again.code == said.code
+    assert home.joinpath(f"{record['judge']}.json").stat().st_mtime_ns == max(
+        path.stat().st_mtime_ns for path in home.glob("*.json") if path.name != "weights.json"
+    )
+    assert json.loads(home.joinpath(f"{record['judge']}.json").read_text()) == record, "nothing was left to ask: none was started"
+
+    (tmp_path / "w" / "model.safetensors").write_bytes(b"retrained")
+    assert " 0 stored" not in salon("plan", file).out
+    assert open_run(file).benchmark.judges[0].deployment != record["deployment"], "other weights are another judge"
+
+
+def test_a_server_that_dies_in_mid_run_ends_it_with_its_words_and_what_was_bought_stays(
+    tmp_path: Path, salon: Callable[..., Said]
+) -> None:
+    (tmp_path / "dying.py").write_text(DYING)
+    file = benchmark(tmp_path, [sys.executable, "dying.py", "{port}", "9"])
+    said = salon("run", file, *RUN)
+    assert said.code == 3
+    assert "ended by itself (code 9)" in said.err
+    assert "CUDA out of memory" in said.err
+    assert not mentioning(str(tmp_path))
+    left = json.loads(salon("plan", file, "--json").out)["rubrics"][0]
+    assert left["n_stored"] == 9, "what was answered is stored"
+
+
+def test_a_server_that_never_answers_is_told_with_its_log(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    file = benchmark(tmp_path, [sys.executable, "-c", SILENT, str(tmp_path)], "start_limit_s = 1.5")
+    said = salon("run", file, *RUN)
+    assert said.code == 3
+    assert "was not ready after" in said.err
+    assert "loading weights" in said.err
+    assert not mentioning(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("command", "says"), [(["no-such-engine"], "no-such-engine"), ([sys.executable, "-c", "exit(5)"], "code 5")]
+)
+def test_a_server_that_cannot_be_started(command: list[str], says: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    said = salon("judge-server", benchmark(tmp_path, command))
+    assert said.code == 3
+    assert says in said.err
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_started(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        file = benchmark(tmp_path, PROVIDER, port=other.getsockname()[1])
+        said = salon("run", file, *RUN)
+    assert said.code == 2
+    assert "is taken" in said.err
+    assert not list((tmp_path / "lake" / "judge-servers").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], ids=["INT", "TERM", "KILL"]
+)
+def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.Signals, code: int, tmp_path: Path) -> None:
+    if sent == signal.SIGKILL and shutil.which("setpriv") is None:
+        pytest.skip("setpriv (util-linux) tells a program that its starter was killed; it is not installed")
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "demo.server"])
+    file = benchmark(tmp_path, PROVIDER)
+    process = subprocess.Popen(
+        [SALON, "judge-server", str(file)], stdout=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(3)]
+        assert f"answers at http://127.0.0.1:{port_of(file)}/v1" in said[0]
+        assert "settings sha256" in said[1]
+        process.send_signal(sent)
+        process.stdout.close()
+        assert process.wait(60) == code
+        until(lambda: not mentioning(f"--port\0{port_of(file)}"), "the server outlived the command")
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+        process.kill()
+
+
+def test_ctrl_c_while_it_is_waited_for_ends_it_too(tmp_path: Path) -> None:
+    file = benchmark(tmp_path, [sys.executable, "-c", SILENT, str(tmp_path)])
+    process = subprocess.Popen([SALON, "judge-server", str(file)])
+    until(lambda: len(mentioning(SILENT)) == 1, "it was not started")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 143
+    until(lambda: not mentioning(SILENT), "it is left")
+
+
+def test_the_identity_is_printed_for_a_machine_without_the_weights_and_held_where_they_are(
+    tmp_path: Path, salon: Callable[..., Said]
+) -> None:
+    (tmp_path / "w.gguf").write_bytes(b"weights")
+    file = benchmark(tmp_path, PROVIDER, 'weights = "w.gguf"')
+    shown = salon("judge-server", file, "--identity").out
+    line = "deployment" + shown.partition(": deployment")[2].strip()
+    file.write_text(file.read_text().replace("[judges.server]", f"{line}\n[judges.server]"))
+    (tmp_path / "w.gguf").unlink()
+    assert salon("plan", file).code == 0, "what is stated needs no weights here"
+    (tmp_path / "w.gguf").write_bytes(b"others")
+    said = salon("judge-server", file)
+    assert said.code == 2
+    assert "correct one of them" in said.err
+
+
+def test_weights_are_read_once_and_again_when_they_changed(tmp_path: Path) -> None:
+    folder, home = tmp_path / "w", tmp_path / "home"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a").write_bytes(b"one")
+    (folder / ".cache").mkdir()
+    first = weights_digest(folder, home, tmp_path)
+    (folder / ".cache" / "when").write_text("now")
+    assert weights_digest(folder, home, tmp_path) == first, "what a download left is no weight"
+    stat = (folder / "sub" / "a").stat()
+    (folder / "sub" / "a").write_bytes(b"two")
+    os.utime(folder / "sub" / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert weights_digest(folder, home, tmp_path) == first, "same path, size and time: not read again"
+    os.utime(folder / "sub" / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
+    second = weights_digest(folder, home, tmp_path)
+    assert second != first
+    (home / "weights.json").write_text("{broken")
+    assert weights_digest(folder, home, tmp_path) == second
+    (folder / "sub" / "a").rename(folder / "sub" / "b")
+    assert weights_digest(folder, home, tmp_path) != second, "a file's name is part of it"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('weights = "nowhere"', "nowhere is not there"),
+        (f"version = {json.dumps([sys.executable, '-c', 'exit(3)'])}", "ended with code 3"),
+        ('version = ["no-such-program"]', "no-such-program"),
+    ],
+    ids=["weights", "version", "program"],
+)
+def test_an_identity_that_cannot_be_had_is_said(more: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=says):
+        open_run(benchmark(tmp_path, PROVIDER, more))
+
+
+def test_a_server_is_for_a_judge_of_this_machine(tmp_path: Path) -> None:
+    file = benchmark(tmp_path, PROVIDER)
+    file.write_text(file.read_text().replace("127.0.0.1", "gpu.example"))
+    with pytest.raises(BenchmarkFileError, match="asked on this machine"):
+        open_run(file)

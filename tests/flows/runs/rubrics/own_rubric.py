@@ -1,0 +1,9 @@
+"""A benchmark that asks a rubric of one's own, in the folder `mine`, about the rows of `m.jsonl`. No tests here."""
+
+
+def own_rubric(name: str, rubric: str, source: str, more: str) -> str:
+    """The benchmark file, whose `{url}` is to be filled in. `source` stands behind the source's path, `more` at the end."""
+    return (
+        f'name = "{name}"\nrubric_folders = ["mine"]\n[[sources]]\nreader = "manifest"\npath = "m.jsonl"\n{source}\n'
+        f'[[rubrics]]\nid = "{rubric}"\n[[judges]]\nmodel = "judge-2026-01-01"\nbase_url = "{{url}}"\n{more}\n'
+    )

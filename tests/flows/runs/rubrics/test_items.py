@@ -1,0 +1,173 @@
+"""Samples with items, from the source's list to the published figures: one request an item, and all in one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rubrics.loading import load_rubric
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.validate.derived_scores import write_item_scores
+from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.support.painting import paint
+
+RUBRIC = """\
+id = "{asked}"
+version = "1"
+title = "Questions about a picture"
+source = "written for the tests"
+prompt = "prompt.txt"
+reply = "{reply}"
+needs = ["items", "image"]
+unit = ["items"]
+answers = {{ yes = 1, no = 0 }}
+not_applicable = ["N/A"]
+[[dimensions]]
+key = "answer"
+[items]
+column = "items"
+asked = "{asked}"
+texts = {{ question = {{ each = "{{question}}", join = "\\n" }} }}
+kinds = {{ thing = "things", colour = "colours" }}
+[[figures]]
+key = "score"
+form = "mean"
+when_parent_fails = "zero"
+[[messages]]
+role = "user"
+parts = [{{ kind = "template" }}, {{ kind = "image" }}]
+"""
+BENCHMARK = own_rubric("items", "{asked}", 'model = "painter"', "[gate]\nmin_coverage = 0.1")
+CUP = {"id": "cup", "question": "Is there a cup?", "kind": "thing"}
+RED = {"id": "red", "question": "Is the cup red?", "kind": "colour", "depends_on": ["cup"]}
+DOG = {"id": "dog", "question": "Is there a dog?", "kind": "thing"}
+FUR = {"id": "fur", "question": "Is its fur brown?", "kind": ["thing", "colour"], "depends_on": ["dog"]}
+SKY = {"id": "sky", "question": "Is the sky blue?", "kind": "colour"}
+LISTS = [[CUP, RED], [DOG, FUR], [CUP, DOG, SKY]]
+REPLIES = {"Is there a cup?": "yes", "Is the cup red?": "N/A", "Is there a dog?": "No.", "Is its fur brown?": "yes"} | {
+    "Is the sky blue?": "yes"
+}
+
+
+def rows_of(lake: Lake, table: Any) -> pl.DataFrame:
+    (marker,) = (lake.root / "complete" / table.name).iterdir()
+    return lake.scan(table, marker.stem).collect()
+
+
+@pytest.mark.parametrize(("asked", "reply", "n_requests"), [("each", "answer", 7), ("together", "lines", 3)])
+def test_items_become_figures_that_are_dimensions_like_any_other(
+    asked: str, reply: str, n_requests: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    folder = tmp_path / "mine" / asked
+    folder.mkdir(parents=True)
+    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
+    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    paint(tmp_path)
+    pictures = sorted((tmp_path / "scenes").rglob("*.png"))
+    listed = [json.dumps(LISTS[0]), *LISTS[1:], "no list", json.dumps([CUP | {"depends_on": ["nobody"]}])]
+    rows = [{"image": str(p.relative_to(tmp_path)), "items": text} for p, text in zip(pictures, listed, strict=False)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(asked=asked, url=provider.url))
+    provider.answers = lambda texts: "\n".join(REPLIES[line] for line in texts.splitlines()[1:])
+    assert salon("rubrics", "lint", "mine").code == 0
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+
+    lake = Lake(tmp_path / "lake")
+    judgements, requests, scores = (rows_of(lake, table) for table in (JUDGEMENTS, REQUESTS, SCORES))
+    assert judgements["status"].to_list() == ["planned"] * 3 + ["missing_column"] * 2
+    assert judgements["reason"].drop_nulls().to_list() == ["missing:items"] * 2
+    assert requests.height == len(provider.seen) == n_requests
+    pictures_asked = requests["image_sha256"].to_list()
+    assert pictures_asked == sorted(pictures_asked, key=pictures_asked.index), (
+        "a picture's questions meet: rubric, picture, question"
+    )
+    figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
+    # cup yes, red N/A: 1; dog no, so its fur counts 0; cup yes, dog no, sky yes
+    assert figures["score"].to_list() == [1.0, 0.0, 2 / 3, None, None]
+    kinds = judgements.join(scores.filter(pl.col("item") != ""), on="request_key").sort("sample_id", "dimension", "item")
+    assert sorted(kinds.select("dimension", "item", "score").rows(), key=str) == sorted(
+        [
+            ("things", "cup", 1.0), ("colours", "red", None), ("things", "dog", 0.0), ("things", "fur", None),
+            ("colours", "fur", None), ("answer", "fur", None), ("things", "cup", 1.0), ("things", "dog", 0.0),
+            ("colours", "sky", 1.0),
+        ],
+        key=str,
+    )  # fmt: skip
+
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
+    cells = pl.read_parquet(publication / "benchmark_long.parquet").filter(category="__micro__", estimand="prompts_like_these")
+    found = {row["dimension"]: row for row in cells.to_dicts()}
+    assert found["score"]["estimate"] == pytest.approx(5 / 9, abs=1e-12)
+    assert (found["score"]["n_judgements"], found["score"]["n_failed"]) == (5, 2)
+    assert (found["things"]["estimate"], found["things"]["n_judgements"]) == (0.5, 4 + 2), "over items, not over samples"
+    assert (found["things"]["n_failed"], found["things"]["n_not_applicable"]) == (2, 1), "no dog, so nobody asks for its fur"
+    assert found["colours"]["n_not_applicable"] == 2
+    void = scores.filter(pl.col("status") == "not_asked_for")
+    assert set(void["item"]) == {"fur"}
+    assert set(void["note"]) == {"the item it depends on, dog, failed"}
+    assert set(void["reason"]) == {"not_asked_for"}
+    told = salon("explain", judgements["sample_id"][1]).out
+    assert "answer, item fur: no score (the item it depends on, dog, failed)" in told
+    assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
+    assert salon("verify", publication, "--file", "b.toml").code == 0
+    for row in found.values():
+        explained = salon("explain", row["cell_id"])
+        assert explained.code == 0, explained.err
+        assert "not the mean" not in explained.out
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    assert len(provider.seen) == n_requests, "nothing is asked again"
+
+    (plan, reading) = (next((lake.root / "complete" / table.name).iterdir()).stem for table in (JUDGEMENTS, SCORES))
+    *read, of_items = lake.parts(SCORES, reading)
+    staging = stage(lake, SCORES)
+    for index, path in enumerate(read):
+        staging.write_part(index, pl.read_parquet(path))
+    made = write_item_scores(lake, plan, staging, len(read), {asked: load_rubric(folder)}, n_at_once=1)
+    again = pl.concat([pl.read_parquet(staging.part_path(index)) for index in made])
+    assert len(made) == 3, "a list at a time, however many there are"
+    assert again.sort(SCORES.key).equals(pl.read_parquet(of_items))
+
+
+@pytest.mark.parametrize(("asked", "reply"), [("each", "answer"), ("together", "lines")])
+def test_published_answers_to_items_are_imported(asked: str, reply: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    folder = tmp_path / "mine" / asked
+    folder.mkdir(parents=True)
+    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
+    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    listed = [{"item_id": f"p{place}", "items": items} for place, items in enumerate(LISTS)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    benchmark = BENCHMARK.format(asked=asked, url="http://localhost:1")
+    (tmp_path / "b.toml").write_text(benchmark.replace("[gate]", "recorded = true\n[gate]"))
+    each = [
+        {"item_id": row["item_id"], "item": item["id"], "reply": REPLIES[item["question"]]}
+        for row in listed
+        for item in row["items"]
+    ]
+    whole = [{"item_id": row["item_id"], "reply": "\n".join(REPLIES[one["question"]] for one in row["items"])} for row in listed]
+    of_nobody = (
+        [{"item_id": "p0", "reply": "yes"}, {"item_id": "p0", "item": "dog", "reply": "yes"}]
+        if asked == "each"
+        else [{"item_id": "p0", "item": "cup", "reply": "yes"}]
+    )
+    (tmp_path / "r.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in [*(each if asked == "each" else whole), *of_nobody])
+    )
+    said = salon("import", "b.toml", "--replies", "r.jsonl", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    told = " ".join(said.out.split())
+    assert f"{7 if asked == 'each' else 3} stored, 0 there already, {len(of_nobody)} left out" in told
+    assert asked == "together" or "matches 2 items; map one more of" in told
+    assert "has item" in told
+    lake = Lake(tmp_path / "lake")
+    judgements, scores = (rows_of(lake, table) for table in (JUDGEMENTS, SCORES))
+    figures = judgements.join(scores.filter(dimension="score"), on="request_key", how="left", maintain_order="left")
+    assert figures["score"].to_list() == [1.0, 0.0, 2 / 3]
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
+    assert salon("verify", publication, "--file", "b.toml").code == 0

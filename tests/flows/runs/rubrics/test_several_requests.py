@@ -1,0 +1,156 @@
+"""A rubric of two fixed requests about each sample, from the source to the published figures over both."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rubrics.linting import lint
+from rubrics.loading import load_rubric
+from schemas.errors import RubricError
+from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
+from tasks.lake.reading import Lake
+from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.support.painting import paint
+
+WHOLE = """\
+id = "both"
+version = "1"
+title = "An edit, by two requests"
+source = "written for the tests"
+requests = ["done", "natural"]
+unit = ["instruction", "source"]
+[[figures]]
+key = "done_and_kept"
+form = "minimum"
+of = ["done", "kept"]
+[[figures]]
+key = "overall"
+form = "sqrt_product"
+of = ["done_and_kept", "natural"]
+"""
+DONE = """\
+id = "done"
+version = "1"
+title = "t"
+source = "s"
+prompt = "prompt.txt"
+reply = "json"
+needs = ["instruction"]
+pictures = ["source", "image"]
+unit = ["instruction"]
+scale = { min = 0, max = 10 }
+[[dimensions]]
+key = "done"
+[[dimensions]]
+key = "kept"
+[[messages]]
+role = "user"
+parts = [{ kind = "image", value = "source" }, { kind = "image" }, { kind = "template" }]
+"""
+NATURAL = """\
+id = "natural"
+version = "1"
+title = "t"
+source = "s"
+prompt = "prompt.txt"
+reply = "label"
+needs = ["image"]
+unit = ["image"]
+scale = { min = 0, max = 10 }
+[[dimensions]]
+key = "natural"
+[[messages]]
+role = "user"
+parts = [{ kind = "image" }, { kind = "prompt" }]
+"""
+BENCHMARK = own_rubric(
+    "edits", "both", 'model = "editor"\npictures = {{ image = "edited", source = "input" }}', "[gate]\nmin_coverage = 0.3"
+)
+PROMPTS = {"done": "Was it done: {instruction}? JSON: done, kept.", "natural": "How natural is it? natural: n"}
+REPLIES = {"red": '{"done": 8, "kept": 4}', "blue": '{"done": 9, "kept": 9}', "green": "I cannot say."}
+
+
+def write_rubric(folder: Path, *changes: tuple[str, str]) -> Path:
+    for name, declared in (("", WHOLE), ("done", DONE), ("natural", NATURAL)):
+        (folder / "both" / name).mkdir(parents=True, exist_ok=True)
+        text = declared
+        for old, new in changes:
+            text = text.replace(old, new)
+        (folder / "both" / name / "rubric.toml").write_text(text)
+        if name:
+            (folder / "both" / name / "prompt.txt").write_text(PROMPTS[name])
+    return folder / "both"
+
+
+def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any, salon: Callable[..., Said]) -> None:
+    write_rubric(tmp_path / "mine")
+    paint(tmp_path)
+    pictures = [str(path.relative_to(tmp_path)) for path in sorted((tmp_path / "scenes").rglob("*.png"))]
+    rows: list[dict[str, Any]] = [
+        {"edited": pictures[place], "input": pictures[3], "instruction": f"make it {colour}"}
+        for place, colour in enumerate(REPLIES)
+    ]
+    rows.append({"edited": pictures[4], "input": None, "instruction": "make it red"})
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(url=provider.url))
+    provider.answers = lambda texts: (
+        "natural: 9" if "natural" in texts else next(reply for colour, reply in REPLIES.items() if colour in texts)
+    )
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+
+    lake = Lake(tmp_path / "lake")
+    ids = {table: next((lake.root / "complete" / table.name).iterdir()).stem for table in (JUDGEMENTS, REQUESTS, SCORES)}
+    judgements, requests, scores = (lake.scan(table, name).collect() for table, name in ids.items())
+    assert judgements.select("status", "reason").rows() == [("planned", None)] * 3 + [("missing_column", "missing:source")]
+    assert sorted(requests["variant"].to_list()) == ["request:done"] * 3 + ["request:natural"] * 3
+    n_shown = {row["variant"]: row["messages_json"].count('"type":"image"') for row in requests.to_dicts()}
+    assert n_shown == {"request:done": 2, "request:natural": 1}
+    found = judgements.join(scores, on="request_key", how="left", maintain_order="left").filter(pl.col("dimension").is_not_null())
+    by = {key: mine["score"].to_list() for (key,), mine in found.group_by("dimension")}
+    assert by == {"done_and_kept": [4.0, 9.0, None], "overall": [6.0, 9.0, None]}
+    (folder,) = (path for path in (lake.root / "publish/v1/edits").iterdir() if path.is_dir())
+    cells = pl.read_parquet(folder / "benchmark_long.parquet").filter(
+        category="__micro__", estimand="prompts_like_these", metric="mean"
+    )
+    table = {row["dimension"]: row for row in cells.to_dicts()}
+    assert {key: (row["estimate"], row["n_judgements"], row["n_failed"]) for key, row in table.items()} == {
+        "done_and_kept": (6.5, 4, 2), "overall": (7.5, 4, 2),
+    }  # fmt: skip
+    assert salon("verify", folder, "--file", "b.toml").code == 0
+    explained = salon("explain", table["overall"]["cell_id"]).out
+    assert "sqrt_product of done_and_kept: 4, natural: 9" in explained
+    assert "does not agree" not in explained
+    n_asked = len(provider.seen)
+    assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
+    assert len(provider.seen) == n_asked, "nothing is asked again"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"done", "natural"]', '"done"]'), "is made of 'natural', which is no dimension and no figure before it"),
+        (('requests = ["done", "natural"]', 'requests = ["done", "nothing"]'), "is not there"),
+        (('key = "natural"', 'key = "done"'), "two requests have the dimension 'done'"),
+        (('unit = ["instruction", "source"]', 'unit = ["model"]'), "unit: 'model' says who made a sample"),
+        (('requests = ["done", "natural"]', 'reply = "json"\nrequests = ["done", "natural"]'), "reply stands in the folder"),
+        (('reply = "label"', 'reply = "label"\ndispatch = "category"'), "variants and dispatch go together"),
+    ],
+    ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top", "by category"],
+)  # fmt: skip
+def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(RubricError, match=message):
+        load_rubric(write_rubric(tmp_path, change))
+
+
+def test_each_request_is_linted_and_changes_the_digest(tmp_path: Path) -> None:
+    good = load_rubric(write_rubric(tmp_path / "a"))
+    assert lint(good) == []
+    other = load_rubric(write_rubric(tmp_path / "b", ('"source" }, { kind = "image" }', '"source" }')))
+    assert [problem for problem in lint(other) if problem.startswith("request done: ")]
+    assert good.digest != other.digest
