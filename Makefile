@@ -52,7 +52,7 @@ torture: $(VENV)/.dev  ## crash the pipeline hundreds of times, fail every call 
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_resuming.py -k two_nights
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/flows/runs/test_gone.py tests/flows/runs/test_runners.py -k "flow_is_killed or workers_killed"
 	SALON_TORTURE=1 $(BIN)/python -m pytest tests/torture/test_fortnight.py tests/simulation/test_claims_model.py
-	$(BIN)/python -m benchmarks.simulate_protocol --seeds 20000
+	$(BIN)/python -m benchmarks.simulations.protocol --seeds 20000
 	$(BIN)/python tests/torture/many_hosts.py
 	$(BIN)/python tests/torture/power_loss.py
 	$(BIN)/python tests/torture/power_loss.py --first

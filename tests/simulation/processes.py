@@ -21,10 +21,11 @@ from tasks.judge.batch.state import BatchRules
 from tasks.judge.batch.state_machine import BatchMachine
 from tasks.judge.batch.submit import Submitter
 from tasks.judge.budget.cost import Costs
-from tasks.judge.engine import Shard, judge_requests
+from tasks.judge.engine import judge_requests
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.session import Session
+from tasks.judge.shard_requests import Shard
 from tasks.judge.work_queue import QUEUED_COLUMNS, Reading
 from tasks.ledger.claims import Claims
 from tasks.ledger.mutex import mutex

@@ -1,4 +1,4 @@
-"""A thousand simulated worlds, a form of `python -m benchmarks.simulate_protocol` short enough for every day."""
+"""A thousand simulated worlds, a form of `python -m benchmarks.simulations.protocol` short enough for every day."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 def simulated(*options: str) -> str:
     """What the command prints. It ends with 0."""
-    command = [sys.executable, "-m", "benchmarks.simulate_protocol", *options]
+    command = [sys.executable, "-m", "benchmarks.simulations.protocol", *options]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout

@@ -1,4 +1,4 @@
-"""Play simulated worlds by their seeds (`python -m benchmarks.simulate_protocol`): engine, claims, limits, ledger, batches.
+"""Play simulated worlds by their seeds (`python -m benchmarks.simulations.protocol`): engine, claims, limits, ledger, batches.
 
 Violations with the faults they need, runs a second, and how often each fault struck. `--mutation NAME` or `all` breaks the
 protocol on purpose: each must be found. `--replay SEED` prints one world's history. See docs/torture.md.
@@ -84,7 +84,7 @@ def campaign(first: int, n: int, n_processes: int) -> bool:
             setattr(total, name, getattr(total, name) + getattr(tally, name))
         for seed, broken in tally.broken.items():
             total.broken[seed] = broken
-            print(f"seed {seed}: {broken}\n    python -m benchmarks.simulate_protocol --replay {seed}", flush=True)
+            print(f"seed {seed}: {broken}\n    python -m benchmarks.simulations.protocol --replay {seed}", flush=True)
     wall_s = time.monotonic() - began_s
     hours = f"{total.virtual_s / 3600:,.1f} h of virtual time"
     print(f"{total.n:,} runs, {len(total.broken)} violations; {hours}, {total.n_paid:,} replies billed")
