@@ -12,7 +12,7 @@ from typing import Any
 
 from rubrics.replies.doubts.clues import hints_at_nothing
 from rubrics.replies.doubts.other_languages import misses_a_picture
-from rubrics.replies.doubts.words import Sentence, sentences_of
+from rubrics.replies.doubts.words import Sentence, compiled, sentences_of
 
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
@@ -100,13 +100,13 @@ _MADE_UP = r"(?:hypothetical|placeholder|fictitious|dummy|simulated)"
 
 
 _NOT = ("n't", "not ", "unable", "never", "fail", "no way", "no ability", "lack", "only", "just")
-_Ways = tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...]], ...]
+_Ways = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 def _grouped(ways: Iterable[tuple[tuple[str, ...], str]]) -> _Ways:
-    patterns: dict[tuple[str, ...], list[re.Pattern[str]]] = {}
+    patterns: dict[tuple[str, ...], list[str]] = {}
     for needles, way in ways:
-        patterns.setdefault(needles, []).append(re.compile(way))
+        patterns.setdefault(needles, []).append(way)
     return tuple((needles, tuple(listed)) for needles, listed in patterns.items())
 
 
@@ -289,5 +289,6 @@ def _says(sentence: Sentence, *, is_pictured: bool, is_told: bool) -> bool:
     return False
 
 
-def _is_so(pattern: re.Pattern[str], plain: str) -> bool:
-    return any(not _OF_A_CASE.search(plain, max(0, found.start() - 60), found.start()) for found in pattern.finditer(plain))
+def _is_so(pattern: str, plain: str) -> bool:
+    said = compiled(pattern).finditer(plain)
+    return any(not _OF_A_CASE.search(plain, max(0, found.start() - 60), found.start()) for found in said)
