@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import compiled
+from rubrics.replies.doubts.words import compiled, holds_any
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_TAIL = 2000
@@ -145,6 +145,12 @@ _OF_ANOTHER = (
     rf"(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|(?<![0-9.]){_END} the (?:best|maximum|highest)\b|(?<![0-9.]){_END} (?:=|is|being|as|means|would be|is considered|stands for|represents) (?:the |a |an )?(?:absolute )?(?:best|perfect|maximum|max|highest|top|excellent|ideal)\b"
 )
+# Whoever names a span names two ends; and with one number alone another scale is told in these words.
+_ENDS = re.compile(rf"[0-9]++|{_TENS}", re.IGNORECASE)
+_OF_ANOTHER_NEEDS = (
+    "out of", "(of", "（of", "[of", "up to", "max", "highest", "top", "best", "perfect", "full", "excellent", "ideal"
+)  # fmt: skip
+_N_POINT_NEEDS = ("point", "pt", "star", "scale")
 # What is written in the picture states no scale: "the sign reads 10/10".
 _DEPICTED = re.compile(
     r"\b(?:reads?|says?|shows?|display\w*|written|text|sign|label\w*|number|date|time|clock|jersey|titled?)[\s:'\"“”‘’]{0,3}\Z",
@@ -216,18 +222,21 @@ def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dim
     """
     if words.isdisjoint(_SCALED) and "/" not in near and "／" not in near:  # no word for one
         return False
-    for found in compiled(_SPANNED, re.IGNORECASE).finditer(near):
+    has_two = len(_ENDS.findall(near)) > 1
+    for found in compiled(_SPANNED, re.IGNORECASE).finditer(near) if has_two else ():
         low, high = (_end(group) for group in found.groups() if group is not None)
         is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
         if not is_ours and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
             return True
-    for found in compiled(_OF_ANOTHER, re.IGNORECASE).finditer(near):
+    may_be_of_another = has_two or holds_any(near, _OF_ANOTHER_NEEDS)
+    for found in compiled(_OF_ANOTHER, re.IGNORECASE).finditer(near) if may_be_of_another else ():
         end = _end(next(group for group in reversed(found.groups()) if group is not None))
         if not any(end == d.maximum for d in dimensions) and not _DEPICTED.search(
             near, max(0, found.start() - 20), found.start()
         ):
             return True
-    points = (_end(next(filter(None, found.groups()))) for found in _N_POINT.finditer(near))
+    n_points = _N_POINT.finditer(near) if holds_any(near, _N_POINT_NEEDS) else ()
+    points = (_end(next(filter(None, found.groups()))) for found in n_points)
     return any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in points)
 
 
