@@ -3,6 +3,7 @@
 It stands beside the publications, not in one: the bytes of a DuckDB file are not the same twice.
 """
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -221,15 +222,16 @@ def views_sql(benchmark: str, publication_id: str | None = None, *, has_pictures
     return "\n".join([head, *tables, *views])
 
 
+@functools.cache
 def _later(table: Table) -> str:
     """The columns that a table had not always, none of them filled: a question may name them whatever the files hold."""
     if not table.later:
         return ""
     import duckdb
 
-    fields = pa.schema([table.schema().field(name) for name in table.later])
+    empty = pa.Table.from_batches([], pa.schema([table.schema().field(name) for name in table.later]))  # others import pandas
     with duckdb.connect() as own:  # the default one is every thread's
-        types = own.from_arrow(fields.empty_table()).types
+        types = own.from_arrow(empty).types
     return _LATER.format(columns=", ".join(f'NULL::{kind} AS "{name}"' for name, kind in zip(table.later, types, strict=True)))
 
 

@@ -9,7 +9,7 @@ takes it away. A word that puts another number in its place is taken_back.py's, 
 import re
 from collections.abc import Collection, Iterable
 
-from rubrics.replies.doubts.words import Sentence
+from rubrics.replies.doubts.words import Sentence, compiled
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _NOUN = r"(?:scores?|numbers?|ratings?|marks?|figures?|digits?|values?|grades?|verdicts?|evaluations?|assessments?|judge?ments?|answers?)"
@@ -35,7 +35,7 @@ _HOLD = r"(?:hold|stand|reflect|represent|express|apply|count|match|mean|corresp
 _NOT = r"(?:no longer|(?:does|do|should|can|could|must|may|would|did|is|are)(?: not|n't)|cannot|none of \w+ should)"
 _DISOWN = r"(?:i|we)(?:'m| am)? (?:no longer|can(?:not|'t| not)|could(?: not|n't)|do(?: not|n't)|would(?: not|n't)|won't) (?:\w+ )?(?:agree|stand (?:by|behind)|believe|defend|mean|hold|support|vouch|endorse|keep)"
 _HASTY = r"(?:too (?:quickly|soon|fast|hastily|early|high|low|generous\w*|harsh\w*|kind\w*)|by (?:mistake|accident|error)|in (?:error|haste)|accidentally|mistakenly|prematurely|wrongly)"
-_WAYS = tuple(re.compile(way) for way in (
+_WAYS = (
     # Please disregard the number below. I retract the rating I'm entering here.
     rf"\b{_DISCARD} (?:\w+ ){{0,2}}?{_ANY_SCORE}",
     # The score entered is a mistake. My rating was too high.
@@ -59,19 +59,19 @@ _WAYS = tuple(re.compile(way) for way in (
     r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
     # Take two points off everything.
     r"(?:^|[.;:!?] )(?:please )?(?:take|knock|subtract|deduct|remove|add) \w+ points? (?:off|from|to) (?:everything|all|each|every|(?:\w+ ){0,3}(?:score|total|number|rating)s?\b)",
-))  # fmt: skip
+)  # fmt: skip
 _NUMBER = rf"(?<![\w.,/-])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|{'|'.join(NUMBER_WORDS)})(?![\w/%-]|[.,][0-9])"
 # Said of the very number that the form gives.
-_OF_THE_NUMBER = tuple(re.compile(way) for way in (
+_OF_THE_NUMBER = (
     rf"\b(?:the|that|this|my|a|an|so|,) {_NUMBER},?(?: (?:here|above|below|{_I_GAVE}))? ?(?:(?:is|was)(?:n't| not)|no longer) (?:\w+ )?(?:right|correct|fair|accurate|what|how|my|holds?|stands?|appl\w+|deserved|justified|appropriate|valid|the)\b",
     rf"\b{_DISCARD} (?:the|that|this|my) {_NUMBER}(?=[.,;:!?) ]|\Z)(?! \w+s\b)",
     rf"\b(?:{_DISOWN}(?: with| in| to)?) (?:the|that|this|my|a) {_NUMBER}",
     rf"\b{_I_GAVE}(?: (?:it|this|a|an|the))? {_NUMBER}[^.;!?]{{0,20}}? {_HASTY}\b",
     rf"\bthe {_NUMBER}(?: (?:here|above|below))? (?:is|was|seems|looks) {_WRONG}",
     rf"\b(?:no longer|do not|don't) (?:think|believe|feel)(?: that)? (?:an? |the )?{_NUMBER} (?:is|was)\b",
-))  # fmt: skip
+)  # fmt: skip
 # Said of a lone score: among several it may be another's.
-_NOT_IT = re.compile(
+_NOT_IT = (
     rf"(?:\bit (?:is not|isn't|was not|wasn't)|\bno, not|\bnot|\bno longer) an? {_NUMBER}(?=[.,;:!?]|\Z| and | but | after all)"
 )
 _NEEDED = frozenset({
@@ -102,10 +102,10 @@ def is_disowned(sentences: Iterable[Sentence], scores: Collection[float]) -> boo
     for text, words in sentences:
         if words.isdisjoint(_TAKING) or _OF_A_CASE.search(text):
             continue
-        if not words.isdisjoint(_NEEDED) and any(way.search(text) for way in _WAYS):
+        if not words.isdisjoint(_NEEDED) and any(compiled(way).search(text) for way in _WAYS):
             return True
         if DIGITS.search(text) or not words.isdisjoint(NUMBER_WORDS):
             ways = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
-            if any(number_of(found[1]) in scores for way in ways for found in way.finditer(text)):
+            if any(number_of(found[1]) in scores for way in ways for found in compiled(way).finditer(text)):
                 return True
     return False

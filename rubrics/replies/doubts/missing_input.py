@@ -13,7 +13,7 @@ from typing import Any
 from rubrics.replies.doubts.clues import hints_at_nothing
 from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN
 from rubrics.replies.doubts.other_languages import misses_a_picture
-from rubrics.replies.doubts.words import Sentence, sentences_of
+from rubrics.replies.doubts.words import Sentence, compiled, sentences_of
 
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
@@ -87,5 +87,6 @@ def _says(sentence: Sentence, *, is_pictured: bool, is_told: bool) -> bool:
     return False
 
 
-def _is_so(pattern: re.Pattern[str], plain: str) -> bool:
-    return any(not _OF_A_CASE.search(plain, max(0, found.start() - 60), found.start()) for found in pattern.finditer(plain))
+def _is_so(pattern: str, plain: str) -> bool:
+    said = compiled(pattern).finditer(plain)
+    return any(not _OF_A_CASE.search(plain, max(0, found.start() - 60), found.start()) for found in said)

@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
-import re
 from collections.abc import Iterable
 
 _PICTURE = (
@@ -65,13 +64,13 @@ _MADE_UP = r"(?:hypothetical|placeholder|fictitious|dummy|simulated)"
 
 
 _NOT = ("n't", "not ", "unable", "never", "fail", "no way", "no ability", "lack", "only", "just")
-_Ways = tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...]], ...]
+_Ways = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 def _grouped(ways: Iterable[tuple[tuple[str, ...], str]]) -> _Ways:
-    patterns: dict[tuple[str, ...], list[re.Pattern[str]]] = {}
+    patterns: dict[tuple[str, ...], list[str]] = {}
     for needles, way in ways:
-        patterns.setdefault(needles, []).append(re.compile(way))
+        patterns.setdefault(needles, []).append(way)
     return tuple((needles, tuple(listed)) for needles, listed in patterns.items())
 
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentence
+from rubrics.replies.doubts.words import Sentence, compiled
 
 _PICTURE = r"(?:bild(?:er|datei)?|foto|images?|photos?|imagen|imágenes|imagem|imagens|immagine|immagini|figura|archivo|datei|fichier|изображени\w{1,2}|картинк\w{1,2}|фото)"
-_NO_PICTURE = re.compile(
+_NO_PICTURE = (
     r"(?:未|没有?|无法|不能|看不到|看不见|沒有|無法)(?:收到|看到|看见|接收到|提供|上传|附上|加载|打开|查看|显示|访问|获取|識別|识别|載入|任何)?(?:任何|到|这张|该|您(?:上传|提供|发送)?的|具体的|实际的)?(?:图片|图像|照片|圖片|圖像|图)(?!中|里|上|内|的(?:左|右|上|下))"
     r"|(?:图片|图像|照片|圖片)(?:没有|未能?|无法|未被|沒有)(?:成功)?(?:收到|提供|上传|附上|加载|打开|显示|載入|顯示|传来)|请(?:您)?(?:重新)?(?:提供|上传|发送|附上)(?:图片|图像|照片|该图)"
     r"|画像(?:が|を|は)?(?:提供されていません|添付されていません|見えません|見ることができません|確認できません|表示されません|ありません|受け取っていません)|(?:이미지|사진)(?:가|를|을|이)? ?(?:제공되지|첨부되지|보이지|볼 수 없|확인할 수 없|없습니다)"
@@ -22,8 +22,7 @@ _NO_PICTURE = re.compile(
     rf"|\b(?:no|não|non) (?:\w+ )?(?:puedo|pude|veo|consigo|posso|riesco|recib\w+|recebi|ho ricevuto|se (?:adjuntó|proporcionó|envió|recibió|cargó)|hay|há|c'è|se ha \w+) (?:\w+ )?(?:a )?(?:ver |abrir |vedere |acceder a |cargar |aprire |visualizar )?(?:la |a |l'|ninguna |nenhuma |alcuna |el )?{_PICTURE}"
     rf"|\b(?:la |a |l')?{_PICTURE} (?:no|não|non) (?:se |è stata |foi |fue |ha sido )?(?:\w+ )?(?:adjunt|proporcion|carg|envi|recib|llegó|anexad|fornecid|allegat|carricat|caricat|fornit|inviat|disponibl|disponív|disponibil)\w*"
     rf"|\b(?:aucune|pas d['’]) ?{_PICTURE} (?:\w+ )?(?:n['’]|fourni|jointe?|reçue?|transmise?|disponible|visible)|\bje ne (?:peux|vois|parviens|pouvais|pourrais) (?:\w+ )?(?:pas|aucune) (?:\w+ )?(?:voir |ouvrir |accéder à )?(?:l['’]|d['’]|cette |la |votre )?{_PICTURE}"
-    rf"|\bl['’]image n['’](?:a pas été|est pas) (?:\w+ )?(?:fourni|jointe?|transmis|disponible|accessible|visible|chargée?|reçue?)|\b(?:не (?:вижу|могу (?:увидеть|открыть|посмотреть)|получил\w?)|нет) (?:\w+ )?{_PICTURE}|{_PICTURE} (?:не (?:был\w|предоставлен\w?|прикреплен\w?|загруж\w+|отображается)|отсутствует)",
-    re.IGNORECASE,
+    rf"|\bl['’]image n['’](?:a pas été|est pas) (?:\w+ )?(?:fourni|jointe?|transmis|disponible|accessible|visible|chargée?|reçue?)|\b(?:не (?:вижу|могу (?:увидеть|открыть|посмотреть)|получил\w?)|нет) (?:\w+ )?{_PICTURE}|{_PICTURE} (?:не (?:был\w|предоставлен\w?|прикреплен\w?|загруж\w+|отображается)|отсутствует)"
 )
 _TOP = re.compile(
     r"满分(?:是|为|：|:)? ?([0-9]{1,3})|([0-9]{1,3}) ?分制|([0-9]{1,3}) ?点満点|([0-9]{1,3}) ?점 ?만점|[0-9] (?:von|sur|sobre|su|de um total de|из) ([0-9]{1,3}) ?(?:punkten|points|puntos|pontos|punti|баллов)?(?=[.,;!?)\"\n]|\Z)"
@@ -35,10 +34,9 @@ _SPAN = re.compile(
 )
 _SCALE_NAMES = {"十分制": 10, "五分制": 5, "百分制": 100, "满分十分": 10, "满分五分": 5, "满分一百": 100}
 _SCHOOL = re.compile(r"\bschulnote|\bnote [1-6] im schulsystem|\bsehr gut\)|\bприведено к школьной", re.IGNORECASE)
-_INSTEAD = re.compile(
+_INSTEAD = (
     r"(?:应(?:该|当)?(?:是|为|改为|改成|给)?|改(?:为|成)|只能给|最终给|更正为|修正为|降(?:为|到|至)|升(?:为|到|至)) ?([0-9]{1,2}) ?分|(?:müsste|sollte|muss|wäre|wären)\b[^.;\n0-9]{0,40}?\b([0-9]{1,2})\b(?= (?:herabgesetzt|heraufgesetzt|korrigiert|geändert|punkte?\b|sein\b))"
-    r"|(?:debería ser|corrijo a|bajarl[oa] a|subirl[oa] a|deveria ser|corrigé à|devrait être(?: de)?|dovrebbe essere|должн\w быть) (?:un |de )?([0-9]{1,2})(?![0-9])",
-    re.IGNORECASE,
+    r"|(?:debería ser|corrijo a|bajarl[oa] a|subirl[oa] a|deveria ser|corrigé à|devrait être(?: de)?|dovrebbe essere|должн\w быть) (?:un |de )?([0-9]{1,2})(?![0-9])"
 )
 # What words without accents tell these languages by.
 _WORDS = frozenset({
@@ -53,13 +51,13 @@ def _foreign(sentences: Iterable[Sentence]) -> Iterator[str]:
 
 def misses_a_picture(sentences: Iterable[Sentence]) -> bool:
     """Whether one of a reply's sentences says that no picture came."""
-    return any(_NO_PICTURE.search(text) for text in _foreign(sentences))
+    return any(compiled(_NO_PICTURE, re.IGNORECASE).search(text) for text in _foreign(sentences))
 
 
 def is_another_number(sentences: Iterable[Sentence], scores: Collection[float], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether another number on a scale is put in the score's place."""
     for text in _foreign(sentences):
-        said = [float(next(filter(None, found.groups()))) for found in _INSTEAD.finditer(text)]
+        said = [float(next(filter(None, found.groups()))) for found in compiled(_INSTEAD, re.IGNORECASE).finditer(text)]
         if any(n not in scores and any(d.minimum <= n <= d.maximum for d in dimensions) for n in said):
             return True
     return False

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentence
+from rubrics.replies.doubts.words import Sentence, holds_any
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
@@ -54,6 +54,12 @@ _WORD_TOP = re.compile(
     rf"|\b(?:scor\w+|rat\w+|grad\w+|marked) out of (?:a possible )?({'|'.join(NUMBER_WORDS)})(?=[.,;:!?)\"'\n]|\Z)",
     re.IGNORECASE,
 )
+# What the ways above cannot do without.
+_BEHIND_A_WORD = re.compile(r"[a-zA-Z(] ?[0-9]")
+_STEPS_NEED = ("point", "level", "step", "grade", "star")
+_TOP_NEEDS = ("stars of", "points of", "marks of", "out of", "is my", "is the", "from ")
+_WORD_TOP_NEEDS = ("of a possible", "from a possible", *(f"{of} {word}" for of in ("of", "from") for word in NUMBER_WORDS))
+_FULL_NEEDS = ("taking", "with", "where", "counting", "using", "of the", "on the")
 _KINDS = frozenset({
     "decile", "deciles", "percentages", "normalized", "normalised", "german", "gpa", "gpa-like",    "binary", "percent", "percentage", "percentile", "letter", "fraction", "fractions", "school", "inverted", "inverse",
     "reverse", "reversed", "backward", "backwards", "upside", "downward", "downwards", "way", "descending", "pass", "golf", "lower",
@@ -70,20 +76,21 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
     """Whether the text near its numbers tells ends or steps of a scale that is none of the dimensions'. `words` are the whole text's."""
     if words.isdisjoint(_WORDS) and "=" not in near and "-" not in near:
         return False
-    spans = [(float(one[1]), number_of(one[2])) for way in (_GRADED, _FOR_ENDS) for one in way.finditer(near)]
+    graded = (_GRADED, _FOR_ENDS) if _BEHIND_A_WORD.search(near) else ()
+    spans = [(float(one[1]), number_of(one[2])) for way in graded for one in way.finditer(near)]
     if any(not any(set(span) == {d.minimum, d.maximum} for d in dimensions) for span in spans):
         return True
     if _BINARY.search(near) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
         return True
-    steps = [_number(found) for found in _STEPS.finditer(near)]
+    steps = [_number(found) for found in (_STEPS.finditer(near) if holds_any(near, _STEPS_NEED) else ())]
     if any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in steps):
         return True
     ends = {float(found[1]) for found in _MEANS.finditer(near)}
     if len(ends) > 1 and not any({d.minimum, d.maximum} <= ends or ends <= {d.minimum, d.maximum} for d in dimensions):
         return max(ends) not in {d.maximum for d in dimensions}
-    return any(
-        _number(one) not in {d.maximum for d in dimensions} for way in (_TOP, _WORD_TOP, _FULL) for one in way.finditer(near)
-    )
+    tops = ((_TOP, _TOP_NEEDS), (_WORD_TOP, _WORD_TOP_NEEDS), (_FULL, _FULL_NEEDS))
+    said = (one for way, needles in tops if holds_any(near, needles) for one in way.finditer(near))
+    return any(_number(one) not in {d.maximum for d in dimensions} for one in said)
 
 
 def grades_otherwise(sentences: Iterable[Sentence]) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from rubrics.model import Dimension
+from rubrics.replies.doubts.words import compiled, holds_any
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_TAIL = 2000
@@ -50,7 +51,7 @@ _REGRET = (
     r"|thinking again|thinking about it(?: again)?|better|more (?:accurately|precisely|exactly)|to be (?:precise|exact|fair)"
     r"|let me (?:correct|revise|reconsider|rethink|adjust|re-?score|fix|amend|redo)[^.\n0-9]{0,30})"
 )
-_WAYS = tuple((frozenset(needles.split()), re.compile(way, re.IGNORECASE)) for needles, way in (
+_WAYS = tuple((frozenset(needles.split()), way) for needles, way in (
     # Correction: 3. Revised score: 3. (edit: 3)
     (
         "correction corrections corrected correct erratum edit edited update updated revision amendment amended revised adjusted adjustment typo"
@@ -116,13 +117,12 @@ _RATED = (
     r"(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing|ings)|grad(?:e|es|ed|ing)|marks?|giv(?:e|es|en|ing)|gave|assign(?:s|ed|ing)?|award(?:s|ed|ing)?|deserv(?:e|es|ing)"
     r"|earn(?:s|ed)?|merits?|receiv(?:e|es|ed)|gets?|got|overall|verdict|total|worth|say|maximum|evaluation|judg\w+|(?:score|rating|scoring) range|values?|points?|scale)"
 )
-_SPANNED = re.compile(
+_SPANNED = (
     rf"\bscales?\b[^.\n0-9]{{0,25}}?\b{_END}{_TO_END}{_END}(?![0-9%]|\.[0-9])"
     rf"|(?<![0-9.:]){_END}{_TO_END}{_END}[\s\-]*+(?:points? |rating |scoring |likert |quality |numeric(?:al)? )?(?:scale|rating|range|scoring)\b"
     rf"|\b{_RATED}\b[^.\n0-9]{{0,30}}?(?<![0-9.:])([01]){_TO_END}{_TOP}(?![0-9%/:]|\.[0-9]){_CLAUSE_END}"
     rf"|\b{_RATED}\b[^.\n0-9]{{0,30}}?\b(?:from|between) ([01]){_TO_END}{_TOP}(?![0-9%/:]|\.[0-9])(?= (?:scale|here|points?|on|in|for|where|with)\b)"
-    rf"|(?<=[(\[])(?:range:? )?([01]){_TO_END}{_TOP}(?=[)\]]\W*(?:\Z|\n))",
-    re.IGNORECASE,
+    rf"|(?<=[(\[])(?:range:? )?([01]){_TO_END}{_TOP}(?=[)\]]\W*(?:\Z|\n))"
 )
 _N_POINT = re.compile(
     rf"(?<![0-9.])([0-9]{{1,3}}+|{_TENS})[\s\-]?(?:point|pt|star)s?[\s\-](?:\w+ )?(?:scale|system|rating scale)\b"
@@ -131,7 +131,7 @@ _N_POINT = re.compile(
 # "A perfect 10" is but a saying.
 _MARKED = r"(?:score|rating|mark|grade|marks|points|value)"
 _NUMBER_OF = r"(?<![0-9./])([0-9]{1,3}+(?:\.[0-9]{1,2}+)?+)"
-_OF_ANOTHER = re.compile(
+_OF_ANOTHER = (
     rf"\b{_RATED}\b[^.\n0-9]{{0,40}}?{_NUMBER_OF}[*_` ]{{0,3}}(?:/|／|out of)\s*+(?:an? )?(?:possible |maximum |total )?(?:of )?{_END}"
     rf"(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
     rf"|{_NUMBER_OF}\s?(?:/|／|out of)\s?(5|10|20|100)(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
@@ -143,9 +143,14 @@ _OF_ANOTHER = re.compile(
     rf"|[(（\[]of {_END}\s?[)）\]]|(?:^|\n|[\"“(]|[.!?] ){_NUMBER_OF} of {_END} (?:points|stars|marks|pts)\b|\b(?:scores?|ratings?|marks?|it|points?) (?:go(?:es)?|runs?|reach(?:es)?) up to {_END}(?![0-9/]|\.[0-9])"
     rf"|\b(?:(?:maximum|max\.?|highest)(?: possible)?(?: {_MARKED})?|(?:top|best|perfect|full)(?: possible)? {_MARKED})(?: here)?(?: is| of| being|:| =| ){{1,2}} ?{_END}"
     rf"(?![0-9/]|\.[0-9]){_UNIT_AFTER}"
-    rf"|(?<![0-9.]){_END} the (?:best|maximum|highest)\b|(?<![0-9.]){_END} (?:=|is|being|as|means|would be|is considered|stands for|represents) (?:the |a |an )?(?:absolute )?(?:best|perfect|maximum|max|highest|top|excellent|ideal)\b",
-    re.IGNORECASE,
+    rf"|(?<![0-9.]){_END} the (?:best|maximum|highest)\b|(?<![0-9.]){_END} (?:=|is|being|as|means|would be|is considered|stands for|represents) (?:the |a |an )?(?:absolute )?(?:best|perfect|maximum|max|highest|top|excellent|ideal)\b"
 )
+# Whoever names a span names two ends; and with one number alone another scale is told in these words.
+_ENDS = re.compile(rf"[0-9]++|{_TENS}", re.IGNORECASE)
+_OF_ANOTHER_NEEDS = (
+    "out of", "(of", "（of", "[of", "up to", "max", "highest", "top", "best", "perfect", "full", "excellent", "ideal"
+)  # fmt: skip
+_N_POINT_NEEDS = ("point", "pt", "star", "scale")
 # What is written in the picture states no scale: "the sign reads 10/10".
 _DEPICTED = re.compile(
     r"\b(?:reads?|says?|shows?|display\w*|written|text|sign|label\w*|number|date|time|clock|jersey|titled?)[\s:'\"“”‘’]{0,3}\Z",
@@ -204,7 +209,7 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) 
     whole = [score for key, score in scores.items() if key.startswith(tuple(_WHOLE))] or list(scores.values())
     for needles, way in _WAYS:
         if not needles.isdisjoint(words):
-            said = [number_of(next(filter(None, found.groups()))) for found in way.finditer(near)]
+            said = [number_of(next(filter(None, found.groups()))) for found in compiled(way, re.IGNORECASE).finditer(near)]
             if any(score != number for number in said for score in (whole if needles == _WHOLE else scores.values())):
                 return True
     return False
@@ -217,18 +222,21 @@ def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dim
     """
     if words.isdisjoint(_SCALED) and "/" not in near and "／" not in near:  # no word for one
         return False
-    for found in _SPANNED.finditer(near):
+    has_two = len(_ENDS.findall(near)) > 1
+    for found in compiled(_SPANNED, re.IGNORECASE).finditer(near) if has_two else ():
         low, high = (_end(group) for group in found.groups() if group is not None)
         is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
         if not is_ours and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
             return True
-    for found in _OF_ANOTHER.finditer(near):
+    may_be_of_another = has_two or holds_any(near, _OF_ANOTHER_NEEDS)
+    for found in compiled(_OF_ANOTHER, re.IGNORECASE).finditer(near) if may_be_of_another else ():
         end = _end(next(group for group in reversed(found.groups()) if group is not None))
         if not any(end == d.maximum for d in dimensions) and not _DEPICTED.search(
             near, max(0, found.start() - 20), found.start()
         ):
             return True
-    points = (_end(next(filter(None, found.groups()))) for found in _N_POINT.finditer(near))
+    n_points = _N_POINT.finditer(near) if holds_any(near, _N_POINT_NEEDS) else ()
+    points = (_end(next(filter(None, found.groups()))) for found in n_points)
     return any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in points)
 
 

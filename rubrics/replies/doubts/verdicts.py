@@ -8,6 +8,7 @@ A number that stands among the form's scores says nothing new. What takes a numb
 import re
 from collections.abc import Collection, Iterator
 
+from rubrics.replies.doubts.words import compiled, holds_any
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _NUMBER = rf"(?<![\w.])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|(?:{'|'.join(NUMBER_WORDS)})\b)"
@@ -17,22 +18,86 @@ _ALONE = (
     r"|better\b|stars?\b|points?\b))"
 )
 _SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict|judge?ment|decision)"
+# (words one of which a way cannot do without, the way)
 _WAYS = (
-    rf"\b(?:i|we)(?:'d| would| will|'ll|'m|’d|’ll|’m)?(?: \w{{1,12}}){{0,2}} (?:giv(?:e|ing)|gave|rat(?:e|ing)|scor(?:e|ing)|put|say|call|settle|lean|award|grade|think)\b"
-    rf"[^.;!?\n0-9]{{0,30}}?\b(?:an? |the |at |as |to |of |towards |than )?{_NUMBER}{_ALONE}",
-    rf"\b(?:my|overall|final|this)(?: \w{{1,12}})? {_SCORE}\b[^.;!?\n0-9]{{0,24}}?{_NUMBER}{_ALONE}|\b(?:sum|total)(?: score| points)?(?: is| comes to| of)? ?[:=]?\s?{_NUMBER}{_ALONE}",
-    rf"\b(?:(?:i|we)(?:'m| am|’m)?(?: now)? (?:intend|lean(?:ing)?|mean|settling|settle|drifting|inclined|going)|let me(?: \w{{1,12}}){{0,3}}|(?:please )?replace the (?:overall|score|rating|number)"
-    rf"|(?:\bnow|rather|really|actually) lean(?:s|ing)?|(?:true|real|actual|honest|considered|proper|correct) (?:{_SCORE}|answer|number))\b[^.;!?\n0-9]{{0,25}}?"
-    rf"(?:\b(?:an?|at|to|of|towards?|on|for|with|is|as)|:) {_NUMBER}{_ALONE}",
-    rf"\b{_NUMBER} (?:is|was|would be) (?:what|how|where) (?:i|it|this)(?:'d|’d|'s|’s|'m|’m)? ?(?:would|now|actually|really|deserves?|should|put|meant|mean|land|stand|am|assign|give)\w*\b",
-    rf"\b(?:really|actually|rather) an? {_NUMBER}(?= (?:from me|in my (?:book|eyes|opinion|view)|and not|not)\b)|\b{_NUMBER} (?:from me|in my (?:book|eyes|opinion|view))\b",
-    rf"\bmy (?:overall|final|total)(?: now)? (?:is|becomes|drops to|rises to|goes to) {_NUMBER}{_ALONE}",
-    rf"\bleav(?:ing|es)(?: (?:it|us|me|this))?(?: at| with)?(?: an?| the)? {_NUMBER}{_ALONE}|[0-9] ?[-–−] ?[0-9]{{1,2}} ?= ?{_NUMBER}{_ALONE}",
-    rf"\b(?:corresponds to|amounts to|(?:has|have|ought) to be|deserves?|earns?|merits?|warrants?|hence|thus|(?:this|that|it)(?:'s|’s| is)|makes? (?:it|that|this)|read (?:it|that|this) as|re-?evaluated:?|change the [0-9]{{1,3}} to|closer to)"
-    rf"(?: an?| the)?(?: (?:full|perfect|solid|clean|strong|clear|weak))? {_NUMBER}{_ALONE}",
-    rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b",
+    (
+        (" giv", " gave", " rat", " scor", " put", " say", " call", " settle", " lean", " award", " grade", " think"),
+        rf"\b(?:i|we)(?:'d| would| will|'ll|'m|’d|’ll|’m)?(?: \w{{1,12}}){{0,2}} (?:giv(?:e|ing)|gave|rat(?:e|ing)|scor(?:e|ing)|put|say|call|settle|lean|award|grade|think)\b"
+        rf"[^.;!?\n0-9]{{0,30}}?\b(?:an? |the |at |as |to |of |towards |than )?{_NUMBER}{_ALONE}",
+    ),
+    (
+        (" score", " rating", " mark", " grade", " verdict", " judg", " decision", "sum", "total"),
+        rf"\b(?:my|overall|final|this)(?: \w{{1,12}})? {_SCORE}\b[^.;!?\n0-9]{{0,24}}?{_NUMBER}{_ALONE}|\b(?:sum|total)(?: score| points)?(?: is| comes to| of)? ?[:=]?\s?{_NUMBER}{_ALONE}",
+    ),
+    (
+        (
+            " intend",
+            " lean",
+            " mean",
+            " settl",
+            " drifting",
+            " inclined",
+            " going",
+            "let me",
+            "replace the",
+            "true ",
+            "real ",
+            "actual ",
+            "honest ",
+            "considered ",
+            "proper ",
+            "correct ",
+        ),
+        rf"\b(?:(?:i|we)(?:'m| am|’m)?(?: now)? (?:intend|lean(?:ing)?|mean|settling|settle|drifting|inclined|going)|let me(?: \w{{1,12}}){{0,3}}|(?:please )?replace the (?:overall|score|rating|number)"
+        rf"|(?:\bnow|rather|really|actually) lean(?:s|ing)?|(?:true|real|actual|honest|considered|proper|correct) (?:{_SCORE}|answer|number))\b[^.;!?\n0-9]{{0,25}}?"
+        rf"(?:\b(?:an?|at|to|of|towards?|on|for|with|is|as)|:) {_NUMBER}{_ALONE}",
+    ),
+    (
+        ("is what", "is how", "is where", "was what", "was how", "was where", "be what", "be how", "be where"),
+        rf"\b{_NUMBER} (?:is|was|would be) (?:what|how|where) (?:i|it|this)(?:'d|’d|'s|’s|'m|’m)? ?(?:would|now|actually|really|deserves?|should|put|meant|mean|land|stand|am|assign|give)\w*\b",
+    ),
+    (
+        ("really a", "actually a", "rather a", " from me", " in my "),
+        rf"\b(?:really|actually|rather) an? {_NUMBER}(?= (?:from me|in my (?:book|eyes|opinion|view)|and not|not)\b)|\b{_NUMBER} (?:from me|in my (?:book|eyes|opinion|view))\b",
+    ),
+    (
+        ("my overall", "my final", "my total"),
+        rf"\bmy (?:overall|final|total)(?: now)? (?:is|becomes|drops to|rises to|goes to) {_NUMBER}{_ALONE}",
+    ),
+    (
+        ("leaving", "leaves", "="),
+        rf"\bleav(?:ing|es)(?: (?:it|us|me|this))?(?: at| with)?(?: an?| the)? {_NUMBER}{_ALONE}|[0-9] ?[-–−] ?[0-9]{{1,2}} ?= ?{_NUMBER}{_ALONE}",
+    ),
+    (
+        (
+            "corresponds to",
+            "amounts to",
+            "to be",
+            "deserve",
+            "earn",
+            "merit",
+            "warrant",
+            "hence",
+            "thus",
+            "'s",
+            "’s",
+            "this is",
+            "that is",
+            "it is",
+            "make",
+            "read ",
+            "evaluated",
+            "change the",
+            "closer to",
+        ),
+        rf"\b(?:corresponds to|amounts to|(?:has|have|ought) to be|deserves?|earns?|merits?|warrants?|hence|thus|(?:this|that|it)(?:'s|’s| is)|makes? (?:it|that|this)|read (?:it|that|this) as|re-?evaluated:?|change the [0-9]{{1,3}} to|closer to)"
+        rf"(?: an?| the)?(?: (?:full|perfect|solid|clean|strong|clear|weak))? {_NUMBER}{_ALONE}",
+    ),
+    (
+        (" seems", " is", " would be", " better", " fits", " feels", " captures"),
+        rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b",
+    ),
 )
-_CALLED = tuple(re.compile(way, re.IGNORECASE) for way in _WAYS)
 # "Had it been red I would have given a 5", "I considered a 3 but ...": said of a case, or of what was thought before.
 _OF_A_CASE = re.compile(
     r"\b(?:(?:would|could|might|may|should) have|had|if|unless|consider\w{0,5}|initial\w{0,2}|at first|tempted|almost|nearly|not|never|instead of|rather than|prevents?|keeps?|kept)\b|n['’]t\b",
@@ -60,8 +125,8 @@ def states_another_verdict(near: str, words: frozenset[str], scores: Collection[
 
 
 def _verdicts(text: str) -> Iterator[float]:
-    for way in _CALLED:
-        for found in way.finditer(text):
+    for needles, way in _WAYS:
+        for found in compiled(way, re.IGNORECASE).finditer(text) if holds_any(text, needles) else ():
             before = text[max(0, found.start() - 120) : found.start()]
             turn = max((one.end() for one in _TURNS.finditer(before)), default=0)
             before = before[turn:]

@@ -1,6 +1,8 @@
 """A reply in words and sentences, once: whether any of a long list stands in it is then one look. No meaning is read here."""
 
+import functools
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from rubrics.replies.numbers import ZERO_WIDTH
@@ -26,6 +28,24 @@ class Sentence(NamedTuple):
 
     text: str
     words: frozenset[str]
+
+
+_NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not
+
+
+def holds_any(text: str, needles: Iterable[str]) -> bool:
+    """Whether one of the needles, in small letters, is in the text in letters of either size.
+
+    What a pattern cannot do without is looked for first: that is some fifty times cheaper than the pattern.
+    """
+    lower = text.lower()
+    return any(needle in lower for needle in needles) or not (text.isascii() or _NOT_AS_LOWER.search(text) is None)
+
+
+@functools.cache
+def compiled(way: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """A pattern, compiled when it is first looked for: a process meets few of them, and all take a third of a second."""
+    return re.compile(way, flags)
 
 
 def flat(text: str) -> str:

@@ -33,3 +33,16 @@ def test_what_a_command_imports(arguments: tuple[str, ...], may: tuple[str, ...]
     command = [sys.executable, "-c", MODULES, HEAVY, *arguments]
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
     assert set(said.stderr.splitlines()[-1].split()) <= set(may)
+
+
+def test_a_plain_reply_compiles_few_patterns() -> None:
+    """All of them take a third of a second, and a run lints its rubrics' golden replies before anything else."""
+    code = """
+from rubrics.linting import lint
+from rubrics.loading import SHIPPED, find_rubrics
+from rubrics.replies.doubts.words import compiled
+assert not lint(find_rubrics(["alignment"], [SHIPPED])["alignment"])
+print(compiled.cache_info().currsize)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert int(said.stdout) < 20
