@@ -46,7 +46,7 @@ _ANOTHER_KIND = re.compile(
     re.IGNORECASE,
 )
 _FULL = re.compile(
-    rf"\\b(?:taking|with|where|counting|using) {_COUNT} (?:as|being|is|=) (?:the )?(?:full|top|maximum|max|best|perfect|highest)\\b|\\b{_COUNT} of the {_COUNT} (?:possible )?(?:points|marks)\\b|\\bon the {_COUNT}(?:[- ]point)? scale\\b",
+    rf"\b(?:taking|with|where|counting|using) {_COUNT} (?:as|being|is|=) (?:the )?(?:full|top|maximum|max|best|perfect|highest)\b|\bof the {_COUNT} (?:possible points|(?:possible )?marks)\b|\bon the {_COUNT} scale\b",
     re.IGNORECASE,
 )
 _WORD_TOP = re.compile(
