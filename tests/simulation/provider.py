@@ -124,6 +124,8 @@ class SimulatedProvider:
         latency_s = scenario.latency_s * world.draw.uniform(0.5, 2.0)
         if world.takes("late reply") or (not world.is_healed and world.draw.random() < scenario.failing / 2):
             latency_s = scenario.deadline_s + 5.0
+        if world.is_healed:  # also a slow provider is heard then
+            latency_s = min(latency_s, 0.9 * scenario.deadline_s)
         is_late, is_reset = latency_s >= scenario.deadline_s, world.takes("reset")
         refused = self.service.refused()
         text = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from schemas.records import JudgeReply
 from tasks.judge.provider.exchange import Answer
 from tests.simulation.scheduler import Node
-from tests.simulation.world import World
+from tests.simulation.world import EPOCH_S, World
 
 ABSENT_S = 40.0
 """Whoever was longer away from the ledger's server may have been thought gone: what no lease can promise is not asked then."""
@@ -103,6 +103,8 @@ class Referee:
         return self.world.scenario.is_server and len({each.host for each in self.world.nodes.values()}) > 1
 
     def _may_be_thought_gone(self, node: Node) -> bool:
+        if node.cut_s >= ABSENT_S:  # also on one machine: it lives, and has not said so for a minute
+            return True
         return self._is_far and (self.world.server_jumped or node.absent_s >= ABSENT_S)
 
     def _has_stalled(self, node: Node, other: Sent, batch: str | None) -> bool:
@@ -122,7 +124,7 @@ class Referee:
         if n_in_flight > scenario.concurrency:
             self.broken(f"places: {n_in_flight} are in flight, and {scenario.concurrency} are allowed")
         for who, from_s, until_s in self.paused:
-            is_own, knows = who is node, node.absent_s == 0 and now_s > from_s + UNTIL_ALL_KNOW_S
+            is_own, knows = who is node, node.absent_s == 0 and now_s > from_s + UNTIL_ALL_KNOW_S and self._is_kept(who, until_s)
             if from_s < now_s < until_s and (is_own or (knows and not world.server_jumped and "clock" not in world.fired)):
                 self.broken(f"429: {sent.key[:2]} is sent {until_s - now_s:.2f} s before the pause is over")
         given = scenario.given_per_minute
@@ -132,6 +134,14 @@ class Referee:
         for back, then_s in enumerate(reversed(self.moments_s)):
             if back + 1 > 1 + given / 60 * (now_s - then_s + LATE_S):
                 self.broken(f"rate: {back + 1} are sent in {now_s - then_s:.2f} s, and {given} a minute are allowed")
+
+    def _is_kept(self, who: Node, until_s: float) -> bool:
+        """Whether a pause is to stand in the ledger: who is killed, or cut off, before it wrote it there has told nobody."""
+        if not who.is_dead and who.cut_s == 0:
+            return True
+        (kept_us,) = self.world.database.rows("SELECT max(paused_until_us) FROM allowances")[0]
+        offset_s = self.world.offsets_s[-1 if self.world.scenario.is_server else 0]
+        return kept_us is not None and kept_us / 1e6 >= EPOCH_S + until_s + offset_s
 
     def pays(self, sent: Sent, usd: float, text: str) -> None:
         """The provider works on it, and bills it."""

@@ -31,7 +31,7 @@ class StuckError(Exception):
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A simulated process. `absent_s`: how long it was paused or without its ledger, in all."""
+    """A simulated process. `absent_s`: how long it was paused or without its ledger, in all; `cut_s`: without its ledger."""
 
     name: str
     host: int = 0
@@ -40,6 +40,7 @@ class Node:
     is_paused: bool = False
     n_effects: int = 0
     absent_s: float = 0.0
+    cut_s: float = 0.0
     ledger_cut: bool = False
     provider_cut: bool = False
     losing: list[str] = field(default_factory=list)  # what becomes of its next commits and replies

@@ -78,6 +78,9 @@ def of_two_machines(*faults: Fault) -> Scenario:
 
 
 FOUND = {
+    "who hears a 429 is killed before it can tell of it": drawn(37082),
+    "a living process on the same machine has not reached its ledger for a minute": drawn(39368),
+    "a slow provider, and few tries": drawn(81710),
     "a process slept, and claims anew while it prepares what it had claimed": of_two_machines(
         Fault("pause", process=0, effect=6, seconds=70.0)
     ),

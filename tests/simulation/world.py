@@ -147,7 +147,7 @@ class World:
                 node.is_paused, node.absent_s = True, node.absent_s + fault.seconds
                 self.later(fault.seconds, lambda: setattr(node, "is_paused", False))
             case "ledger away":
-                node.ledger_cut, node.absent_s = True, node.absent_s + fault.seconds
+                node.ledger_cut, node.absent_s, node.cut_s = True, node.absent_s + fault.seconds, node.cut_s + fault.seconds
                 self.later(fault.seconds, lambda: setattr(node, "ledger_cut", False))
             case "provider away":
                 node.provider_cut = True
