@@ -14,7 +14,8 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import JudgeChangedError
 from tasks.judge.provider.base import provider_of
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import ANSWERING, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import ANSWERING
 
 _IS_IT = (ANSWERING.c.plan_id == bindparam("of"), ANSWERING.c.judge_model == bindparam("judge"))
 _READ = select(ANSWERING.c.answered_model).where(*_IS_IT)

@@ -20,7 +20,8 @@ from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Doubts, Process, expiry_us
-from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES, insert_where_absent, now_us
+from tasks.ledger.statements import insert_where_absent, now_us
+from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES
 
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
 _OWNER: BindParameter[str] = bindparam("owner")

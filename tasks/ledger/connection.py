@@ -25,7 +25,8 @@ from schemas.errors import InputError, StoreError
 from tasks.lake.atomic_files import make_folder
 from tasks.ledger.backoff import is_unresolved
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
-from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema, insert_where_absent, state_row, upsert
+from tasks.ledger.statements import insert_where_absent, state_row, upsert
+from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema
 
 log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000

@@ -28,7 +28,8 @@ from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.process_identity import HERE, Machine
-from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tasks.ledger.transactions import Write
 
 _Found = TypeVar("_Found")

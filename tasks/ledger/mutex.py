@@ -17,7 +17,8 @@ from sqlalchemy.engine import Connection
 from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import RENEW_EVERY_S, Doubts, Machine, Process, expiry_us
-from tasks.ledger.tables import OWNERS, insert_where_absent, machine_of, now_us
+from tasks.ledger.statements import insert_where_absent, machine_of, now_us
+from tasks.ledger.tables import OWNERS
 from tasks.stopping import STOP, check_not_stopped
 
 _Found = TypeVar("_Found")

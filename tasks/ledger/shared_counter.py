@@ -17,7 +17,8 @@ from sqlalchemy.engine import Connection
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.process_identity import Process
-from tasks.ledger.tables import BUDGETS, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import BUDGETS
 
 BLOCKS = 50
 """A lease is this part of the whole where it can be: a killed worker holds no more than one, and what it reserved."""

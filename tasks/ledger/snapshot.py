@@ -25,7 +25,8 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.queries import stored_row
-from tasks.ledger.tables import LEDGER_META, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import LEDGER_META
 from tasks.stopping import check_not_stopped
 
 _ASKED = ["request_key", "judge_model"]

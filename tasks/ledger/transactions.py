@@ -17,7 +17,8 @@ from schemas.errors import StoreError
 from tasks.ledger.backoff import is_passing
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
 from tasks.ledger.process_identity import HERE, RENEW_EVERY_S, Machine, expiry_us
-from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS, now_us, state_row, upsert
+from tasks.ledger.statements import now_us, state_row, upsert
+from tasks.ledger.tables import LEDGER_META, OWNERS, WRITERS
 
 Result: TypeAlias = tuple[Any, Exception | None]
 NO_RESULTS: Mapping[int, Result] = MappingProxyType({})

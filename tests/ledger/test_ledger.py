@@ -33,7 +33,8 @@ from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.queries import stored_row
-from tasks.ledger.tables import CLAIMS, REPLIES, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import CLAIMS, REPLIES
 from tests.support.cpu import takes_at_most
 
 KEY = "a" * 64

@@ -11,7 +11,8 @@ from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import LEDGER_META, METADATA, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import LEDGER_META, METADATA
 from tests.support.postgres import at_once
 
 KEY = "a" * 64

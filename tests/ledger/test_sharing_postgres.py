@@ -38,7 +38,8 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import ONE_WRITER
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.ledger.shared_counter import ProcessShare
-from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS
 from tasks.ledger.transactions import Transactions
 from tests.support.asking import ask_shard
 from tests.support.planning import plan_part

@@ -67,7 +67,7 @@ MUTATIONS: Mapping[str, Mutation] = {
     ),
     "a later reply takes the first one's place": Mutation(
         "tasks.ledger.ledger", "self._insert = insert_where_absent(self._engine, REPLIES)",
-        "from tasks.ledger.tables import upsert\n                self._insert = upsert(self._engine, REPLIES)",
+        "from tasks.ledger.statements import upsert\n                self._insert = upsert(self._engine, REPLIES)",
     ),
     "a commit in doubt is made again": Mutation(
         "tasks.ledger.transactions", 'connection.execute(_WORD, {"id": self._id}).scalar() == commit_id', "False"

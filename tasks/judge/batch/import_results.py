@@ -34,7 +34,8 @@ from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger import queries
 from tasks.ledger.import_replies.importing import ImportResult
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import ATTEMPTS, REPLIES, insert_where_absent, now_us
+from tasks.ledger.statements import insert_where_absent, now_us
+from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tasks.stopping import check_not_stopped
 
 LINES_AT_ONCE = 2_000

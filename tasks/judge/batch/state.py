@@ -13,7 +13,8 @@ from sqlalchemy.engine import Connection
 
 from schemas.statuses.rows import ReplyStatus
 from tasks.ledger.process_identity import Process
-from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES, machine_of, now_us
+from tasks.ledger.statements import machine_of, now_us
+from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES
 
 MAX_FILE_BYTES = 200 * 10**6
 MAX_LINES = 50_000

@@ -26,7 +26,7 @@ from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBa
 from tasks.judge.provider.exchange import InDoubt, NotSent
 from tasks.judge.retries import RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import now_us
+from tasks.ledger.statements import now_us
 
 N_CREATIONS = 3
 """Creations of one batch without a word from the provider, after which the run gives up."""

@@ -10,7 +10,8 @@ from sqlalchemy.engine import Connection
 
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
-from tasks.ledger.tables import OBSERVED, insert_where_absent
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import OBSERVED
 
 N_PRIOR = 2
 """So many replies exactly as estimated are added to the observed ones: a few odd replies do not turn an estimate over."""

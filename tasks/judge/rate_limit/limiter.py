@@ -21,7 +21,7 @@ from tasks.judge.rate_limit.heard import LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
 from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import now_us
+from tasks.ledger.statements import now_us
 
 POLL_S = 0.2
 """How often a holder that is sending looks for what others heard: a pause, another limit."""

@@ -20,7 +20,8 @@ from tasks.judge.rate_limit.gcra import (
     grant,
 )
 from tasks.ledger.pipelining import later
-from tasks.ledger.tables import ALLOWANCES, LEDGER_META, insert_where_absent, now_us, upsert
+from tasks.ledger.statements import insert_where_absent, now_us, upsert
+from tasks.ledger.tables import ALLOWANCES, LEDGER_META
 
 Clock: TypeAlias = Callable[[Connection], int]
 _IS_IT = ALLOWANCES.c.allowance_id == bindparam("id")

@@ -15,7 +15,8 @@ from schemas.errors import StoppedError
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import _prefix, mutex
 from tasks.ledger.process_identity import Process, this_process
-from tasks.ledger.tables import OWNERS, now_us
+from tasks.ledger.statements import now_us
+from tasks.ledger.tables import OWNERS
 from tasks.stopping import STOP
 from tests.support.postgres import running_postgres, why_not
 
