@@ -123,7 +123,7 @@ class Claims:
     async def release(self) -> None:
         """Give all claims back: what was not asked may be asked by others."""
         if self._is_known:
-            await self.ledger.alone(lambda connection: _forget(connection, [self.owner_id]))
+            await self.ledger.alone(lambda connection: forget(connection, [self.owner_id]))
             self._is_known = False
 
     def _take(self, connection: Connection, keys: list[str]) -> tuple[Taken, bool]:
@@ -145,7 +145,7 @@ class Claims:
             and (expires_us is None or self._doubts.is_gone(owner_id, Process(*process), expires_us, moment_us))
         ]
         if gone:
-            _forget(connection, gone)
+            forget(connection, gone)
         rows = [{"request_key": key, "owner_id": self.owner_id} for key in keys]
         later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
         # Only now: a reply stored by an owner that let go since is seen.
@@ -178,6 +178,7 @@ def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
     later(connection, _GIVE_BACK, {"key": request_key, "owner": owner_id})
 
 
-def _forget(connection: Connection, owner_ids: list[str]) -> None:
+def forget(connection: Connection, owner_ids: list[str]) -> None:
+    """Owners that are gone, or done: their claims are free."""
     for statement in _FORGET:
         later(connection, statement, {"owners": owner_ids})

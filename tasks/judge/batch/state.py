@@ -12,6 +12,7 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.statuses.rows import ReplyStatus
+from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
 from tasks.ledger.statements import machine_of, now_us
 from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES
@@ -122,10 +123,8 @@ _WITH_HOLDER = (
 _HOLD = update(BATCHES).where(_IS_IT, BATCHES.c.holder_id.is_not_distinct_from(bindparam("before")))
 _CHANGE = update(BATCHES).where(_IS_IT, BATCHES.c.holder_id == bindparam("holder"), BATCHES.c.state == bindparam("was"))
 _MOVE_CLAIMS = update(CLAIMS).where(*_CLAIMED).values(owner_id=bindparam("batch"))
-_ENTER, _KEEP, _ATTEMPT, _KEEP_LINES = insert(OWNERS), insert(BATCHES), insert(ATTEMPTS), insert(BATCH_LINES)
 _SETTLE = delete(BATCH_LINES).where(_IS_LINE, BATCH_LINES.c.request_key.in_(_KEYS))
 _FREE = delete(CLAIMS).where(*_CLAIMED)
-_LEAVE = (delete(CLAIMS).where(CLAIMS.c.owner_id == bindparam("of")), delete(OWNERS).where(OWNERS.c.owner_id == bindparam("of")))
 
 
 class ClaimsLostError(Exception):
@@ -144,14 +143,14 @@ def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]
     if n_claimed < len(ask_indexes):
         raise ClaimsLostError
     owner = {"owner_id": batch.token, "host": None, "pid": 0, "process_started": "", "expires_at_us": _NEVER_US}
-    connection.execute(_ENTER, [owner])
+    connection.execute(insert(OWNERS), [owner])
     row = {field.name: getattr(batch, field.name) for field in fields(batch)} | {"intended_at_us": moment_us}
-    connection.execute(_KEEP, [row | {"state": batch.state.value}])
+    connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
     ids = {key: f"{moment_us * 1000:016x}{machine_of(connection).getrandbits(64):016x}" for key in ask_indexes}
     attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
     lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()]
-    connection.execute(_ATTEMPT, [line | attempt for line in lines])
-    connection.execute(_KEEP_LINES, [line | {"token": batch.token} for line in lines])
+    connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
+    connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
 
 
 def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
@@ -195,8 +194,7 @@ def hold(connection: Connection, token: str, holder_id: str) -> Batch | None:
     if before not in (None, holder_id) and not is_gone:
         return None
     if before not in (None, holder_id):  # what it had claimed and not handed over is free
-        for statement in _LEAVE:
-            connection.execute(statement, {"of": before})
+        forget(connection, [before])
     taken = connection.execute(_HOLD, {"of": token, "before": before, "holder_id": holder_id})
     return _batch({**row, "holder_id": holder_id}) if taken.rowcount == 1 else None
 
@@ -215,7 +213,7 @@ def release_lines(connection: Connection, token: str, keys: Collection[str]) -> 
     if connection.execute(_LINE_KEYS.limit(1), {"of": token}).first() is None:
         values = {"state": BatchState.ENDED.value, "ended_at_us": now_us(connection)}
         connection.execute(update(BATCHES).where(_IS_IT), {"of": token, **values})
-        connection.execute(_LEAVE[1], {"of": token})
+        forget(connection, [token])
 
 
 def _batch(row: Mapping[Any, Any]) -> Batch:
