@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentence, holds_any
+from rubrics.replies.doubts.words import Sentence, holds_any, lowered
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
@@ -82,14 +82,15 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
         return True
     if _BINARY.search(near) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
         return True
-    steps = [_number(found) for found in (_STEPS.finditer(near) if holds_any(near, _STEPS_NEED) else ())]
+    lower = lowered(near)
+    steps = [_number(found) for found in (_STEPS.finditer(near) if holds_any(lower, _STEPS_NEED) else ())]
     if any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in steps):
         return True
     ends = {float(found[1]) for found in _MEANS.finditer(near)}
     if len(ends) > 1 and not any({d.minimum, d.maximum} <= ends or ends <= {d.minimum, d.maximum} for d in dimensions):
         return max(ends) not in {d.maximum for d in dimensions}
     tops = ((_TOP, _TOP_NEEDS), (_WORD_TOP, _WORD_TOP_NEEDS), (_FULL, _FULL_NEEDS))
-    said = (one for way, needles in tops if holds_any(near, needles) for one in way.finditer(near))
+    said = (one for way, needles in tops if holds_any(lower, needles) for one in way.finditer(near))
     return any(_number(one) not in {d.maximum for d in dimensions} for one in said)
 
 

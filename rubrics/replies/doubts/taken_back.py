@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import compiled, holds_any
+from rubrics.replies.doubts.words import compiled, holds_any, lowered
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_TAIL = 2000
@@ -228,14 +228,15 @@ def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dim
         is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
         if not is_ours and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
             return True
-    may_be_of_another = has_two or holds_any(near, _OF_ANOTHER_NEEDS)
+    lower = lowered(near)
+    may_be_of_another = has_two or holds_any(lower, _OF_ANOTHER_NEEDS)
     for found in compiled(_OF_ANOTHER, re.IGNORECASE).finditer(near) if may_be_of_another else ():
         end = _end(next(group for group in reversed(found.groups()) if group is not None))
         if not any(end == d.maximum for d in dimensions) and not _DEPICTED.search(
             near, max(0, found.start() - 20), found.start()
         ):
             return True
-    n_points = _N_POINT.finditer(near) if holds_any(near, _N_POINT_NEEDS) else ()
+    n_points = _N_POINT.finditer(near) if holds_any(lower, _N_POINT_NEEDS) else ()
     points = (_end(next(filter(None, found.groups()))) for found in n_points)
     return any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in points)
 

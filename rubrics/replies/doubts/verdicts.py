@@ -8,7 +8,7 @@ A number that stands among the form's scores says nothing new. What takes a numb
 import re
 from collections.abc import Collection, Iterator
 
-from rubrics.replies.doubts.words import compiled, holds_any
+from rubrics.replies.doubts.words import compiled, holds_any, lowered
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _NUMBER = rf"(?<![\w.])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|(?:{'|'.join(NUMBER_WORDS)})\b)"
@@ -125,8 +125,9 @@ def states_another_verdict(near: str, words: frozenset[str], scores: Collection[
 
 
 def _verdicts(text: str) -> Iterator[float]:
+    lower = lowered(text)
     for needles, way in _WAYS:
-        for found in compiled(way, re.IGNORECASE).finditer(text) if holds_any(text, needles) else ():
+        for found in compiled(way, re.IGNORECASE).finditer(text) if holds_any(lower, needles) else ():
             before = text[max(0, found.start() - 120) : found.start()]
             turn = max((one.end() for one in _TURNS.finditer(before)), default=0)
             before = before[turn:]

@@ -33,13 +33,17 @@ class Sentence(NamedTuple):
 _NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not
 
 
-def holds_any(text: str, needles: Iterable[str]) -> bool:
-    """Whether one of the needles, in small letters, is in the text in letters of either size.
+def lowered(text: str) -> str | None:
+    """The text in small letters, for `holds_any`; None where it has letters that only re.IGNORECASE takes for others."""
+    return None if not text.isascii() and _NOT_AS_LOWER.search(text) else text.lower()
+
+
+def holds_any(lower: str | None, needles: Iterable[str]) -> bool:
+    """Whether one of the needles, in small letters, may be in a text that was `lowered`.
 
     What a pattern cannot do without is looked for first: that is some fifty times cheaper than the pattern.
     """
-    lower = text.lower()
-    return any(needle in lower for needle in needles) or not (text.isascii() or _NOT_AS_LOWER.search(text) is None)
+    return lower is None or any(needle in lower for needle in needles)
 
 
 @functools.cache
