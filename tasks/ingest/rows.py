@@ -137,14 +137,14 @@ def _value(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_n
     """What stands at the pointer; None where nothing needs to."""
     if pointer in row.values:
         return row.values[pointer]
-    found = look_up(row.values, pointer)
-    if found is not MISSING:
-        return found
     column, *deeper = steps(pointer)
     if column not in row.values:
         if is_needed and row.status is SampleStatus.OK:
             raise SourceError(_no_column(row, source, name, str(column)))
         return None
+    found = look_up(row.values, pointer)
+    if found is not MISSING:
+        return found
     nested = _parsed(row.values[str(column)])
     found = look_up({"nested": nested}, "nested" + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in deeper))
     if found is MISSING and is_needed and row.values[str(column)] is not None:

@@ -1,26 +1,77 @@
 """How much of somebody's Parquet file is held at once, by what its footer says. Salon's own tables are read in reading.py."""
 
+import glob
 from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
 from schemas.input_budget import PARQUET_BATCH_BYTES, PARQUET_BATCH_ROWS, PARQUET_CHUNK_BYTES, PARQUET_UNPACKED
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
-def rows_at_once(group: pq.RowGroupMetaData, wanted: Collection[str] | None, name: str, n_rows: int = PARQUET_BATCH_ROWS) -> int:
-    """How many of a row group's rows are held at once, `n_rows` at most. `wanted`: the columns read; None: all.
+
+class ColumnChunk(NamedTuple):
+    """A column of one row group, `column` as in the file's schema (a.b: a field of it), and its bytes packed and unpacked."""
+
+    column: str
+    n_bytes: int
+    n_unpacked: int
+
+
+def column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[list[ColumnChunk]]:
+    """Of each row group the chunks of its columns. Raises SourceError where the footer says nonsense; `name` is the file's there.
+
+    Read by DuckDB: pyarrow's own `RowGroupMetaData.column` ends the process where a chunk's statistics do not fit its column, as
+    in files of some writers (apache/arrow issue 45283); all else in pyarrow raises there.
+    """
+    import duckdb
+
+    columns = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    groups: list[list[ColumnChunk]] = [[] for _ in range(metadata.num_row_groups)]
+    try:
+        with _footers().cursor() as footers:
+            said = footers.execute(
+                "SELECT row_group_id, column_id, total_compressed_size, total_uncompressed_size FROM parquet_metadata(?)",
+                [glob.escape(str(path))],
+            ).fetchall()
+        for group, column, n_bytes, n_unpacked in said:
+            groups[group].append(ColumnChunk(columns[column], n_bytes, n_unpacked))
+    except (duckdb.Error, IndexError, TypeError) as error:
+        why = str(error).partition("\n")[0][:200]
+        raise SourceError(f"{name}: its footer cannot be read ({type(error).__name__}: {why}); write it anew") from error
+    return groups
+
+
+@cache
+def _footers() -> "DuckDBPyConnection":
+    """One database, of nothing, for a process: opening it takes thirty times as long as reading a footer."""
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
+
+
+def rows_at_once(
+    chunks: list[ColumnChunk], n_in_group: int, wanted: Collection[str] | None, name: str, n_rows: int = PARQUET_BATCH_ROWS
+) -> int:
+    """How many of a row group's `n_in_group` rows are held at once, `n_rows` at most. `wanted`: the columns read; None: all.
 
     Raises SourceError where a column unpacks to more than is read; `name` is what it calls the file.
     """
-    chunks = [group.column(index) for index in range(group.num_columns)]
-    mine = [chunk for chunk in chunks if wanted is None or chunk.path_in_schema.partition(".")[0] in wanted]
-    for chunk in mine:
-        n_bytes, n_unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
+    mine = [chunk for chunk in chunks if wanted is None or any(_is_of(chunk.column, column) for column in wanted)]
+    for column, n_bytes, n_unpacked in mine:
         if n_unpacked > max(PARQUET_CHUNK_BYTES, n_bytes * PARQUET_UNPACKED):
             raise SourceError(
-                f"{name}: column {chunk.path_in_schema} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
+                f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
                 f"{PARQUET_UNPACKED} times its size is read, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
             )
-    n_bytes_a_row = int(sum(chunk.total_uncompressed_size for chunk in mine) // max(1, group.num_rows))
+    n_bytes_a_row = sum(chunk.n_unpacked for chunk in mine) // max(1, n_in_group)
     return max(1, min(n_rows, PARQUET_BATCH_BYTES // max(1, n_bytes_a_row)))
+
+
+def _is_of(path: str, column: str) -> bool:
+    return path == column or path.startswith(column + ".")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flows.nights.anchors import anchor_sets
@@ -13,10 +14,10 @@ from rubrics.items import BadItems, items_of
 from rubrics.loading import load_rubric
 from rubrics.replies.read import parse_reply
 from schemas.benchmark.file import load_benchmark
-from schemas.errors import BenchmarkFileError, CorruptLakeError
+from schemas.errors import BenchmarkFileError, CorruptLakeError, SourceError
 from schemas.records import Unreadable
 from schemas.statuses.rows import ReplyStatus
-from tasks.ingest.readers.parquet_rows import _value_of
+from tasks.ingest.readers.parquet_rows import _value_of, parquet_rows
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.gemini.batch_api import _ended
@@ -27,6 +28,7 @@ from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import publications
 
 INSTRUMENTS = Path(__file__).parents[1] / "instruments"
+OPTIONAL_TAGS = b"\x02\x18\x04tags"  # of a schema in a Parquet footer: optional, and the name
 DEEP, DEEPER = b"[" * 900 + b"1" + b"]" * 900, b"[" * 3000 + b"]" * 3000
 
 
@@ -103,3 +105,15 @@ def test_a_spoiled_file_of_a_lake_is_a_corrupt_lake(case: str, tmp_path: Path) -
 def test_a_value_that_its_dictionary_does_not_have_costs_its_row_alone() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["a"]), safe=False)
     assert _value_of(pa.record_batch({"prompt": column})) == "names entry 5 of a dictionary of 1"
+
+
+def test_statistics_that_do_not_fit_their_column_do_not_end_the_process(tmp_path: Path) -> None:
+    """pyarrow's own way to a column chunk calls `terminate` there (old files of one writer are so, apache/arrow issue 45283)."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"prompt": ["a", "b"], "tags": ["x", "y"]}), path, compression="none")
+    content = path.read_bytes()
+    assert content.count(OPTIONAL_TAGS) == 1
+    path.write_bytes(content.replace(OPTIONAL_TAGS, b"\x00" + OPTIONAL_TAGS[1:]))
+    assert [values for _, values, _ in parquet_rows(path, path.name, {"prompt"})] == [{"prompt": "a"}, {"prompt": "b"}]
+    with pytest.raises(SourceError, match="Definition level histogram size mismatch"):
+        [*parquet_rows(path, path.name, {"tags"})]

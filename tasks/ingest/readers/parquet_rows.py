@@ -14,7 +14,7 @@ from schemas.input_budget import (
 )
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import Record
-from tasks.lake.row_groups import rows_at_once
+from tasks.lake.row_groups import column_chunks, rows_at_once
 
 
 def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
@@ -29,8 +29,8 @@ def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
             if not wanted:  # without columns Parquet has no rows either, and the first row must say what is missing
                 yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
                 return
-            for group in range(file.num_row_groups):
-                n_rows = rows_at_once(file.metadata.row_group(group), set(wanted), name)
+            for group, chunks in enumerate(column_chunks(path, file.metadata, name)):
+                n_rows = rows_at_once(chunks, file.metadata.row_group(group).num_rows, wanted, name)
                 for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
                     for values in _values_of(batch):
                         number += 1
