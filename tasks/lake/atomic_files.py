@@ -92,8 +92,18 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_footer(path: Path) -> str:
+    """sha256 of what stands at the end of a Parquet file: its schema, where its columns are, how long all that is."""
+    with path.open("rb") as file:
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(max(0, n_bytes - 8))
+        n_footer = int.from_bytes(file.read(4), "little") + 8
+        file.seek(max(0, n_bytes - n_footer))
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def sha256_without_pictures(path: Path) -> str:
-    """sha256 of a Parquet file less the column chunks that hold pictures: its footer says where they are."""
+    """sha256 of a Parquet file less the column chunks that hold pictures: its footer, which is believed, says where they are."""
     digest, done = hashlib.sha256(), 0
     metadata = pq.read_metadata(path)
     names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
-from tasks.lake.atomic_files import sha256_of_file, sha256_without_pictures
+from tasks.lake.atomic_files import sha256_of_file, sha256_of_footer, sha256_without_pictures
 
 WITHOUT_PICTURES = "sha256_without_pictures"
-"""What a marker says beside a part's sha256, of a table that holds pictures."""
+FOOTER = "sha256_of_footer"
+"""What a marker says beside a part's sha256, of a table that holds pictures: whoever reads none need not read them to be sure.
+The footer's own, because it says which bytes are pictures, and pyarrow can end the process at one that is spoiled."""
 PART = re.compile(r"part-\d{5,}\.parquet")
 _SAID = {"name", "n_rows", "n_bytes", "sha256"}
 
@@ -53,6 +55,11 @@ def describe(path: Path) -> dict[str, Any]:
     }
 
 
+def describe_the_rest(path: Path) -> dict[str, str]:
+    """What a marker says of a part beside its pictures."""
+    return {WITHOUT_PICTURES: sha256_without_pictures(path), FOOTER: sha256_of_footer(path)}
+
+
 def what_is_wrong(path: Path, entry: Mapping[str, Any], has_pictures: bool) -> str | None:
     """Why a part is not what its marker says, in a clause. Pictures are left out: each has a digest of its own."""
     try:
@@ -61,6 +68,8 @@ def what_is_wrong(path: Path, entry: Mapping[str, Any], has_pictures: bool) -> s
         return "is missing"
     if found.st_size != entry["n_bytes"]:
         return f"is {found.st_size} bytes long, not {entry['n_bytes']}"
+    if has_pictures and FOOTER in entry and sha256_of_footer(path) != entry[FOOTER]:
+        return "is not what was written: its footer is another"
     said = entry.get(WITHOUT_PICTURES) if has_pictures else entry["sha256"]
     if said is not None and _sha256_of(path, has_pictures, found.st_mtime_ns, found.st_ino) != said:
         return "is not what was written: its sha256 is another"
@@ -72,5 +81,9 @@ def _sha256_of(path: Path, has_pictures: bool, _changed_ns: int, _inode: int) ->
     """Each file is read for this once in a process, 0.6 s for each GB."""
     try:
         return sha256_without_pictures(path) if has_pictures else sha256_of_file(path)
-    except pa.ArrowException:  # no footer that can be read
+    except (pa.ArrowException, ValueError, OverflowError):  # a footer that cannot be read, or names places that are none
         return ""
+    except OSError as error:
+        if error.errno:
+            raise
+        return ""  # pyarrow's, of a footer too

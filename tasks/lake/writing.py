@@ -16,13 +16,12 @@ from tasks.lake.atomic_files import (
     link_or_copy,
     locked,
     place_folder,
-    sha256_without_pictures,
     store_error,
     sweep,
     write_bytes,
     write_tables,
 )
-from tasks.lake.markers import WITHOUT_PICTURES, describe, part_name
+from tasks.lake.markers import describe, describe_the_rest, part_name
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_staged, commit_staged, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
@@ -105,7 +104,7 @@ class Staging:
             shutil.rmtree(self.folder / "unfinished", ignore_errors=True)
             paths = list(self.part_paths())
             self._check_all_are_there([path.name for path in paths], written)
-            entries = [describe(path) | self._of_the_rest(path) for path in paths]
+            entries = [describe(path) | (describe_the_rest(path) if has_pictures(self.table) else {}) for path in paths]
             place_folder(self.folder, self.lake.partition(self.table, key))
             write_bytes(
                 json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
@@ -118,10 +117,6 @@ class Staging:
                 f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: something else removed "
                 "them; run the same command again"
             )
-
-    def _of_the_rest(self, path: Path) -> dict[str, str]:
-        """Beside a part's own digest, that of all but its pictures: whoever reads no picture need not read them to be sure."""
-        return {WITHOUT_PICTURES: sha256_without_pictures(path)} if has_pictures(self.table) else {}
 
     def _commit_to(self, bucket: Bucket, key: str, written: list[str] | None) -> str:
         lake = self.lake
