@@ -66,11 +66,11 @@ def run_pipeline(
     run = run.having(plan_id=planned.plan_id)
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
-        _warn_of_deprecation(run)
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
         asked = judge_all(run, planned.parts, is_retrying=is_retrying)
+        _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, asked)
     elif asked_before is not None:  # of each checkpoint alone: pairs are of two
         asked += judge_all(run, [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs])
@@ -104,9 +104,10 @@ def _say_what_is_missing(run: RunContext, asked: Outcome) -> None:
         )
 
 
-def _warn_of_deprecation(run: RunContext) -> None:
-    for asked in run.benchmark.judges:
-        warning = None if asked.recorded else deprecation_warning(asked, datetime.now(UTC).date())
+def _warn_of_deprecation(run: RunContext, asked: Outcome) -> None:
+    """Of judges that were asked something: a run that asks nothing needs no provider for a warning either."""
+    for judge in run.benchmark.judges if asked.n_asked or asked.n_in_flight else ():
+        warning = None if judge.recorded else deprecation_warning(judge, datetime.now(UTC).date())
         if warning:
             run.reporter.say(warning)
 

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.tables.stored import PICTURES
-from tasks.ingest.fetching import shown_url
 from tasks.ingest.images.decode import STOPPED, open_bounded
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_header
@@ -90,6 +89,8 @@ def about_of(shown: Shown | None) -> dict[str, Any]:
 def own_path(path: str | None) -> str | None:
     """The path by which a source names a picture, `./` taken off; its last part alone where it is of one machine."""
     if path and is_remote(path):
+        from tasks.ingest.fetching import shown_url  # aiohttp with it
+
         path = shown_url(path)
         return encodable(PurePosixPath(path).name)
     if not path:

@@ -11,7 +11,6 @@ import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.statuses.rows import SampleStatus
@@ -102,8 +101,7 @@ def _write_pictures(staging: Staging, index: int, tables: Iterable[pa.Table]) ->
 
 def _result(index: int, rows: pa.Table, digests: bytes) -> ShardResult:
     n_by_status, ids = Counter(rows["status"].to_pylist()), packed(rows["sample_id"].to_pylist())
-    may_pass = pc.match_substring_regex(rows["detail"], f"{STOPPED}|{UNREADABLE}")
-    is_lasting = not pc.any(may_pass, min_count=0).as_py()
+    is_lasting = not any(STOPPED in why or UNREADABLE in why for why in rows["detail"].drop_null().to_pylist())
     return ShardResult(index, dict(n_by_status), ids, digests, _packed_keys(rows["source_key"].to_pylist()), is_lasting)
 
 

@@ -12,7 +12,6 @@ from schemas.input_budget import SHARD_PICTURE_BYTES
 from schemas.records import IMAGE, SAMPLE_TEXTS, RolePicture, Sample, texts_json_of
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
-from tasks.ingest.fetching import fetch
 from tasks.ingest.identity import id_of_row, sample_id
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.opened_files import OpenedFiles, Shown, about_of, own_path
@@ -136,6 +135,10 @@ def _with_contents(samples: Iterable[Sample], root: Path) -> Iterator[tuple[Samp
 
 def _fetched(pictures: list[tuple[Sample, RolePicture]]) -> dict[tuple[tuple[str, ...], str], bytes | RefusedPath]:
     """By hosts and address, fetched by source: each has hosts of its own."""
+    if not pictures:
+        return {}
+    from tasks.ingest.fetching import fetch  # aiohttp with it
+
     found: dict[tuple[tuple[str, ...], str], bytes | RefusedPath] = {}
     for hosts in {sample.remote_hosts for sample, _ in pictures}:
         mine = list(dict.fromkeys(picture.path or "" for sample, picture in pictures if sample.remote_hosts == hosts))

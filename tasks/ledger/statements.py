@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Table, bindparam, literal_column, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.sql.expression import Executable
 
@@ -18,8 +17,7 @@ def insert_where_absent(engine: Engine, table: Table) -> Executable:
 
 @cache
 def _insert_where_absent(table: Table, *, is_on_server: bool) -> Executable:
-    made: Any = (postgresql if is_on_server else sqlite).insert(table)
-    statement: Executable = made.on_conflict_do_nothing()
+    statement: Executable = _insert(table, is_on_server=is_on_server).on_conflict_do_nothing()
     return statement
 
 
@@ -35,7 +33,7 @@ def upsert(engine: Engine, table: Table, *, is_where_written: bool = False) -> E
 
 @cache
 def _upsert(table: Table, *, is_on_server: bool, is_where_written: bool) -> Executable:
-    made: Any = (postgresql if is_on_server else sqlite).insert(table)
+    made = _insert(table, is_on_server=is_on_server)
     if is_where_written:
         has_number = literal_column("pg_current_xact_id_if_assigned()").is_not(None)
         row = select(*(bindparam(column.name, type_=column.type) for column in table.columns)).where(has_number)
@@ -43,6 +41,17 @@ def _upsert(table: Table, *, is_on_server: bool, is_where_written: bool) -> Exec
     changed = {column.name: made.excluded[column.name] for column in table.columns if not column.primary_key}
     statement: Executable = made.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed)
     return statement
+
+
+def _insert(table: Table, *, is_on_server: bool) -> Any:
+    """INSERT in one database's dialect, and no other's is imported."""
+    if is_on_server:
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def state_row(word: str) -> dict[str, str]:

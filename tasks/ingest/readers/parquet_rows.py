@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
@@ -48,6 +47,8 @@ def _is_held_once(column: pa.Array) -> bool:
 
 
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
+    import pyarrow.compute as pc
+
     texts = [column for column in batch.columns if _is_held_once(column)]
     if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > PARQUET_TEXT_BYTES for column in texts):
         return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
@@ -59,6 +60,8 @@ def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
 
 
 def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
+    import pyarrow.compute as pc
+
     for column in row.columns:
         if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
             if not 0 <= at < len(column.dictionary):

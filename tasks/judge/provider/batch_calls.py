@@ -9,9 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import aiohttp
 import orjson
 
 from schemas.errors import StoreError
@@ -22,8 +21,11 @@ from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.json_bodies import AmbiguousError, mapping, refuse_repeated_keys, text
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
-from tasks.judge.provider.wire import AiohttpWire, Response
+from tasks.judge.provider.wire import Response
 from tasks.lake.atomic_files import store_error
+
+if TYPE_CHECKING:
+    from tasks.judge.provider.aiohttp_wire import AiohttpWire
 
 CALL_DEADLINE_S = 60.0
 LEAST_BYTES_PER_S = 100_000
@@ -91,7 +93,7 @@ def read_object(body: bytes, secrets: Secrets) -> dict[str, Any]:
 class BatchCalls:
     """One call at a time, each within a deadline of its own; what goes wrong is a CallFailedError without secrets."""
 
-    def __init__(self, wire: AiohttpWire, secrets: Secrets, read_failure: ReadFailure) -> None:
+    def __init__(self, wire: "AiohttpWire", secrets: Secrets, read_failure: ReadFailure) -> None:
         self._wire, self._secrets, self._read_failure = wire, secrets, read_failure
 
     async def send(
@@ -155,6 +157,8 @@ class BatchCalls:
     @asynccontextmanager
     async def _mapped(self, deadline_s: float) -> AsyncIterator[None]:
         """Whatever the libraries raise as CallFailedError; the deadline is for the whole block."""
+        from aiohttp import ClientError
+
         try:
             async with asyncio.timeout(deadline_s):
                 yield
@@ -162,7 +166,7 @@ class BatchCalls:
             raise
         except TimeoutError:
             raise self.failed(f"no whole reply within {deadline_s:.0f} s", ReplyStatus.TIMED_OUT) from None
-        except aiohttp.ClientError as error:
+        except ClientError as error:
             raise CallFailedError(self._secrets.out_of(no_response(error))) from None
         except RefusedReplyError as error:
             raise self.failed(str(error)) from None

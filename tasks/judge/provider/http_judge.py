@@ -14,8 +14,6 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.statuses.rows import ReplyStatus
@@ -23,7 +21,7 @@ from tasks.judge.provider.batch_api import BatchApi, BatchFiles
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response
-from tasks.judge.provider.wire import AiohttpWire, Wire
+from tasks.judge.provider.wire import Wire
 
 _HEADERS = {
     "Accept": "application/json",
@@ -81,6 +79,8 @@ class HttpJudge(ABC):
         """The typed meaning of a whole response. Never raises."""
 
     def _make_wire(self, headers: Mapping[str, str], concurrency: int) -> Wire:
+        from tasks.judge.provider.aiohttp_wire import AiohttpWire
+
         return AiohttpWire(self._base_url, headers, concurrency)
 
     def _address(self, path: str, query: str = "") -> str:
@@ -106,12 +106,14 @@ class HttpJudge(ABC):
 
     async def ask(self, payload: Payload) -> Answer:
         """Send one body and wait, at most the deadline, for the whole reply."""
+        from aiohttp import ClientError
+
         started, begun = time.perf_counter(), _noted(payload)
         try:
             async with asyncio.timeout(self._deadline_s):
                 status_code, said, body = await self._wire.post(self._address(self._path()), payload)
                 answer = self._read(status_code, said, self._secrets.out_of_bytes(body))
-        except aiohttp.ClientError as error:
+        except ClientError as error:
             answer = no_response(error)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")

@@ -7,10 +7,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import aiohttp
-from aiohttp.http import HttpProcessingError
-from aiohttp.http_exceptions import PayloadEncodingError
-
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
@@ -131,6 +127,10 @@ async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGener
 
 def no_response(error: Exception) -> Answer:
     """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
+    import aiohttp
+    from aiohttp.http import HttpProcessingError
+    from aiohttp.http_exceptions import PayloadEncodingError
+
     causes = list(_causes(error))
     refused = next((str(cause) for cause in causes if isinstance(cause, RefusedReplyError)), None)
     if refused is not None:

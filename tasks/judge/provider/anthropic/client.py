@@ -13,7 +13,6 @@ from tasks.judge.provider.batch_calls import BatchCalls
 from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.payload import media_type, n_images, refuse, spliced, without
-from tasks.judge.provider.wire import AiohttpWire
 
 API_VERSION = "2023-06-01"
 _NOT_PARAMETERS = {
@@ -84,6 +83,8 @@ class AnthropicProvider(HttpJudge):
     @property
     def batch(self) -> AnthropicBatches:
         """The Message Batches API at the same endpoint."""
+        from tasks.judge.provider.aiohttp_wire import AiohttpWire
+
         assert isinstance(self._wire, AiohttpWire)
         return AnthropicBatches(BatchCalls(self._wire, self._secrets, read_failure), self._address, self._secrets)
 

@@ -14,7 +14,6 @@ from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.judge.provider.gemini.responses import read_answer, read_failure
 from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.payload import media_type, n_images, refuse, spliced
-from tasks.judge.provider.wire import AiohttpWire
 
 _CONFIG = "generationConfig"
 _CONFIG_NAMES = {
@@ -94,6 +93,8 @@ class GeminiProvider(HttpJudge):
     @property
     def batch(self) -> GeminiBatches:
         """The Batch API at the same endpoint."""
+        from tasks.judge.provider.aiohttp_wire import AiohttpWire
+
         assert isinstance(self._wire, AiohttpWire)
         calls = BatchCalls(self._wire, self._secrets, read_failure)
         return GeminiBatches(calls, self._base_url, self._model_path(), self._secrets)
