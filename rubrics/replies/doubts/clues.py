@@ -11,7 +11,7 @@ none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replie
 import re
 from collections.abc import Sequence
 
-from rubrics.replies.doubts.words import Sentence
+from rubrics.replies.doubts.words import Sentences
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -123,26 +123,54 @@ def _wanted() -> list[int]:
 
 # Whether a word of each of a way's lists stands in a sentence is asked of all ways in one look at each word.
 _BITS, _WANTED = _bits(), _wanted()
+_WORDS_ASKED = frozenset(_BITS)
 _ALONE_WANTED = [(wanted, way) for wanted, (_, way) in zip(_WANTED, _ALONE, strict=False)]
 _KINDS_WANTED = [
-    (number, wanted, way) for number, (wanted, (_, way)) in enumerate(zip(_WANTED[len(_ALONE) :], _KINDS, strict=True))
+    (1 << number, wanted, way) for number, (wanted, (_, way)) in enumerate(zip(_WANTED[len(_ALONE) :], _KINDS, strict=True))
 ]
 
 
-def hints_at_nothing(sentences: Sequence[Sentence]) -> bool:
+def hints_at_nothing(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says it, or two kinds of clues stand in one or in neighbouring ones."""
-    before: set[int] = set()
-    for text, words in sentences:
-        bits = 0
-        for word in words:
-            bits |= _BITS.get(word, 0)
-        for wanted, way in _ALONE_WANTED:
+    bits = _bits_of(sentences.words)
+    alone = [(wanted, way) for wanted, way in _ALONE_WANTED if bits & wanted == wanted]
+    kinds = [(kind, wanted, way) for kind, wanted, way in _KINDS_WANTED if bits & wanted == wanted]
+    if len(kinds) < 2:
+        kinds = []
+    if not alone and not kinds:
+        return False
+    bits_of = [_bits_of(words) for _, words in sentences.each]
+    return _says_alone(sentences, bits_of, alone) or (bool(kinds) and _are_two_kinds(sentences, bits_of, kinds))
+
+
+def _bits_of(words: frozenset[str]) -> int:
+    bits = 0
+    for word in words & _WORDS_ASKED:
+        bits |= _BITS[word]
+    return bits
+
+
+def _says_alone(sentences: Sentences, bits_of: Sequence[int], alone: Sequence[tuple[int, re.Pattern[str]]]) -> bool:
+    for (text, _), bits in zip(sentences.each, bits_of, strict=True):
+        for wanted, way in alone:
             if bits & wanted == wanted:
                 found = way.search(text)
                 if found and not _OF_A_CASE.search(text, 0, found.start()):
                     return True
-        near = {number for number, wanted, way in _KINDS_WANTED if bits & wanted == wanted and way.search(text)}
-        if near and len(near | before) > 1:
+    return False
+
+
+def _are_two_kinds(sentences: Sentences, bits_of: Sequence[int], kinds: Sequence[tuple[int, int, re.Pattern[str]]]) -> bool:
+    """A kind is looked for only where the words of another stand in the same or in a neighbouring sentence."""
+    may_be = [sum(kind for kind, wanted, _ in kinds if bits & wanted == wanted) for bits in bits_of]
+    before, last = 0, len(may_be) - 1
+    for place, here in enumerate(may_be):
+        around = (may_be[place - 1] if place else 0, may_be[place + 1] if place < last else 0)
+        near = 0
+        if here and any((here | one).bit_count() > 1 for one in around):
+            text = sentences.each[place].text
+            near = sum(kind for kind, _, way in kinds if kind & here and way.search(text))
+        if near and (near | before).bit_count() > 1:
             return True
         before = near
     return False

@@ -7,9 +7,9 @@ takes it away. A word that puts another number in its place is taken_back.py's, 
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
-from rubrics.replies.doubts.words import Sentence, compiled
+from rubrics.replies.doubts.words import Sentences, compiled
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _NOUN = r"(?:scores?|numbers?|ratings?|marks?|figures?|digits?|values?|grades?|verdicts?|evaluations?|assessments?|judge?ments?|answers?)"
@@ -97,9 +97,11 @@ _OF_A_CASE = re.compile(
 )
 
 
-def is_disowned(sentences: Iterable[Sentence], scores: Collection[float]) -> bool:
+def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:
     """Whether the judge takes its own score away in one of a reply's sentences."""
-    for text, words in sentences:
+    if sentences.words.isdisjoint(_TAKING):
+        return False
+    for text, words in sentences.each:
         if words.isdisjoint(_TAKING) or _OF_A_CASE.search(text):
             continue
         if not words.isdisjoint(_NEEDED) and any(compiled(way).search(text) for way in _WAYS):

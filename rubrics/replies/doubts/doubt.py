@@ -3,7 +3,7 @@
 How numbers are read stands outside it, in read.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rubrics.model import Dimension
@@ -13,7 +13,7 @@ from rubrics.replies.doubts.other_languages import is_another_number, is_another
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
 from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn, states_another_scale
 from rubrics.replies.doubts.verdicts import states_another_verdict
-from rubrics.replies.doubts.words import Sentence, sentences_of, without_quotations, words_of
+from rubrics.replies.doubts.words import Sentences, without_quotations, words_of
 from rubrics.replies.spans import Spans
 from schemas.statuses.rows import ParseReason
 
@@ -23,13 +23,14 @@ class Told(NamedTuple):
 
     text: str
     words: frozenset[str]
-    sentences: Sequence[Sentence]
+    sentences: Sentences
 
 
 def told_by(answer: str, *, is_json: bool) -> Told:
     """A reply's words and sentences, looked at once for all questions."""
     unquoted = without_quotations(answer, is_json=is_json)
-    return Told(unquoted, words_of(answer), sentences_of(unquoted))
+    sentences = Sentences(unquoted)
+    return Told(unquoted, words_of(answer, sentences, is_unquoted=unquoted is answer), sentences)
 
 
 def doubt(

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rubrics.replies.doubts.clues import hints_at_nothing
-from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN
+from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN, Ways
 from rubrics.replies.doubts.other_languages import misses_a_picture
-from rubrics.replies.doubts.words import Sentence, compiled, sentences_of
+from rubrics.replies.doubts.words import Sentence, Sentences, compiled, holds_each
 
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
@@ -52,38 +52,48 @@ _SEEN_AFTER_ALL = re.compile(
     r"|\bi (?:can |do |now |can now )?see (?:the|an?|it)\b|\blooking at (?:the|it)\b"
 )
 
+_Said = Sequence[tuple[frozenset[str], Ways]]
+"""What is judged in words, and the ways to say that it never came."""
 
-def saw_nothing(sentences: Sequence[Sentence], context: Mapping[str, Any], thoughts: str = "") -> bool:
+
+def saw_nothing(sentences: Sentences, context: Mapping[str, Any], thoughts: str = "") -> bool:
     """Whether a reply's sentences say that its judge was given nothing to judge.
 
     A sample without a picture (`image_is_null`), or without a text, may be called so. In `thoughts` a question, or what is seen
     after all, takes the word back.
     """
-    is_pictured, is_told = context.get("image_is_null") is not True, context.get("text_is_null") is not True
-    if is_pictured and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
+    said = [(_PICTURED, NO_PICTURE)] if context.get("image_is_null") is not True else []
+    if said and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
         return True
-    if any(_says(sentence, is_pictured=is_pictured, is_told=is_told) for sentence in sentences):
+    said += [(_TOLD, NO_TEXT)] if context.get("text_is_null") is not True else []
+    if _may_say(sentences.words, said) and any(_says(sentence, said) for sentence in sentences.each):
         return True
-    if not thoughts:
+    thought = Sentences(thoughts) if thoughts else None
+    if thought is None or not _may_say(thought.words, said):
         return False
-    thought = sentences_of(thoughts)
-    for number in range(len(thought) - 1, -1, -1):
-        if "?" not in thought[number].text and _says(thought[number], is_pictured=is_pictured, is_told=is_told):
-            return not any(_SEEN_AFTER_ALL.search(after.text) for after in thought[number + 1 :])
+    for number in range(len(thought.each) - 1, -1, -1):
+        if "?" not in thought.each[number].text and _says(thought.each[number], said):
+            return not any(_SEEN_AFTER_ALL.search(after.text) for after in thought.each[number + 1 :])
     return False
 
 
-def _says(sentence: Sentence, *, is_pictured: bool, is_told: bool) -> bool:
-    """Whether it denies or asks, about something that is judged, with a word for giving or seeing it, in one of the ways."""
-    text, words = sentence
+def _may_say(words: frozenset[str], said: _Said) -> bool:
+    """Whether words deny or ask, about something that is judged, with a word for giving or seeing it."""
     if _DENIALS.isdisjoint(words) or _COMING.isdisjoint(words):
         return False
-    said = [NO_PICTURE] if is_pictured and not _PICTURED.isdisjoint(words) else []
-    said += [NO_TEXT] if is_told and not _TOLD.isdisjoint(words) else []
-    for ways in said:
-        for needles, patterns in ways:
-            if any(needle in text for needle in needles) and any(_is_so(pattern, text) for pattern in patterns):
-                return True
+    return any(not things.isdisjoint(words) for things, _ in said)
+
+
+def _says(sentence: Sentence, said: _Said) -> bool:
+    """Whether a sentence may, and does so in one of the ways."""
+    text, words = sentence
+    if not _may_say(words, said):
+        return False
+    for things, ways in said:
+        if not things.isdisjoint(words):
+            for needles, pattern in ways:
+                if holds_each(text, needles) and _is_so(pattern, text):
+                    return True
     return False
 
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
-from collections.abc import Iterable
-
 _PICTURE = (
     r"(?:(?:external |attached )?(?:images?|pictures?|photos?|photographs?|pics?|visuals?)(?:[ -](?:attachments?|files?|inputs?|contents?|data|urls?|links?))?"
     r"|attachments?|(?:attached|uploaded) files?|visual (?:inputs?|contents?|information))"
@@ -19,11 +17,13 @@ _WHICH = (
 _ADVERB = (
     r"(?:(?:actually|currently|directly|really|ever|even|yet|successfully|properly|correctly|been|be|being|also|just|to) ){0,3}"
 )
-GIVEN = (
-    r"(?:provided|attached|uploaded|supplied|included|shared|sent|given|submitted|received|accessible|loaded|delivered|transmitted|passed"
-    r"|embedded|available)"
-)
-SHOWN = r"(?:visible|present|displayed|shown|found|detected|here|there|seen|viewable|rendered)"
+_GIVEN = (
+    "provided", "attached", "uploaded", "supplied", "included", "shared", "sent", "given", "submitted", "received", "accessible",
+    "loaded", "delivered", "transmitted", "passed", "embedded", "available",
+)  # fmt: skip
+GIVEN = rf"(?:{'|'.join(_GIVEN)})"
+_SHOWN = ("visible", "present", "displayed", "shown", "found", "detected", "here", "there", "seen", "viewable", "rendered")
+SHOWN = rf"(?:{'|'.join(_SHOWN)})"
 _JUDGE = (
     r"(?:evaluate|judge|assess|score|rate|review|analy[sz]e|examine|inspect|look at|compare|grade|work with|base|go on|critique)"
 )
@@ -63,18 +63,35 @@ _ABSENT = r"(?:missing|absent|unavailable|inaccessible|not there|not here|broken
 _MADE_UP = r"(?:hypothetical|placeholder|fictitious|dummy|simulated)"
 
 
+Ways = tuple[tuple[tuple[tuple[str, ...], ...], str], ...]
+"""(lists of words, of each of which a way cannot do without one; the way)"""
+
 _NOT = ("n't", "not ", "unable", "never", "fail", "no way", "no ability", "lack", "only", "just")
-_Ways = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+_NOT_ABLE = (
+    "can't",
+    "cannot",
+    "can not",
+    "could",
+    "do not",
+    "don't",
+    "did",
+    "able to",
+    "haven't",
+    "have not",
+    "never",
+    "fail",
+    "no way",
+)
+_NO, _DENIED = ("no ",), ("not ", "n't ", "never ")
+_MESSAGES = (
+    "message", "request", "conversation", "chat", "prompt", "query", "question", "input", "submission", "upload", "thread", "context",
+    "post", "session", "dialog", "turn",
+)  # fmt: skip
+_GIVING = ("provid", "shar", "sen", "suppl", "includ", "giv", "upload", "attach", "past", "add", "submit", "post")
+_ASKING = ("please", "kindly", "you", "need", "require", "sure to", "feel free", "try")
 
 
-def _grouped(ways: Iterable[tuple[tuple[str, ...], str]]) -> _Ways:
-    patterns: dict[tuple[str, ...], list[str]] = {}
-    for needles, way in ways:
-        patterns.setdefault(needles, []).append(way)
-    return tuple((needles, tuple(listed)) for needles, listed in patterns.items())
-
-
-def _ways(thing: str, plain: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _ways(thing: str, plain: str) -> Ways:
     """The ways to say that `thing` never came, each behind words it cannot do without: most sentences hold none of them.
 
     `plain`: the things whose "there is no ..." is told without a verb.
@@ -83,114 +100,165 @@ def _ways(thing: str, plain: str) -> tuple[tuple[tuple[str, ...], str], ...]:
     subject = rf"{thing} (?:is|was|are|were|seems|appears|seems to be|appears to be)"
     return (
         (
-            ("no ",),
+            (_NO, (*_GIVEN, *_SHOWN, " to ", "for me", "came through")),
             rf"no (?<=\bno ){_WHICH}{thing}(?: {_BE})? {_ADVERB}(?:{GIVEN}|{SHOWN}|to {_JUDGE}|for me to|came through){_SO}",
         ),
-        (("no ",), rf"no (?<=\bno ){_WHICH}{thing} (?:with|in|alongside|for) (?:the|your|this) {_MESSAGE}"),
-        (("there",), rf"{is_there_no} {_WHICH}{plain}{_SO}"),
+        ((_NO, _MESSAGES), rf"no (?<=\bno ){_WHICH}{thing} (?:with|in|alongside|for) (?:the|your|this) {_MESSAGE}"),
+        ((("there",), (" no ", " not a")), rf"{is_there_no} {_WHICH}{plain}{_SO}"),
         (
-            ("there",),
+            (("there isn't", "there wasn't", "there aren't", "there does"),),
             rf"there (?:isn't|wasn't|aren't|(?:does not|doesn't) (?:seem|appear) to be) (?:an?|any) {_WHICH}{plain}{_SO}",
         ),
-        (("there",), rf"{is_there_no} {_WHICH}{thing} (?:for me to|i can|that i can|to {_JUDGE}|{GIVEN}{_SO}|{SHOWN}{_STOP})"),
         (
-            _NOT,
+            (("there",), (" no ", " not a")),
+            rf"{is_there_no} {_WHICH}{thing} (?:for me to|i can|that i can|to {_JUDGE}|{GIVEN}{_SO}|{SHOWN}{_STOP})",
+        ),
+        (
+            (_NOT_ABLE,),
             rf"{_CANNOT} {_ADVERB}{_SENSE} {_WHICH}{thing}"
             rf"(?: (?:itself|directly|you|that you|which you|mentioned|you've|in question|or|{GIVEN}|because|was|is)\b|{_SO})",
         ),
         (
-            ("without",),
+            (("without",), ("seeing", "viewing", "access to", "having", "being", "receiving")),
             rf"without {_ADVERB}(?:seeing|viewing|access to|having(?: seen| received| viewed)?|being able to (?:see|view|access)|being (?:given|shown)|receiving)"
             rf" {_WHICH}{thing}{_SO}",
         ),
         (
-            ("without",),
+            (("without",),),
             rf"without {_WHICH}{thing}(?: (?:to {_JUDGE}|being {GIVEN}|{GIVEN}|i |it(?: is|'s) (?:not possible|impossible))"
             r"|, (?:i|it|there|no|we|this|the|a |any))",
         ),
-        (_NOT, rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})"),
         (
-            ("missing",),
+            (_DENIED, _SHOWN),
+            rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})",
+        ),
+        (
+            (("missing",),),
             rf"{thing} missing{_STOP}|missing {thing}{_STOP}|\b(?:a|the|your) missing (?:image|picture|photo)(?:{_STOP}| so\b| and\b| i\b)",
         ),
         (
-            _NOT,
+            ((" i ", " we "), _DENIED),
             rf"{thing} (?:that |which )?(?:i|we) (?:cannot|can't|could not|couldn't|have not|haven't|did not|didn't|never) {_ADVERB}{_SENSE}\b",
         ),
         (
-            _NOT,
+            (("s not to ", " work"), _DENIED),
             rf"{thing} (?:seems|appears) not to (?:be|have been) {_ADVERB}(?:{GIVEN}|{SHOWN})|{thing} (?:does not|doesn't|did not|didn't) work\b",
         ),
         (
-            ("need",),
+            (("need to ",),),
             rf"\b(?:i|we)(?:'d| would| will|'ll)? need to (?:see|view|receive|have|inspect|look at|be shown|be given) {_WHICH}{thing}{_SO}",
         ),
-        (("not ",), rf"not having (?:seen|received|viewed|had) {_WHICH}{thing}|{subject} \w+ or not {GIVEN}"),
+        ((("not having", "or not "),), rf"not having (?:seen|received|viewed|had) {_WHICH}{thing}|{subject} \w+ or not {GIVEN}"),
         (
-            _NOT,
+            (_DENIED, ("given", "shown", "sent", "handed", "provided", "supplied")),
             rf"(?:was|were|am|are|been|being)(?: not|n't)(?: been)? (?:given|shown|sent|handed|provided(?: with)?|supplied with) {_WHICH}{thing}{_SO}",
         ),
-        (_NOT, rf"{_HOLDER} (?:does not|doesn't|did not|didn't|do not|don't) {_ADVERB}(?:{_HOLD}) {_WHICH}{thing}{_SO}"),
-        (_NOT, rf"(?:not|never) {_ADVERB}(?:see|seen|seeing|receive|received|view|viewed) {_WHICH}{thing}{_SO}"),
-        (("no ",), rf"{_HOLDER} (?:\w+ ){{0,4}}?no {_WHICH}{thing}{_SO}"),
         (
-            ("no ",),
+            (_DENIED, tuple(_HOLD.split("|"))),
+            rf"{_HOLDER} (?:does not|doesn't|did not|didn't|do not|don't) {_ADVERB}(?:{_HOLD}) {_WHICH}{thing}{_SO}",
+        ),
+        (
+            (("not ", "never "), ("see", "receive", "view")),
+            rf"(?:not|never) {_ADVERB}(?:see|seen|seeing|receive|received|view|viewed) {_WHICH}{thing}{_SO}",
+        ),
+        (((" no ",),), rf"{_HOLDER} (?:\w+ ){{0,4}}?no {_WHICH}{thing}{_SO}"),
+        (
+            ((" no ",), ("see", "ha", "got", "received", "given", "and", "but", ",")),
             rf"(?:see|have|had|got|received|was given|were given|been given|and|but|,) no {_WHICH}{thing}(?: at all)?(?:{_STOP}| to (?:{_JUDGE}|see))",
         ),
-        (("no ",), rf"no (?<=\bno ){_WHICH}image(?: data)?{_STOP}"),
-        (("no ",), rf"no (?<=\bno ){_WHICH}{thing} (?:{_BE} )?{_ADVERB}(?:arrived?|reached?|came|accompan\w+)"),
+        ((_NO, ("image",)), rf"no (?<=\bno ){_WHICH}image(?: data)?{_STOP}"),
         (
-            ("only", "just"),
+            (_NO, ("arrive", "reach", "came", "accompan")),
+            rf"no (?<=\bno ){_WHICH}{thing} (?:{_BE} )?{_ADVERB}(?:arrived?|reached?|came|accompan\w+)",
+        ),
+        (
+            (("only", "just"), ("no ", "not ", "without "), ("text", "prompt", "caption", "description")),
             rf"(?:only|just) (?:\w+ ){{0,5}}?(?:texts?|prompts?|captions?|descriptions?)\b.{{0,30}}?\b(?:no|not|without) {_WHICH}{thing}",
         ),
         (
-            ("need", "require"),
+            (("need", "require"),),
             rf"need {_WHICH}{thing} (?:to |in order|before|first)|{thing} (?:is|would be) (?:required|needed) (?:to|for|before|in order)",
         ),
-        (("none",), rf"{thing}.{{0,60}}?\bnone (?:was|were|has been|is|are|came) {_ADVERB}(?:{GIVEN}|{SHOWN})?"),
+        ((("none",),), rf"{thing}.{{0,60}}?\bnone (?:was|were|has been|is|are|came) {_ADVERB}(?:{GIVEN}|{SHOWN})?"),
         (
-            _NOT,
+            (
+                _DENIED,
+                (
+                    *_GIVEN,
+                    "come",
+                    "go through",
+                    "load",
+                    "attach",
+                    "opened",
+                    "seen",
+                    "viewed",
+                    "accessed",
+                    "retrieved",
+                    "visible",
+                    "reach",
+                    "arrive",
+                ),
+            ),
             rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}(?:{GIVEN}|come through|go through|upload|uploaded|load|attach"
             rf"|(?:opened|seen|viewed|accessed|retrieved) by me|visible to me|reach(?:ed)? me|arrived?){_SO}",
         ),
         (
-            _NOT,
+            (("could", "can", "did"), ("load", "open", "access", "retriev", "view", "display", "seen", "render")),
             rf"{thing} (?:could not|couldn't|cannot|can't|can not|did not|didn't) (?:be )?"
             rf"(?:loaded|opened|accessed|retrieved|viewed|displayed|seen|load|open|display|render){_STOP}",
         ),
         (
-            ("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),
+            (("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
             rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)",
         ),
         (
-            ("failed",),
+            (("failed",),),
             rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)|upload of {_WHICH}{thing} failed",
         ),
         (
-            ("you ",),
+            (("you ",), ("not ", "n't ", "forgot", "neglected", "failed")),
             r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
             rf"|(?:seem to|may) have forgotten)(?: to)? {_ADVERB}{_GIVE} (?:me |us |with )?{_WHICH}{thing}",
         ),
-        (_ASKING, rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:me |us )?{_GIVE} (?:me |us |with |it )?{_ANOTHER}{_WHICH}{thing}"),
         (
-            _ASKING,
+            (_ASKING, _GIVING),
+            rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:me |us )?{_GIVE} (?:me |us |with |it )?{_ANOTHER}{_WHICH}{thing}",
+        ),
+        (
+            (_ASKING, ("ensure", "check", "verify", "confirm", "make sure")),
             rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:ensure|check|verify|confirm|make sure)(?: that)? {_WHICH}{thing} (?:is|was|has been) {GIVEN}",
         ),
-        (_NOT, rf"{thing} not {_ADVERB}(?:{GIVEN}|{SHOWN}){_STOP}"),
-        (("[", "("), rf"[\[(]\s?(?:no|missing) {thing}(?: {GIVEN})?\s?[\])]"),
+        (((" not ",), (*_GIVEN, *_SHOWN)), rf"{thing} not {_ADVERB}(?:{GIVEN}|{SHOWN}){_STOP}"),
+        ((("[", "("), ("no ", "missing ")), rf"[\[(]\s?(?:no|missing) {thing}(?: {GIVEN})?\s?[\])]"),
         (
-            ("absence", "lack", "missing", "waiting"),
+            (("absence", "lack", "missing", "waiting"),),
             rf"\b(?:(?:in (?:the )?absence of|for lack of|lacking|because of the missing|due to the missing|waiting for|awaiting) {_WHICH}{thing}{_SO}"
             rf"|(?:lack|absence) of {_WHICH}{thing}{_STOP})",
         ),
     )
 
 
-_ASKING = ("please", "kindly", "you", "need", "require", "sure to", "feel free", "try")
-_BLIND: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("nothing",), rf"nothing (?:(?:(?:was|is|has been) )?(?:attached|uploaded)|(?:here )?(?:to|for me to) {_JUDGE}{_STOP})"),
+_BLIND: Ways = (
+    ((("nothing",),), rf"nothing (?:(?:(?:was|is|has been) )?(?:attached|uploaded)|(?:here )?(?:to|for me to) {_JUDGE}{_STOP})"),
     (
-        _NOT,
+        (
+            _NOT,
+            (
+                "images",
+                "pictures",
+                "photos",
+                "visual",
+                "ability",
+                "means",
+                "way",
+                "i only",
+                "i just",
+                "i can ",
+                "we only",
+                "we just",
+                "we can ",
+            ),
+        ),
         (
             r"\b(?:i am|i'm|as) (?:only |just )?an? (?:text|language)(?:[ -](?:only|based))*(?: (?:ai|language|model|assistant|system)){0,3}[^.!?]{0,60}?"
             r"(?:cannot|can't|unable to|not able to|do not have|don't have|no ability)[^.!?]{0,40}?(?:images|pictures|photos|visuals|visual)"
@@ -202,9 +270,9 @@ _BLIND: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
     ),
     (
-        ("hypothetical", "placeholder", "fictitious", "dummy", "simulated"),
+        (("hypothetical", "placeholder", "fictitious", "dummy", "simulated"),),
         rf"\b{_MADE_UP} (?:\w+ )?(?:scores?|ratings?|evaluations?|assessments?|numbers?|judg\w+|grades?)",
     ),
 )
-NO_PICTURE = _grouped((*_ways(_PICTURE, "(?:image(?: attachment| file| input)?|attachments?)"), *_BLIND))
-NO_TEXT = _grouped(_ways(_TEXT, r"(?:model outputs?|candidate captions?)"))
+NO_PICTURE = (*_ways(_PICTURE, "(?:image(?: attachment| file| input)?|attachments?)"), *_BLIND)
+NO_TEXT = _ways(_TEXT, r"(?:model outputs?|candidate captions?)")

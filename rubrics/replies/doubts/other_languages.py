@@ -7,10 +7,10 @@ stands in missing_input.py, own_scales.py and taken_back.py.
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line; other scripts are meant
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentence, compiled
+from rubrics.replies.doubts.words import Sentences, compiled
 
 _PICTURE = r"(?:bild(?:er|datei)?|foto|images?|photos?|imagen|imágenes|imagem|imagens|immagine|immagini|figura|archivo|datei|fichier|изображени\w{1,2}|картинк\w{1,2}|фото)"
 _NO_PICTURE = (
@@ -45,16 +45,17 @@ _WORDS = frozenset({
 })  # fmt: skip
 
 
-def _foreign(sentences: Iterable[Sentence]) -> Iterator[str]:
-    return (text for text, words in sentences if not text.isascii() or not words.isdisjoint(_WORDS))
+def _foreign(sentences: Sentences) -> Iterator[str]:
+    if not sentences.is_ascii or not sentences.words.isdisjoint(_WORDS):
+        yield from (text for text, words in sentences.each if not text.isascii() or not words.isdisjoint(_WORDS))
 
 
-def misses_a_picture(sentences: Iterable[Sentence]) -> bool:
+def misses_a_picture(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says that no picture came."""
     return any(compiled(_NO_PICTURE, re.IGNORECASE).search(text) for text in _foreign(sentences))
 
 
-def is_another_number(sentences: Iterable[Sentence], scores: Collection[float], dimensions: tuple[Dimension, ...]) -> bool:
+def is_another_number(sentences: Sentences, scores: Collection[float], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether another number on a scale is put in the score's place."""
     for text in _foreign(sentences):
         said = [float(next(filter(None, found.groups()))) for found in compiled(_INSTEAD, re.IGNORECASE).finditer(text)]
@@ -63,7 +64,7 @@ def is_another_number(sentences: Iterable[Sentence], scores: Collection[float], 
     return False
 
 
-def is_another_scale(sentences: Iterable[Sentence], dimensions: tuple[Dimension, ...]) -> bool:
+def is_another_scale(sentences: Sentences, dimensions: tuple[Dimension, ...]) -> bool:
     """Whether a scale is said that is none of the dimensions'."""
     maxima = {d.maximum for d in dimensions}
     for text in _foreign(sentences):

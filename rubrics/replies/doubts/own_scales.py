@@ -6,10 +6,9 @@ Beside taken_back.py, which knows "on a scale of 1 to 10" and "4 out of 10". Eng
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Iterable
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentence, holds_any, lowered
+from rubrics.replies.doubts.words import Sentences, holds_any, lowered
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
@@ -94,9 +93,11 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
     return any(_number(one) not in {d.maximum for d in dimensions} for one in said)
 
 
-def grades_otherwise(sentences: Iterable[Sentence]) -> bool:
+def grades_otherwise(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says that its judge graded in another kind: by percent, pass or fail, the lower the better."""
-    return any(_ANOTHER_KIND.search(text) for text, words in sentences if not words.isdisjoint(_KINDS))
+    if sentences.words.isdisjoint(_KINDS):
+        return False
+    return any(_ANOTHER_KIND.search(text) for text, words in sentences.each if not words.isdisjoint(_KINDS))
 
 
 def _number(found: re.Match[str]) -> float:
