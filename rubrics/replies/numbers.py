@@ -37,7 +37,7 @@ class Found:
 
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+DIGITS = re.compile(r"[0-9][0-9]*(?:\.[0-9]+)?")  # opens with one of a class, not with a repetition: re skips to it
 ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 WHITE_SPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))

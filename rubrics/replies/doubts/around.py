@@ -1,8 +1,9 @@
 """The text around each number of a reply that is none of the form's own: what doubts are looked for in. What they are: others."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from rubrics.replies.doubts.words import lowered
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
 from rubrics.replies.spans import Spans
 
@@ -10,6 +11,7 @@ _BEFORE, _BEHIND = 120, 70
 _N_CHARACTERS_MAX = 16_000  # what more there is of a reply is not looked through
 _WORDS = frozenset({*NUMBER_WORDS, "twenty", "fifty", "hundred", "binary", "percentage", "percent"})
 _NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
+_LETTER = re.compile(r"\w")
 _CUT = " … "
 
 
@@ -21,9 +23,24 @@ def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 
     """
     own = {start for start, _ in spans.values()}
     places = [found.span() for found in DIGITS.finditer(text, first) if found.start() not in own]
-    if not words.isdisjoint(_WORDS):
-        places += [found.span() for found in _NAMED.finditer(text, first)]
+    if named := words & _WORDS:
+        places += _places(text, named, first)
     return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))[:_N_CHARACTERS_MAX]
+
+
+def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
+    """Where one of the words stands behind `first`, in whatever case. To find a word is far cheaper than to look for a pattern."""
+    lower = lowered(text)
+    if lower is None or len(lower) != len(text):
+        yield from (found.span() for found in _NAMED.finditer(text, first))
+        return
+    for word in named:
+        at = lower.find(word, first)
+        while at >= 0:
+            end = at + len(word)
+            if not (_LETTER.match(text, end) or (at and _LETTER.match(text, at - 1))):
+                yield at, end
+            at = lower.find(word, end)
 
 
 def _merged(places: Iterable[tuple[int, int]], n_characters: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ takes it away. A word that puts another number in its place is taken_back.py's, 
 import re
 from collections.abc import Collection
 
-from rubrics.replies.doubts.words import Sentences, compiled
+from rubrics.replies.doubts.words import Sentences, compiled, holds_each
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _NOUN = r"(?:scores?|numbers?|ratings?|marks?|figures?|digits?|values?|grades?|verdicts?|evaluations?|assessments?|judge?ments?|answers?)"
@@ -35,44 +35,99 @@ _HOLD = r"(?:hold|stand|reflect|represent|express|apply|count|match|mean|corresp
 _NOT = r"(?:no longer|(?:does|do|should|can|could|must|may|would|did|is|are)(?: not|n't)|cannot|none of \w+ should)"
 _DISOWN = r"(?:i|we)(?:'m| am)? (?:no longer|can(?:not|'t| not)|could(?: not|n't)|do(?: not|n't)|would(?: not|n't)|won't) (?:\w+ )?(?:agree|stand (?:by|behind)|believe|defend|mean|hold|support|vouch|endorse|keep)"
 _HASTY = r"(?:too (?:quickly|soon|fast|hastily|early|high|low|generous\w*|harsh\w*|kind\w*)|by (?:mistake|accident|error)|in (?:error|haste)|accidentally|mistakenly|prematurely|wrongly)"
+# What a part above cannot do without.
+_TO_DISCARD = (
+    "disregard", "ignore", "retract", "rescind", "revoke", "withdraw", "strike", "scratch", "forget", "void", "cancel", "discard", "scrap",
+    "toss", "overrule", "annul", "delete", "throw ", "take back", "set aside", "look past", "pay no", " use", " count", " rely on", " trust",
+    " take", " publish", " record", " keep", " consider", " read anything",
+)  # fmt: skip
+_DENIED = ("no longer", "not ", "n't ")
+_CALLED_WRONG = (
+    "mistake", "wrong", "error", "erroneous", "incorrect", "typo", "slip", "void", "invalid", "meaningless", "unreliable", "inaccurate",
+    "random", "arbitrary", "provisional", "premature", "nominal", "placeholder", "guess", "default", "thrown out", "disregarded", "ignored",
+    "discarded", "discounted", "withdrawn", "retracted", "replaced", "struck", "meant for", "too ", "no longer",
+    *(f"{no} {what}" for no in ("not", "n't")
+      for what in ("my", "what", "one i", "right", "correct", "valid", "to be", "how", "really", "the ", "meant")),
+)  # fmt: skip
+_TO_HOLD = (" hold", " stand", " reflect", " represent", " express", " apply", " count", " match", " mean", " correspond", " be ")
+_BY_ONE = ("i ", "i'm ", "we ", "we'm ")
+_TO_STAND_BY = ("agree", "stand b", "believe", "defend", "mean", "hold", "support", "vouch", "endorse", "keep")
+_IN_HASTE = (
+    "too ", "by mistake", "by accident", "by error", "in error", "in haste", "accidentally", "mistakenly", "prematurely", "wrongly"
+)  # fmt: skip
+# (lists of words, of each of which a way cannot do without one; the way)
 _WAYS = (
     # Please disregard the number below. I retract the rating I'm entering here.
-    rf"\b{_DISCARD} (?:\w+ ){{0,2}}?{_ANY_SCORE}",
+    ((_TO_DISCARD,), rf"\b{_DISCARD} (?:\w+ ){{0,2}}?{_ANY_SCORE}"),
     # The score entered is a mistake. My rating was too high.
-    rf"\b{_OWN}[^.;!?,]{{0,40}}?(?:\b{_BE}|n't|\bshould(?: not|n't)?) ?\b(?:\w+ ){{0,2}}?{_WRONG}",
-    rf"\b{_OWN}[^.;!?,]{{0,30}}? {_NOT} (?:\w+ )?{_HOLD}",
-    rf"\bnone of {_THE} {_NOUN}[^.;!?]{{0,40}}?\b{_HOLD}",
+    (
+        (_CALLED_WRONG,),
+        rf"\b{_OWN}[^.;!?,]{{0,40}}?(?:\b{_BE}|n't|\bshould(?: not|n't)?) ?\b(?:\w+ ){{0,2}}?{_WRONG}",
+    ),
+    (((*_DENIED, "none of "), _TO_HOLD), rf"\b{_OWN}[^.;!?,]{{0,30}}? {_NOT} (?:\w+ )?{_HOLD}"),
+    ((("none of ",),), rf"\bnone of {_THE} {_NOUN}[^.;!?]{{0,40}}?\b{_HOLD}"),
     # I can't stand behind the score given here.
-    rf"\b{_DISOWN}[^.;!?,]{{0,25}}? {_ANY_SCORE}",
+    ((_BY_ONE, _TO_STAND_BY), rf"\b{_DISOWN}[^.;!?,]{{0,25}}? {_ANY_SCORE}"),
     # The value in the score field is not my judgment.
-    rf"\b(?:value|number|digit|figure|score) (?:in|on|under) (?:the|this) (?:\w+ )?(?:field|form|line|json|object)[^.;!?,]{{0,20}}? {_BE}(?: not|n't)\b",
+    (
+        (("field", "form", "line", "json", "object"), (" not", "n't")),
+        rf"\b(?:value|number|digit|figure|score) (?:in|on|under) (?:the|this) (?:\w+ )?(?:field|form|line|json|object)[^.;!?,]{{0,20}}? {_BE}(?: not|n't)\b",
+    ),
     # I'm withdrawing this score. Treat the number above as void.
-    rf"\b(?:i|we)(?:'m| am|'ve| have)? (?:\w+ )?(?:withdraw|retract|rescind|revok|cancel|scrapp?|discard|reconsider|disown)(?:e|ing|n|ed)? {_ANY_SCORE}",
-    rf"\b(?:treat|consider|regard|count) {_ANY_SCORE}(?: {_PLACED})? as (?:\w+ )?{_WRONG}",
+    (
+        (("withdraw", "retract", "rescind", "revok", "cancel", "scrap", "discard", "reconsider", "disown"),),
+        rf"\b(?:i|we)(?:'m| am|'ve| have)? (?:\w+ )?(?:withdraw|retract|rescind|revok|cancel|scrapp?|discard|reconsider|disown)(?:e|ing|n|ed)? {_ANY_SCORE}",
+    ),
+    (
+        (("treat", "consider", "regard", "count"), _CALLED_WRONG),
+        rf"\b(?:treat|consider|regard|count) {_ANY_SCORE}(?: {_PLACED})? as (?:\w+ )?{_WRONG}",
+    ),
     # It needs to be higher than what I put in the JSON.
-    r"\b(?:higher|lower|near|above|below|different|away|more|less)(?: than| from)? what i (?:\w+ )?(?:entered|put|gave|wrote|typed|said|submitted)\b",
-    rf"\bvalue of (?:the )?score (?:is|was) (?:\w+ )?{_WRONG}",
+    (
+        (("what i ",),),
+        r"\b(?:higher|lower|near|above|below|different|away|more|less)(?: than| from)? what i (?:\w+ )?(?:entered|put|gave|wrote|typed|said|submitted)\b",
+    ),
+    ((("value of ",), _CALLED_WRONG), rf"\bvalue of (?:the )?score (?:is|was) (?:\w+ )?{_WRONG}"),
     # I was too kind across the board.
-    r"\bi(?:'ve)? (?:was|am|been|have been) (?:far |much |a bit |a little |way )?too (?:kind|generous|harsh|lenient|strict|quick|hasty)\b",
+    (
+        (("too ",),),
+        r"\bi(?:'ve)? (?:was|am|been|have been) (?:far |much |a bit |a little |way )?too (?:kind|generous|harsh|lenient|strict|quick|hasty)\b",
+    ),
     # I gave this mark by mistake.
-    rf"\b{_I_GAVE} (?:{_ANY_SCORE}|it|that|them)[^.;!?,]{{0,25}}? {_HASTY}\b",
-    r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
+    ((_IN_HASTE,), rf"\b{_I_GAVE} (?:{_ANY_SCORE}|it|that|them)[^.;!?,]{{0,25}}? {_HASTY}\b"),
+    (
+        (("meant for", "intended for"),),
+        r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
+    ),
     # Take two points off everything.
-    r"(?:^|[.;:!?] )(?:please )?(?:take|knock|subtract|deduct|remove|add) \w+ points? (?:off|from|to) (?:everything|all|each|every|(?:\w+ ){0,3}(?:score|total|number|rating)s?\b)",
+    (
+        ((" point",), (" off ", " from ", " to ")),
+        r"(?:^|[.;:!?] )(?:please )?(?:take|knock|subtract|deduct|remove|add) \w+ points? (?:off|from|to) (?:everything|all|each|every|(?:\w+ ){0,3}(?:score|total|number|rating)s?\b)",
+    ),
 )  # fmt: skip
 _NUMBER = rf"(?<![\w.,/-])([0-9]{{1,3}}+(?:\.[0-9]{{1,2}}+)?+|{'|'.join(NUMBER_WORDS)})(?![\w/%-]|[.,][0-9])"
 # Said of the very number that the form gives.
 _OF_THE_NUMBER = (
-    rf"\b(?:the|that|this|my|a|an|so|,) {_NUMBER},?(?: (?:here|above|below|{_I_GAVE}))? ?(?:(?:is|was)(?:n't| not)|no longer) (?:\w+ )?(?:right|correct|fair|accurate|what|how|my|holds?|stands?|appl\w+|deserved|justified|appropriate|valid|the)\b",
-    rf"\b{_DISCARD} (?:the|that|this|my) {_NUMBER}(?=[.,;:!?) ]|\Z)(?! \w+s\b)",
-    rf"\b(?:{_DISOWN}(?: with| in| to)?) (?:the|that|this|my|a) {_NUMBER}",
-    rf"\b{_I_GAVE}(?: (?:it|this|a|an|the))? {_NUMBER}[^.;!?]{{0,20}}? {_HASTY}\b",
-    rf"\bthe {_NUMBER}(?: (?:here|above|below))? (?:is|was|seems|looks) {_WRONG}",
-    rf"\b(?:no longer|do not|don't) (?:think|believe|feel)(?: that)? (?:an? |the )?{_NUMBER} (?:is|was)\b",
+    (
+        (("isn't", "is not", "wasn't", "was not", "no longer"),),
+        rf"\b(?:the|that|this|my|a|an|so|,) {_NUMBER},?(?: (?:here|above|below|{_I_GAVE}))? ?(?:(?:is|was)(?:n't| not)|no longer) (?:\w+ )?(?:right|correct|fair|accurate|what|how|my|holds?|stands?|appl\w+|deserved|justified|appropriate|valid|the)\b",
+    ),
+    ((_TO_DISCARD,), rf"\b{_DISCARD} (?:the|that|this|my) {_NUMBER}(?=[.,;:!?) ]|\Z)(?! \w+s\b)"),
+    ((_BY_ONE, _TO_STAND_BY), rf"\b(?:{_DISOWN}(?: with| in| to)?) (?:the|that|this|my|a) {_NUMBER}"),
+    ((_IN_HASTE,), rf"\b{_I_GAVE}(?: (?:it|this|a|an|the))? {_NUMBER}[^.;!?]{{0,20}}? {_HASTY}\b"),
+    (
+        ((" is ", " was ", " seems ", " looks "), _CALLED_WRONG),
+        rf"\bthe {_NUMBER}(?: (?:here|above|below))? (?:is|was|seems|looks) {_WRONG}",
+    ),
+    (
+        (("think", "believe", "feel"),),
+        rf"\b(?:no longer|do not|don't) (?:think|believe|feel)(?: that)? (?:an? |the )?{_NUMBER} (?:is|was)\b",
+    ),
 )  # fmt: skip
 # Said of a lone score: among several it may be another's.
 _NOT_IT = (
-    rf"(?:\bit (?:is not|isn't|was not|wasn't)|\bno, not|\bnot|\bno longer) an? {_NUMBER}(?=[.,;:!?]|\Z| and | but | after all)"
+    (("not a", "isn't a", "wasn't a", "no longer a"),),
+    rf"(?:\bit (?:is not|isn't|was not|wasn't)|\bno, not|\bnot|\bno longer) an? {_NUMBER}(?=[.,;:!?]|\Z| and | but | after all)",
 )
 _NEEDED = frozenset({
     "kind", "generous", "harsh", "lenient", "strict", "quick", "hasty", "higher", "lower", "different", "what", "evaluations",    "answer", "answers", "assessment", "assessments", "digit", "digits", "evaluation", "figure",
@@ -91,6 +146,7 @@ _TAKING = frozenset({
     "toss", "typo", "typos", "unreliable", "void", "wasnt", "werent", "withdraw", "withdrawn", "wont", "would",
     "wouldnt", "wrong", "wrongly",
 })  # fmt: skip
+_NUMBER_WORDS = frozenset(NUMBER_WORDS)
 # "The number on the jersey", "the text above is wrong": what is written in the picture, or a caption says, is no score.
 _OF_A_CASE = re.compile(
     r"\b(?:if|unless|had (?:it|the|this|that|they|there|he|she|all|both)|were it|would (?:have|be)|otherwise)\b"
@@ -99,15 +155,18 @@ _OF_A_CASE = re.compile(
 
 def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:
     """Whether the judge takes its own score away in one of a reply's sentences."""
-    if sentences.words.isdisjoint(_TAKING):
-        return False
-    for text, words in sentences.each:
-        if words.isdisjoint(_TAKING) or _OF_A_CASE.search(text):
+    taking = sentences.words & _TAKING
+    of_the_number = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
+    for text, words in sentences.each if taking else ():
+        if words.isdisjoint(taking):
             continue
-        if not words.isdisjoint(_NEEDED) and any(compiled(way).search(text) for way in _WAYS):
+        ways = [] if words.isdisjoint(_NEEDED) else [way for needles, way in _WAYS if holds_each(text, needles)]
+        has_number = not words.isdisjoint(_NUMBER_WORDS) or DIGITS.search(text) is not None
+        numbered = [way for needles, way in of_the_number if holds_each(text, needles)] if has_number else []
+        if not (ways or numbered) or _OF_A_CASE.search(text):
+            continue
+        if any(compiled(way).search(text) for way in ways):
             return True
-        if DIGITS.search(text) or not words.isdisjoint(NUMBER_WORDS):
-            ways = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
-            if any(number_of(found[1]) in scores for way in ways for found in compiled(way).finditer(text)):
-                return True
+        if any(number_of(found[1]) in scores for way in numbered for found in compiled(way).finditer(text)):
+            return True
     return False

@@ -11,7 +11,8 @@ from rubrics.replies.doubts.around import around_numbers
 from rubrics.replies.doubts.disavowal import is_disowned
 from rubrics.replies.doubts.other_languages import is_another_number, is_another_scale
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
-from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn, states_another_scale
+from rubrics.replies.doubts.stated_scales import states_another_scale
+from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn
 from rubrics.replies.doubts.verdicts import states_another_verdict
 from rubrics.replies.doubts.words import Sentences, without_quotations, words_of
 from rubrics.replies.spans import Spans

@@ -1,6 +1,6 @@
 """A scale of the judge's own, told by its ends or its steps: "0 = none, 3 = all", "a seven-point scale".
 
-Beside taken_back.py, which knows "on a scale of 1 to 10" and "4 out of 10". English alone.
+Beside stated_scales.py, which knows "on a scale of 1 to 10" and "4 out of 10". English alone.
 """
 
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line

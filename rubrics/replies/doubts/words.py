@@ -37,11 +37,10 @@ _PLAIN = _table(
     | dict.fromkeys({*WHITE_SPACE, *'*_#>"“”„«»\\', *ZERO_WIDTH} - {" ", "\n"}, " ")
 )
 _NO_SENTENCE = frozenset({"", " ", "\n"})
-_SINGLE = (
-    r"(?<=[\w,;:(] )(?:'(?=[^'\n]{1,120} )(?:[^'\n]|'(?=\w)){1,200}'(?!\w)|[“‘«„](?=[^”’»“\n]{1,120} )[^”»“\n]{1,200}[”’»“])"
-)
-_QUOTED = re.compile(_SINGLE + r'|(?<=[a-z,;] )"(?=[^"\n]{1,120} )[^"\n]{1,200}"')
-_QUOTED_IN_JSON = re.compile(_SINGLE + r'|(?<=[\w,;:(] )\\"(?=[^"\n]{1,120} )[^"\n]{1,200}\\"')
+# Each opens with the sign itself, not with what stands before it: re skips from one to the next.
+_SINGLE = r"(?<=[\w,;:(] ')(?=[^'\n]{1,120} )(?:[^'\n]|'(?=\w)){1,200}'(?!\w)|(?<=[\w,;:(] [“‘«„])(?=[^”’»“\n]{1,120} )[^”»“\n]{1,200}[”’»“]"
+_QUOTED = re.compile(rf"""['“‘«„"](?:{_SINGLE}|(?<=[a-z,;] ")(?=[^"\n]{{1,120}} )[^"\n]{{1,200}}")""")
+_QUOTED_IN_JSON = re.compile(rf"""['“‘«„\\](?:{_SINGLE}|(?<=[\w,;:(] \\)"(?=[^"\n]{{1,120}} )[^"\n]{{1,200}}\\")""")
 # Before either stands a word and a blank: most replies hold none of these.
 _OPENINGS = (" '", ' "', " “", " ‘", " «", " „")
 _OPENINGS_IN_JSON = (" '", ' \\"', " “", " ‘", " «", " „")
