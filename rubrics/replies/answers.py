@@ -22,6 +22,7 @@ _MARKS = r"[\s*_`\"'“”‘’«»#>•\u200b\ufeff]"
 _OPENS, _CLOSES = r"[(\[{（【<]", r"[)\]}）】>]"
 _BEGIN = rf"{_MARKS}{{0,20}}+(?:-\s|<[A-Za-z]{{1,20}}+>)?{_OPENS}{{0,2}}+{_MARKS}{{0,4}}+"
 _END = rf"{_MARKS}{{0,4}}+(?:{_CLOSES}{{1,2}}+|</[A-Za-z]{{1,20}}+>)?+{_MARKS}{{0,4}}+"
+_ENDED = re.compile(rf"\A{_END}")
 _BOLD = r"[*_`\"'”’]{0,4}+"
 _STOPS = r"[.,;:!。，；：！]"
 _BETWEEN = re.compile(r"[\w%°]|[.,:'’-]\w|/[0-9]")
@@ -102,9 +103,11 @@ def _leading(text: str, start: int, end: int, dimension: Dimension) -> Placed:
 
 
 def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
+    if not rest:
+        return value
     if _BETWEEN.match(rest):
         return ParseReason.WRONG_TYPE
-    behind = re.sub(rf"\A{_END}", "", rest, count=1)
+    behind = _ENDED.sub("", rest, count=1)
     if _HEDGE.match(rest) or _HEDGE.match(behind):
         return ParseReason.AMBIGUOUS
     is_article = len(word) == 1 and behind and not _CLOSED_LETTER.match(rest)  # "A surfer"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rubrics.model import Dimension
 from rubrics.replies.answers import whole_answers
@@ -61,14 +61,15 @@ def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) 
         return Found(reason=ParseReason.TRUNCATED)
     values: dict[str, list[Value]] = {}
     for inside, _ in forms[:_N_DISTINCT_MAX]:
-        entries = list(_said(inside, dimensions, _FIRST_ENTRY))
+        entries = list(_said(_parts(inside, dimensions), dimensions, _FIRST_ENTRY))
         is_unfilled = all(said.value is None for said in entries)
         blank = ParseReason.TEMPLATE_ECHO if is_unfilled else ParseReason.WRONG_TYPE
         for said in entries:
             values.setdefault(said.key, []).append(blank if said.value is None else said.value)
     beside = form.sub("\n", text)
+    parts = _parts(beside, dimensions)
     for entry in (_FIRST_LINE, _FIRST_ENTRY):  # "4 (good; sharp)" on a line of its own, and "Label: 4; Label: 3" on one
-        for said in _said(beside, dimensions, entry):
+        for said in _said(parts, dimensions, entry):
             if isinstance(said.value, Decimal):
                 values.setdefault(said.key, []).append(said.value)
     return Found(values)
@@ -95,7 +96,7 @@ def read_whole(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) ->
 
 def numbers_beside(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[tuple[str, Decimal]]:
     """(key, number) of each labelled line in a text that holds the answer in another form."""
-    for said in _said(text, dimensions, _FIRST_LINE):
+    for said in _said(_parts(text, dimensions), dimensions, _FIRST_LINE):
         if isinstance(said.value, Decimal):
             yield said.key, said.value
 
@@ -131,7 +132,8 @@ def _place(text: str, at: int, dimension: Dimension, label: re.Pattern[str], sco
 
 def _read_lines(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str], *, is_cut: bool) -> Found:
     values: dict[str, list[Value]] = {}
-    everything = list(_said(text, dimensions, entry))
+    parts = _parts(text, dimensions)
+    everything = list(_said(parts, dimensions, entry))
     for said in everything:
         if said.value is not None and not said.is_rival:
             values.setdefault(said.key, []).append(said.value)
@@ -143,7 +145,7 @@ def _read_lines(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[
     if not values:
         is_blank = any(said.value is None for said in everything)
         return Found(reason=ParseReason.TRUNCATED if is_blank else ParseReason.NOT_FOUND)
-    return Found(values, _reasoning(text, dimensions))
+    return Found(values, _reasoning(parts, dimensions))
 
 
 def _read_bare(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
@@ -154,9 +156,15 @@ def _read_bare(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) ->
     return Found(reason=ParseReason.NOT_FOUND)
 
 
-def _said(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[str]) -> Iterator[_Said]:
-    """What the text says behind its labels, each distinct piece once; `entry` is how far a value may reach."""
-    parts = _patterns(dimensions).label.split(text, _N_LABELS_MAX)
+def _parts(text: str, dimensions: tuple[Dimension, ...]) -> list[Any]:
+    """The text parted at its labels: what stands before the first, that label, the scale beside it, what stands behind, ..."""
+    return _patterns(dimensions).label.split(text, _N_LABELS_MAX)
+
+
+def _said(parts: list[Any], dimensions: tuple[Dimension, ...], entry: re.Pattern[str]) -> Iterator[_Said]:
+    """What a text's parts say behind its labels, each distinct piece once; `entry` is how far a value may reach."""
+    if len(parts) == 1:
+        return
     pieces = dict.fromkeys(zip(parts[0::3], parts[1::3], parts[2::3], parts[3::3], strict=False))
     labels = keys_by_label(dimensions)
     if len(pieces) > _N_DISTINCT_MAX or len(parts) > 3 * _N_LABELS_MAX:  # no reply, but a flood of answers
@@ -195,12 +203,11 @@ def _is_last_number_open(text: str, dimensions: tuple[Dimension, ...]) -> bool:
     return after[-1:] in _OPEN_ENDS or not any(isinstance(value, Decimal) for value in says)
 
 
-def _reasoning(text: str, dimensions: tuple[Dimension, ...]) -> dict[str, str]:
+def _reasoning(parts: list[Any], dimensions: tuple[Dimension, ...]) -> dict[str, str]:
     """Where there is one dimension, what stands before its label is its note."""
     if len(dimensions) != 1:
         return {}
-    label = _patterns(dimensions).label.search(text)
-    note = text[: label.start()].strip(BLANK + "*_`#") if label else ""
+    note = parts[0].strip(BLANK + "*_`#") if len(parts) > 1 else ""
     return {dimensions[0].key: note} if note else {}
 
 

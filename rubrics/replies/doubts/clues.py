@@ -10,8 +10,9 @@ none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replie
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from rubrics.replies.doubts.words import Sentences
+from rubrics.replies.doubts.words import Sentences, holds_each
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -26,11 +27,20 @@ _NEVER_CAME = (
 _GIVE = r"(?:provid|send|sent|suppl|includ|giv|upload|re-?upload|attach|re-?attach|re-?send|add|shar)\w{0,4}"
 _SEEN = r"(?:see|view|open|process|load|access|look at)"
 _CAN_NOT = r"(?:can(?:not|'t| not)|could(?: not|n't)|(?:not|un)[- ]?able to|was(?: not|n't) able to)"
-# (lists of words, of each of which one must stand in the sentence; what is enough alone there)
-_ALONE = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.compile(way)) for words, way in (
+
+
+def _lists(words: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(one.split()) for one in words.split("|"))
+
+
+# (lists of words, of each of which one must stand in the sentence; what a way cannot do without; what is enough alone there)
+_ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way in (
     (  # no picture was sent
         "no you send attach upload resend reupload re where until once before soon missing absent without"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels",
+        (("provided", "attach", "upload", "supplied", " sent", "send ", "given", "submitted", "shared", "received", "forgot", "neglected to",
+          "failed to", "omitted to", "→", "->", "=>", "means", "where is", "where's", "where are", "until", "once", "before", "as soon as",
+          "missing from", "absent from", " without "),),
         rf"\bno (?:(?:actual|generated|valid|attached|uploaded|accompanying|such|visible) )?(?:images?|pictures?|photos?|attachments?) (?:was|were|has been|have been|is|got) (?:\w+ )?(?:provided|attached|uploaded|supplied|sent|given|submitted|shared|received)\b"
         rf"|\byou (?:seem to have |may have |have )?(?:forgot(?:ten)?|neglected|failed|omitted) to {_GIVE} (?:me |us )?(?:the |your |an? )?{_PICTURE}|(?:^|[.;:!?] )(?:please )?(?:send|attach|upload|resend|re-upload|re-attach) (?:me )?(?:the|your|that) (?:image|picture|photo|artwork|file)"
         r"|\bno (?:image|picture|photo)s? ?(?:→|->|=>|means)|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
@@ -40,6 +50,8 @@ _ALONE = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
     (  # it came broken
         "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload format preview spinner transfer",
+        (("_error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
+          "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
         r"\bimage[_ ]?\w{0,12}_error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
         r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
@@ -48,6 +60,9 @@ _ALONE = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
     (  # the judge did not look, or cannot
         "without not having lack lacking cannot cant couldnt unable able dont doesnt didnt isnt wasnt havent no vision never"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels vision seen links link output result what it url upload",
+        (("without ", "having no", "having been given no", "not having", "i lack", "we lack", "vision ", "cannot", "can't", "can not", "could not",
+          "couldn't", "able to", *(f" {to} {me}" for to in ("to", "for", "on", "at") for me in ("me", "my")), "i have", "we have", "i was",
+          "we was", "i were", "we were", "you only", "you just", "you've ", "you have ", "i did", "i also ", "i never"),),
         r"\b(?:made|given|done|judged|scored|rated|written|evaluat\w+|answered|assigned) (?:\w+ )?without (?:\w+ )?(?:looking at|seeing|viewing|having seen|access to|opening) (?:the|any|an|your|this|it)\b"
         r"|\bwithout access to (?:the|any|your) (?:\w+ )?(?:output|render|result|picture|image|artwork|file)\b|\bhaving (?:no|been given no) (?:image|picture|photo)|\bnot having (?:actually )?seen (?:the|this|any|it|an)\b|\b(?:i|we) lack (?:any )?access to (?:it|the (?:image|picture|photo))"
         r"|\b(?:have|has|having|lack|with|without)(?: no| any|n't any| not| the)? vision (?:capabilit|abilit|access|input)\w*"
@@ -57,17 +72,21 @@ _ALONE = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
     (  # it goes by what it imagines
         "assume assumed assuming imagine imagined hypothetical"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels output result it hypothetical",
+        (("assum", "imagine", "i picture", "hypothetical"),),
         r"\bassum(?:ed|ing|e) (?:that )?(?:the|this|your|it) (?:\w+ )?(?:image|picture|photo|output|result|render|artwork)s? (?:depicts?|shows?|follows?|match\w*|contains?|does|would)\b"
         r"|\b(?:image|picture|photo)s? \(?as i (?:imagine|picture) it|\bmy (?:evaluation|score|rating|assessment|judge?ment) is (?:\w+ )?hypothetical\b|\bi imagine (?:it|that it|the (?:image|picture)) (?:to be|is|would|as)\b",
     ),
 ))  # fmt: skip
 _OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")
-# (lists of words, of each of which one must stand in the sentence; what is looked for then)
-_KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.compile(pattern)) for words, pattern in (
+# (lists of words, of each of which one must stand in the sentence; what a way cannot do without; what is looked for then)
+_KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way in (
     (  # a number that was made up, and is said to be
         "default defaults defaulted defaulting placeholder placeholders dummy midpoint midpoints mid fall falling fallback simulate simulates simulated simulating hypothetical"
         " hypothetically procedural arbitrary guess guessed guessing assume assumed assuming estimate estimated estimating lowest minimum middle neutral set real rating"
         " judging going evaluating assessing",
+        (("default", "placeholder", "dummy", "midpoint", "mid-point", "fall", "simulat", "hypothetical", "procedural", "arbitrary", "guess",
+          "assum", "estimat", "lowest ", "minimum ", "middle ", "neutral ", " set to", "real numbers",
+          *(f" {by} {what}" for by in ("by", "on", "from") for what in ("how", "the quality"))),),
         r"\b(?:default(?:s|ed|ing)?|placeholders?|dummy|mid-?points?|fall(?:ing)? ?back|simulat(?:es?|ed|ing)|hypothetical(?:ly)?|procedural|arbitrary|guess(?:ed|ing)?"
         r"|assum(?:e|ed|ing)|estimat(?:e|ed|ing)|(?:lowest|minimum|middle|neutral) (?:value|score|rating|mark|number)s?|scores? set to|real numbers"
         r"|(?:rating|judging|evaluat\w{1,5}|assess\w{1,5}) (?:by|on|from) (?:how|the quality))\b",
@@ -75,6 +94,11 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
     (  # what is said of machinery alone
         "400 401 403 404 base64 payload decode decodes decoded decoding pixel pixels bytes page server browse url modality text language vision tag image token viewer input side end call"
         " session conversation message request attachment upload uploaded link corrupt corrupted expired retrieve retrieved retrieval content access trip me chat",
+        (("400", "401", "403", "404", "base64", "payload", "decod", "pixel data", "no pixels", "zero bytes", "error page", "server", "browse",
+          "url", "modality", "text-only", "text only", "language model", "vision capabilit", "<image>", "token", "my viewer", "my input",
+          "my side", "my end", "attachment", "upload", "link", "corrupt", "expired", "retriev", "content attached", "visual access", "the trip",
+          "reached me",
+          *(f"{this} {what}" for this in ("this", "the") for what in ("call", "session", "conversation", "message", "request", "chat"))),),
         r"\b(?:40[0134]|base64|payload|decod(?:e|es|ed|ing)|pixel data|no pixels|zero bytes|error page|server|browse|url|modality|text-only|text only|language model"
         r"|vision capabilit\w{1,5}|<image>|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
         r"|corrupt(?:ed)?|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
@@ -82,6 +106,7 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
     (  # that there are words and no more
         "only just nothing solely purely merely all alone based going rely relying estimated judged rated speak thats"
         "|prompt prompts text texts textual word words wording caption captions rubric rubrics description descriptions",
+        (),
         rf"\b(?:only|just(?! (?:as|like|what|how|the way))|nothing but|solely|purely|merely|all i)\b[^.;\n]{{0,50}}\b{_WORDS}\b|\b{_WORDS} alone\b"
         rf"|\b(?:based|going|rely\w{{0,3}}|estimated|judged|rated|speak) (?:on|by|from|to|off)\b[^.;\n]{{0,40}}\b{_WORDS}\b|\b{_WORDS}\b[^.;\n]{{0,25}} and that(?:'s| is) (?:it|all)\b",
     ),
@@ -89,12 +114,15 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
         "never not didnt wasnt couldnt cannot doesnt unavailable absent missing corrupt corrupted expired empty blank truncated failed error no without lack nothing what fail fails failure"
         " failing gone dont|image images picture pictures photo photos photograph photographs artwork artworks visual visuals attachment attachments upload uploads pixel pixels"
         " illustration illustrations file files output evaluate look see check describe judge score assess rate decode content data you",
+        (),
         rf"\b{_PICTURE}\b[^.;!?\n]{{0,60}}\b{_NEVER_CAME}|\b(?:no|without|absent|lack of|nothing|error|failed?|fail(?:ing|ure))\b[^.;!?\n]{{0,30}}\b{_PICTURE}\b"
         rf"|\bnothing (?:visual|(?:was \w+ )?(?:for me )?to (?:evaluate|look|see|check|describe|judge|score|assess|rate))|\bwhat {_PICTURE}\?|\bdoes(?: not|n't) decode\b"
         r"|\bwith no (?:content|data)\b|\byou (?:did(?: not|n't)|never) (?:send|sent|attach|attached|provide|include|upload)",
     ),
     (  # that the judge cannot
         "cannot cant couldnt unable able lack no dont have never unverifiable unchecked can could not|i we me assistant could couldnt cannot unverifiable unchecked",
+        (("cannot", "can't", "can not", "could not", "couldn't", "unable", "not able", "n't able", "been able", "lack", "no means", "no way", "no ability",
+          "no eyes", "do not have", "don't have", "have no", "never", "unverifiable", "unchecked"),),
         r"\b(?:i|we|me|assistant|could)\b[^.;!?\n]{0,25}(?:can(?:not|'t| not)|could(?: not|n't)|unable|not able|was(?: not|n't) able|not been able|lack|no (?:means|way|ability|eyes)"
         r"|do(?: not|n't) have|have no|have nothing|never)\b[^.;!?\n]{0,30}\b(?:see|saw|look(?:ing)?|view|open|check|tell|verify|eyes|speak|browse|access|seen|visual|means|nothing)\b"
         r"|\b(?:could not|couldn't|cannot) (?:be carried out|check|verify)|\bunverifiable\b|\bleaves? [^.\n]{0,30}\bunchecked|\b(?:i|we) have no (?:idea|way of knowing)\b",
@@ -105,42 +133,48 @@ _KINDS = tuple((tuple(frozenset(one.split()) for one in words.split("|")), re.co
 def _bits() -> dict[str, int]:
     """By word, a bit for each list of words it stands in."""
     found: dict[str, int] = {}
-    lists = [one for needles, _ in _ALONE + _KINDS for one in needles]
-    for number, words in enumerate(lists):
+    for number, words in enumerate(one for lists, _, _ in _ALONE + _KINDS for one in lists):
         for word in words:
             found[word] = found.get(word, 0) | 1 << number
     return found
 
 
-def _wanted() -> list[int]:
-    """Of each way, the bits of its lists."""
+class _Way(NamedTuple):
+    """`wanted`: the bits of its lists. `kind`: a bit of its own."""
+
+    wanted: int
+    needles: tuple[tuple[str, ...], ...]
+    pattern: re.Pattern[str]
+    kind: int
+
+
+def _ways() -> list[_Way]:
     found, n_before = [], 0
-    for needles, _ in _ALONE + _KINDS:
-        found.append(((1 << len(needles)) - 1) << n_before)
-        n_before += len(needles)
+    for number, (lists, needles, pattern) in enumerate(_ALONE + _KINDS):
+        found.append(_Way(((1 << len(lists)) - 1) << n_before, needles, pattern, 1 << number))
+        n_before += len(lists)
     return found
 
 
 # Whether a word of each of a way's lists stands in a sentence is asked of all ways in one look at each word.
-_BITS, _WANTED = _bits(), _wanted()
+_BITS, _WAYS = _bits(), _ways()
 _WORDS_ASKED = frozenset(_BITS)
-_ALONE_WANTED = [(wanted, way) for wanted, (_, way) in zip(_WANTED, _ALONE, strict=False)]
-_KINDS_WANTED = [
-    (1 << number, wanted, way) for number, (wanted, (_, way)) in enumerate(zip(_WANTED[len(_ALONE) :], _KINDS, strict=True))
-]
+_WAYS_ALONE, _WAYS_OF_KINDS = _WAYS[: len(_ALONE)], _WAYS[len(_ALONE) :]
 
 
 def hints_at_nothing(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says it, or two kinds of clues stand in one or in neighbouring ones."""
     bits = _bits_of(sentences.words)
-    alone = [(wanted, way) for wanted, way in _ALONE_WANTED if bits & wanted == wanted]
-    kinds = [(kind, wanted, way) for kind, wanted, way in _KINDS_WANTED if bits & wanted == wanted]
-    if len(kinds) < 2:
-        kinds = []
-    if not alone and not kinds:
+    alone = [way for way in _WAYS_ALONE if _may_be(way, bits, sentences.text)]
+    kinds = [way for way in _WAYS_OF_KINDS if bits & way.wanted == way.wanted]
+    if len(kinds) > 1:
+        kinds = [way for way in kinds if holds_each(sentences.text, way.needles)]
+    if not alone and len(kinds) < 2:
         return False
-    bits_of = [_bits_of(words) for _, words in sentences.each]
-    return _says_alone(sentences, bits_of, alone) or (bool(kinds) and _are_two_kinds(sentences, bits_of, kinds))
+    asked = [(one.text, _bits_of(one.words)) for one in sentences.each]
+    return any(_says_alone(text, bits, alone) for text, bits in asked if alone) or (
+        len(kinds) > 1 and _are_two_kinds(asked, kinds)
+    )
 
 
 def _bits_of(words: frozenset[str]) -> int:
@@ -150,26 +184,27 @@ def _bits_of(words: frozenset[str]) -> int:
     return bits
 
 
-def _says_alone(sentences: Sentences, bits_of: Sequence[int], alone: Sequence[tuple[int, re.Pattern[str]]]) -> bool:
-    for (text, _), bits in zip(sentences.each, bits_of, strict=True):
-        for wanted, way in alone:
-            if bits & wanted == wanted:
-                found = way.search(text)
-                if found and not _OF_A_CASE.search(text, 0, found.start()):
-                    return True
+def _may_be(way: _Way, bits: int, text: str) -> bool:
+    return bits & way.wanted == way.wanted and holds_each(text, way.needles)
+
+
+def _says_alone(text: str, bits: int, alone: Sequence[_Way]) -> bool:
+    for way in alone:
+        if _may_be(way, bits, text):
+            found = way.pattern.search(text)
+            if found and not _OF_A_CASE.search(text, 0, found.start()):
+                return True
     return False
 
 
-def _are_two_kinds(sentences: Sentences, bits_of: Sequence[int], kinds: Sequence[tuple[int, int, re.Pattern[str]]]) -> bool:
-    """A kind is looked for only where the words of another stand in the same or in a neighbouring sentence."""
-    may_be = [sum(kind for kind, wanted, _ in kinds if bits & wanted == wanted) for bits in bits_of]
-    before, last = 0, len(may_be) - 1
-    for place, here in enumerate(may_be):
-        around = (may_be[place - 1] if place else 0, may_be[place + 1] if place < last else 0)
-        near = 0
-        if here and any((here | one).bit_count() > 1 for one in around):
-            text = sentences.each[place].text
-            near = sum(kind for kind, _, way in kinds if kind & here and way.search(text))
+def _are_two_kinds(asked: Sequence[tuple[str, int]], kinds: Sequence[_Way]) -> bool:
+    """A kind is looked for only where another may be in the same or in a neighbouring sentence."""
+    may_be = [0, *(sum(way.kind for way in kinds if _may_be(way, bits, text)) for text, bits in asked), 0]
+    before = 0
+    for place, (text, _) in enumerate(asked, 1):
+        here, near = may_be[place], 0
+        if here and any((here | other).bit_count() > 1 for other in (may_be[place - 1], may_be[place + 1])):
+            near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(text))
         if near and (near | before).bit_count() > 1:
             return True
         before = near

@@ -155,11 +155,9 @@ _OF_A_CASE = re.compile(
 
 def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:
     """Whether the judge takes its own score away in one of a reply's sentences."""
-    taking = sentences.words & _TAKING
     of_the_number = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
-    for text, words in sentences.each if taking else ():
-        if words.isdisjoint(taking):
-            continue
+    for sentence in sentences.with_any(_TAKING):
+        text, words = sentence.text, sentence.words
         ways = [] if words.isdisjoint(_NEEDED) else [way for needles, way in _WAYS if holds_each(text, needles)]
         has_number = not words.isdisjoint(_NUMBER_WORDS) or DIGITS.search(text) is not None
         numbered = [way for needles, way in of_the_number if holds_each(text, needles)] if has_number else []

@@ -66,7 +66,7 @@ def saw_nothing(sentences: Sentences, context: Mapping[str, Any], thoughts: str 
     if said and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
         return True
     said += [(_TOLD, NO_TEXT)] if context.get("text_is_null") is not True else []
-    if _may_say(sentences.words, said) and any(_says(sentence, said) for sentence in sentences.each):
+    if _may_say(sentences.words, said) and any(_says(one, said) for one in sentences.with_any(_DENIALS)):
         return True
     thought = Sentences(thoughts) if thoughts else None
     if thought is None or not _may_say(thought.words, said):
@@ -86,13 +86,12 @@ def _may_say(words: frozenset[str], said: _Said) -> bool:
 
 def _says(sentence: Sentence, said: _Said) -> bool:
     """Whether a sentence may, and does so in one of the ways."""
-    text, words = sentence
-    if not _may_say(words, said):
+    if not _may_say(sentence.words, said):
         return False
     for things, ways in said:
-        if not things.isdisjoint(words):
+        if not things.isdisjoint(sentence.words):
             for needles, pattern in ways:
-                if holds_each(text, needles) and _is_so(pattern, text):
+                if holds_each(sentence.text, needles) and _is_so(pattern, sentence.text):
                     return True
     return False
 

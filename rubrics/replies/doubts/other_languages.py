@@ -46,8 +46,8 @@ _WORDS = frozenset({
 
 
 def _foreign(sentences: Sentences) -> Iterator[str]:
-    if not sentences.is_ascii or not sentences.words.isdisjoint(_WORDS):
-        yield from (text for text, words in sentences.each if not text.isascii() or not words.isdisjoint(_WORDS))
+    if not sentences.text.isascii() or not sentences.words.isdisjoint(_WORDS):
+        yield from (one.text for one in sentences.each if not one.text.isascii() or not one.words.isdisjoint(_WORDS))
 
 
 def misses_a_picture(sentences: Sentences) -> bool:

@@ -95,9 +95,7 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
 
 def grades_otherwise(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says that its judge graded in another kind: by percent, pass or fail, the lower the better."""
-    if sentences.words.isdisjoint(_KINDS):
-        return False
-    return any(_ANOTHER_KIND.search(text) for text, words in sentences.each if not words.isdisjoint(_KINDS))
+    return any(_ANOTHER_KIND.search(one.text) for one in sentences.with_any(_KINDS))
 
 
 def _number(found: re.Match[str]) -> float:

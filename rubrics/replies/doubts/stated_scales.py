@@ -9,6 +9,7 @@ import re
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.words import compiled, holds_any, holds_each, lowered
+from rubrics.replies.numbers import DIGITS
 
 # One of these words, or a slash, stands in every way of stating a scale.
 _SCALED = frozenset({
@@ -91,7 +92,8 @@ def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dim
     if words.isdisjoint(_SCALED) and "/" not in near and "／" not in near:  # no word for one
         return False
     lower = lowered(near)
-    has_two = len(_ENDS.findall(near)) > 1
+    first = DIGITS.search(near)  # two numbers in figures are the usual case, and found at once
+    has_two = (first is not None and DIGITS.search(near, first.end()) is not None) or len(_ENDS.findall(near)) > 1
     has_span = has_two and (lower is None or _JOINED.search(lower) is not None)
     for found in compiled(_SPANNED, re.IGNORECASE).finditer(near) if has_span else ():
         low, high = (_end(group) for group in found.groups() if group is not None)

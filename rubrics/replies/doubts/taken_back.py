@@ -121,6 +121,7 @@ _INSTEAD = re.compile(
     r"\bnot (?:an? )?([0-9]{1,2})(?![0-9.])\W{0,3}(?:but|rather)(?: an?)? ([0-9]{1,2})(?![0-9.])|(?<![0-9.])([0-9]{1,2}),? (?:not|rather than|instead of) (?:an? )?([0-9]{1,2})"
     r"(?![0-9]|\.[0-9])[ \t]*+(?=[.,;!)\]}\"\n]|\Z)"
 )  # fmt: skip
+_INSTEAD_NEEDS = ("not ", "rather than ", "instead of ")
 # Behind the form nothing was asked for: a number there that could be a mark, and counts nothing, is a second answer.
 _LOOSE = re.compile(rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])")
 _COUNTING = re.compile(
@@ -157,7 +158,7 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) 
     lower = near.lower()
     if not DIGITS.search(near) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
         return False
-    for found in _INSTEAD.finditer(near):
+    for found in _INSTEAD.finditer(near) if holds_any(near, _INSTEAD_NEEDS) else ():
         one, other = (found[2], found[1]) if found[1] else (found[3], found[4])
         if float(other) in scores.values() and float(one) not in scores.values():
             return True

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rubrics.replies.doubts import disavowal, missing_ways, own_scales, stated_scales, taken_back, verdicts, words
+from rubrics.replies.doubts import clues, disavowal, missing_ways, own_scales, stated_scales, taken_back, verdicts, words
 from rubrics.replies.numbers import WHITE_SPACE, ZERO_WIDTH
 
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
@@ -117,7 +117,10 @@ def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
     ):
         # Of the blind ways the first list is no need, but a part of what they say: "cannot", and no mark behind it.
         yield from ((way, one_of) for one_of in needles if one_of is not missing_ways._NOT)
+    for _, needles, pattern in (*clues._ALONE, *clues._KINDS):
+        yield from ((pattern.pattern, one_of) for one_of in needles)
     yield from ((way, needles) for _, needles, way in taken_back._WAYS)
+    yield taken_back._INSTEAD.pattern, taken_back._INSTEAD_NEEDS
     yield from ((way, needles) for needles, way in verdicts._WAYS)
     yield stated_scales._OF_ANOTHER, (*stated_scales._OF_ANOTHER_NEEDS, *stated_scales._OF_TWO_NEEDS)
     yield from ((stated_scales._N_POINT.pattern, one_of) for one_of in stated_scales._N_POINT_NEEDS)
@@ -178,7 +181,7 @@ def test_sentences_are_what_one_sign_after_the_other_makes_them() -> None:
         plain = [blank.sub(" ", one) for one in words._SENTENCE.findall(text.lower().translate(marks))]
         expected = [(one, frozenset(one.translate(str.maketrans(parting)).split())) for one in plain if one.strip()]
         found = words.Sentences(text)
-        assert [tuple(one) for one in found.each] == expected
+        assert [(one.text, one.words) for one in found.each] == expected
         assert found.words == frozenset().union(*(one for _, one in expected))
         whole = frozenset(text.lower().translate(str.maketrans(parting)).split())
         assert words.words_of(text, found, is_unquoted=True) == whole
