@@ -99,12 +99,12 @@ def _leading(text: str, start: int, end: int, dimension: Dimension) -> Placed:
     if first is None:
         return Placed(ParseReason.WRONG_TYPE, (start, end))
     value, rest = _value(first[1], dimension), part[first.end(1) :]
-    return Placed(_weighed(first[1], value, rest, dimension), (start + first.start(1), start + first.end(1)))
+    if rest:
+        value = _weighed(first[1], value, rest, dimension)
+    return Placed(value, (start + first.start(1), start + first.end(1)))
 
 
 def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
-    if not rest:
-        return value
     if _BETWEEN.match(rest):
         return ParseReason.WRONG_TYPE
     behind = _ENDED.sub("", rest, count=1)

@@ -23,6 +23,7 @@ _FIRST_LINE = re.compile(rf"[^{_LINE_END}]*+")
 _FIRST_ENTRY = re.compile(rf"(?:[^{_LINE_END};；\[\]]++|\[[^\[\]]*+\])*+")
 _ANY_LINE_END = re.compile(f"[{_LINE_END}]")
 _WORD_BEFORE = re.compile(r"(?<!\w)(\w{1,24}+)[ \t]{1,3}[*_`]{0,3}\Z")
+_BEHIND_A_WORD = frozenset(" \t*_`")
 _LAST_WORDS = frozenset(
     {"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the", "adjusted", "amended"}
 )
@@ -188,7 +189,7 @@ def _qualifier(before: str, label: str, dimensions: Iterable[Dimension], *, is_f
     "... a black cat Score: 3" lacks but a full stop. On one line with an answer a word changes nothing: "Score: 4, realism
     score: 3" must not be read as 4.
     """
-    word = _WORD_BEFORE.search(before[-40:])
+    word = _WORD_BEFORE.search(before[-40:]) if before[-1:] in _BEHIND_A_WORD else None
     if word is None or (word[1].islower() and any(label in dimension.labels for dimension in dimensions)):
         return ""
     return word[1].lower() if is_first or _ANY_LINE_END.search(before) else ""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import lru_cache
 
 from rubrics.model import Dimension
 from rubrics.replies.answers import declared_word
@@ -150,11 +151,16 @@ def on_scale(value: Decimal, dimension: Dimension) -> Value:
         return ParseReason.WRONG_TYPE
     if dimension.step == 1 and value != value.to_integral_value():
         return ParseReason.NON_INTEGER
-    if not Decimal(str(dimension.minimum)) <= value <= Decimal(str(dimension.maximum)):
+    if not _exactly(dimension.minimum) <= value <= _exactly(dimension.maximum):
         return ParseReason.OUT_OF_RANGE
     if dimension.step not in (None, 1) and not _is_on_step(value, dimension):
         return ParseReason.NON_INTEGER
     return value
+
+
+@lru_cache(maxsize=256)
+def _exactly(end: float) -> Decimal:
+    return Decimal(str(end))
 
 
 def as_score(value: Decimal) -> float:
@@ -222,5 +228,5 @@ def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
 
 def _is_on_step(value: Decimal, dimension: Dimension) -> bool:
     context = Context(prec=60, traps=[])
-    rest = context.remainder(context.subtract(value, Decimal(str(dimension.minimum))), Decimal(str(dimension.step)))
+    rest = context.remainder(context.subtract(value, _exactly(dimension.minimum)), Decimal(str(dimension.step)))
     return rest == 0 and not context.flags[Inexact]

@@ -17,6 +17,7 @@ from rubrics.replies.numbers import Found
 
 _LITERAL = r"-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
 _NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
+_N_DIGITS_PLAIN = 16
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
 
 Spans = Mapping[str, tuple[int, int]]
@@ -64,6 +65,9 @@ def _usual(
 
 def _digits(text: str, place: tuple[int, int], score: float) -> tuple[int, int]:
     """The literal of the score within a value's place; the place itself where no literal says it."""
+    said = text[slice(*place)]
+    if said.isdigit() and said.isascii() and len(said) < _N_DIGITS_PLAIN and int(said) == score:
+        return place
     wanted = Decimal(str(score))
     for literal in _NUMBER.finditer(text, *place):
         try:

@@ -25,11 +25,13 @@ def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 
     places = [found.span() for found in DIGITS.finditer(text, first) if found.start() not in own]
     if named := words & _WORDS:
         places += _places(text, named, first)
+    if not places:
+        return ""
     return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))[:_N_CHARACTERS_MAX]
 
 
 def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
-    """Where one of the words stands behind `first`, in whatever case. To find a word is far cheaper than to look for a pattern."""
+    """Where one of the words stands behind `first`, in whatever case. Finding a word is far cheaper than looking for patterns."""
     lower = lowered(text)
     if lower is None or len(lower) != len(text):
         yield from (found.span() for found in _NAMED.finditer(text, first))

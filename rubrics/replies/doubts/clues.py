@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rubrics.replies.doubts.words import Sentences, holds_each
+from rubrics.replies.doubts.words import Sentences, holds_any, holds_each
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -143,6 +143,7 @@ class _Way(NamedTuple):
     """`wanted`: the bits of its lists. `kind`: a bit of its own."""
 
     wanted: int
+    lists: tuple[frozenset[str], ...]
     needles: tuple[tuple[str, ...], ...]
     pattern: re.Pattern[str]
     kind: int
@@ -151,60 +152,61 @@ class _Way(NamedTuple):
 def _ways() -> list[_Way]:
     found, n_before = [], 0
     for number, (lists, needles, pattern) in enumerate(_ALONE + _KINDS):
-        found.append(_Way(((1 << len(lists)) - 1) << n_before, needles, pattern, 1 << number))
+        found.append(_Way(((1 << len(lists)) - 1) << n_before, lists, needles, pattern, 1 << number))
         n_before += len(lists)
     return found
 
 
-# Whether a word of each of a way's lists stands in a sentence is asked of all ways in one look at each word.
+# Whether a word of each of a way's lists stands in a reply is asked of all ways in one look at each word.
 _BITS, _WAYS = _bits(), _ways()
 _WORDS_ASKED = frozenset(_BITS)
-_WAYS_ALONE, _WAYS_OF_KINDS = _WAYS[: len(_ALONE)], _WAYS[len(_ALONE) :]
+_OF_KINDS = sum(way.kind for way in _WAYS[len(_ALONE) :])
 
 
 def hints_at_nothing(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says it, or two kinds of clues stand in one or in neighbouring ones."""
-    bits = _bits_of(sentences.words)
-    alone = [way for way in _WAYS_ALONE if _may_be(way, bits, sentences.text)]
-    kinds = [way for way in _WAYS_OF_KINDS if bits & way.wanted == way.wanted]
-    if len(kinds) > 1:
-        kinds = [way for way in kinds if holds_each(sentences.text, way.needles)]
-    if not alone and len(kinds) < 2:
-        return False
-    asked = [(one.text, _bits_of(one.words)) for one in sentences.each]
-    return any(_says_alone(text, bits, alone) for text, bits in asked if alone) or (
-        len(kinds) > 1 and _are_two_kinds(asked, kinds)
-    )
-
-
-def _bits_of(words: frozenset[str]) -> int:
     bits = 0
-    for word in words & _WORDS_ASKED:
+    for word in sentences.words & _WORDS_ASKED:
         bits |= _BITS[word]
-    return bits
+    ways = [way for way in _WAYS if bits & way.wanted == way.wanted]
+    kinds = [way for way in ways if way.kind & _OF_KINDS]
+    if any(_says_alone(way, sentences) for way in ways if not way.kind & _OF_KINDS):
+        return True
+    return len(kinds) > 1 and _are_two_kinds(kinds, sentences)
 
 
-def _may_be(way: _Way, bits: int, text: str) -> bool:
-    return bits & way.wanted == way.wanted and holds_each(text, way.needles)
+def _places(way: _Way, sentences: Sentences) -> list[int]:
+    """Which sentences have what the way needs: of its lists the one of fewest words here is looked for first."""
+    here = min((sentences.words & words for words in way.lists), key=len)
+    return [
+        place
+        for place, one in enumerate(sentences.each)
+        if holds_any(one.flat, here)
+        and not any(words.isdisjoint(one.words) for words in way.lists)
+        and holds_each(one.text, way.needles)
+    ]
 
 
-def _says_alone(text: str, bits: int, alone: Sequence[_Way]) -> bool:
-    for way in alone:
-        if _may_be(way, bits, text):
-            found = way.pattern.search(text)
-            if found and not _OF_A_CASE.search(text, 0, found.start()):
-                return True
+def _says_alone(way: _Way, sentences: Sentences) -> bool:
+    for place in _places(way, sentences):
+        text = sentences.each[place].text
+        found = way.pattern.search(text)
+        if found and not _OF_A_CASE.search(text, 0, found.start()):
+            return True
     return False
 
 
-def _are_two_kinds(asked: Sequence[tuple[str, int]], kinds: Sequence[_Way]) -> bool:
+def _are_two_kinds(kinds: Sequence[_Way], sentences: Sentences) -> bool:
     """A kind is looked for only where another may be in the same or in a neighbouring sentence."""
-    may_be = [0, *(sum(way.kind for way in kinds if _may_be(way, bits, text)) for text, bits in asked), 0]
+    may_be = [0] * (len(sentences.each) + 1)  # the last: before the first, and behind the last
+    for way in kinds:
+        for place in _places(way, sentences):
+            may_be[place] |= way.kind
     before = 0
-    for place, (text, _) in enumerate(asked, 1):
+    for place, one in enumerate(sentences.each):
         here, near = may_be[place], 0
         if here and any((here | other).bit_count() > 1 for other in (may_be[place - 1], may_be[place + 1])):
-            near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(text))
+            near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(one.text))
         if near and (near | before).bit_count() > 1:
             return True
         before = near

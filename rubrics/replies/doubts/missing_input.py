@@ -13,7 +13,7 @@ from typing import Any
 from rubrics.replies.doubts.clues import hints_at_nothing
 from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN, Ways
 from rubrics.replies.doubts.other_languages import misses_a_picture
-from rubrics.replies.doubts.words import Sentence, Sentences, compiled, holds_each
+from rubrics.replies.doubts.words import Sentence, Sentences, compiled, holds_any, holds_each
 
 # Words that no sentence of this kind does without.
 _DENIALS = frozenset({
@@ -90,12 +90,13 @@ def _says(sentence: Sentence, said: _Said) -> bool:
         return False
     for things, ways in said:
         if not things.isdisjoint(sentence.words):
-            for needles, pattern in ways:
-                if holds_each(sentence.text, needles) and _is_so(pattern, sentence.text):
+            for first, others in ways:
+                if holds_any(sentence.text, first) and any(_is_so(one, sentence.text) for one in others):
                     return True
     return False
 
 
-def _is_so(pattern: str, plain: str) -> bool:
-    said = compiled(pattern).finditer(plain)
+def _is_so(way: tuple[tuple[tuple[str, ...], ...], str], plain: str) -> bool:
+    needles, pattern = way
+    said = compiled(pattern).finditer(plain) if holds_each(plain, needles) else ()
     return any(not _OF_A_CASE.search(plain, max(0, found.start() - 60), found.start()) for found in said)

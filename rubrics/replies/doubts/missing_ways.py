@@ -63,8 +63,10 @@ _ABSENT = r"(?:missing|absent|unavailable|inaccessible|not there|not here|broken
 _MADE_UP = r"(?:hypothetical|placeholder|fictitious|dummy|simulated)"
 
 
-Ways = tuple[tuple[tuple[tuple[str, ...], ...], str], ...]
+_Ways = tuple[tuple[tuple[tuple[str, ...], ...], str], ...]
 """(lists of words, of each of which a way cannot do without one; the way)"""
+Ways = tuple[tuple[tuple[str, ...], _Ways], ...]
+"""The same by the first of the lists, which many ways have in common."""
 
 _NOT = ("n't", "not ", "unable", "never", "fail", "no way", "no ability", "lack", "only", "just")
 _NOT_ABLE = (
@@ -91,7 +93,7 @@ _GIVING = ("provid", "shar", "sen", "suppl", "includ", "giv", "upload", "attach"
 _ASKING = ("please", "kindly", "you", "need", "require", "sure to", "feel free", "try")
 
 
-def _ways(thing: str, plain: str) -> Ways:
+def _ways(thing: str, plain: str) -> _Ways:
     """The ways to say that `thing` never came, each behind words it cannot do without: most sentences hold none of them.
 
     `plain`: the things whose "there is no ..." is told without a verb.
@@ -99,146 +101,70 @@ def _ways(thing: str, plain: str) -> Ways:
     is_there_no = r"there(?:'s| is| was| are| were| seems to be| appears to be) (?:no|not an?|not any)"
     subject = rf"{thing} (?:is|was|are|were|seems|appears|seems to be|appears to be)"
     return (
-        (
-            (_NO, (*_GIVEN, *_SHOWN, " to ", "for me", "came through")),
-            rf"no (?<=\bno ){_WHICH}{thing}(?: {_BE})? {_ADVERB}(?:{GIVEN}|{SHOWN}|to {_JUDGE}|for me to|came through){_SO}",
-        ),
+        ((_NO, (*_GIVEN, *_SHOWN, " to ", "for me", "came through")),
+         rf"no (?<=\bno ){_WHICH}{thing}(?: {_BE})? {_ADVERB}(?:{GIVEN}|{SHOWN}|to {_JUDGE}|for me to|came through){_SO}"),
         ((_NO, _MESSAGES), rf"no (?<=\bno ){_WHICH}{thing} (?:with|in|alongside|for) (?:the|your|this) {_MESSAGE}"),
         ((("there",), (" no ", " not a")), rf"{is_there_no} {_WHICH}{plain}{_SO}"),
-        (
-            (("there isn't", "there wasn't", "there aren't", "there does"),),
-            rf"there (?:isn't|wasn't|aren't|(?:does not|doesn't) (?:seem|appear) to be) (?:an?|any) {_WHICH}{plain}{_SO}",
-        ),
-        (
-            (("there",), (" no ", " not a")),
-            rf"{is_there_no} {_WHICH}{thing} (?:for me to|i can|that i can|to {_JUDGE}|{GIVEN}{_SO}|{SHOWN}{_STOP})",
-        ),
-        (
-            (_NOT_ABLE,),
-            rf"{_CANNOT} {_ADVERB}{_SENSE} {_WHICH}{thing}"
-            rf"(?: (?:itself|directly|you|that you|which you|mentioned|you've|in question|or|{GIVEN}|because|was|is)\b|{_SO})",
-        ),
-        (
-            (("without",), ("seeing", "viewing", "access to", "having", "being", "receiving")),
-            rf"without {_ADVERB}(?:seeing|viewing|access to|having(?: seen| received| viewed)?|being able to (?:see|view|access)|being (?:given|shown)|receiving)"
-            rf" {_WHICH}{thing}{_SO}",
-        ),
-        (
-            (("without",),),
-            rf"without {_WHICH}{thing}(?: (?:to {_JUDGE}|being {GIVEN}|{GIVEN}|i |it(?: is|'s) (?:not possible|impossible))"
-            r"|, (?:i|it|there|no|we|this|the|a |any))",
-        ),
-        (
-            (_DENIED, _SHOWN),
-            rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})",
-        ),
-        (
-            (("missing",),),
-            rf"{thing} missing{_STOP}|missing {thing}{_STOP}|\b(?:a|the|your) missing (?:image|picture|photo)(?:{_STOP}| so\b| and\b| i\b)",
-        ),
-        (
-            ((" i ", " we "), _DENIED),
-            rf"{thing} (?:that |which )?(?:i|we) (?:cannot|can't|could not|couldn't|have not|haven't|did not|didn't|never) {_ADVERB}{_SENSE}\b",
-        ),
-        (
-            (("s not to ", " work"), _DENIED),
-            rf"{thing} (?:seems|appears) not to (?:be|have been) {_ADVERB}(?:{GIVEN}|{SHOWN})|{thing} (?:does not|doesn't|did not|didn't) work\b",
-        ),
-        (
-            (("need to ",),),
-            rf"\b(?:i|we)(?:'d| would| will|'ll)? need to (?:see|view|receive|have|inspect|look at|be shown|be given) {_WHICH}{thing}{_SO}",
-        ),
+        ((("there isn't", "there wasn't", "there aren't", "there does"),),
+         rf"there (?:isn't|wasn't|aren't|(?:does not|doesn't) (?:seem|appear) to be) (?:an?|any) {_WHICH}{plain}{_SO}"),
+        ((("there",), (" no ", " not a")),
+         rf"{is_there_no} {_WHICH}{thing} (?:for me to|i can|that i can|to {_JUDGE}|{GIVEN}{_SO}|{SHOWN}{_STOP})"),
+        ((_NOT_ABLE,),
+         rf"{_CANNOT} {_ADVERB}{_SENSE} {_WHICH}{thing}" rf"(?: (?:itself|directly|you|that you|which you|mentioned|you've|in question|or|{GIVEN}|because|was|is)\b|{_SO})"),
+        ((("without",), ("seeing", "viewing", "access to", "having", "being", "receiving")),
+         rf"without {_ADVERB}(?:seeing|viewing|access to|having(?: seen| received| viewed)?|being able to (?:see|view|access)|being (?:given|shown)|receiving)" rf" {_WHICH}{thing}{_SO}"),
+        ((("without",),),
+         rf"without {_WHICH}{thing}(?: (?:to {_JUDGE}|being {GIVEN}|{GIVEN}|i |it(?: is|'s) (?:not possible|impossible))" r"|, (?:i|it|there|no|we|this|the|a |any))"),
+        ((_DENIED, _SHOWN),
+         rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})"),
+        ((("missing",),),
+         rf"{thing} missing{_STOP}|missing {thing}{_STOP}|\b(?:a|the|your) missing (?:image|picture|photo)(?:{_STOP}| so\b| and\b| i\b)"),
+        (((" i ", " we "), _DENIED),
+         rf"{thing} (?:that |which )?(?:i|we) (?:cannot|can't|could not|couldn't|have not|haven't|did not|didn't|never) {_ADVERB}{_SENSE}\b"),
+        ((("s not to ", " work"), _DENIED),
+         rf"{thing} (?:seems|appears) not to (?:be|have been) {_ADVERB}(?:{GIVEN}|{SHOWN})|{thing} (?:does not|doesn't|did not|didn't) work\b"),
+        ((("need to ",),),
+         rf"\b(?:i|we)(?:'d| would| will|'ll)? need to (?:see|view|receive|have|inspect|look at|be shown|be given) {_WHICH}{thing}{_SO}"),
         ((("not having", "or not "),), rf"not having (?:seen|received|viewed|had) {_WHICH}{thing}|{subject} \w+ or not {GIVEN}"),
-        (
-            (_DENIED, ("given", "shown", "sent", "handed", "provided", "supplied")),
-            rf"(?:was|were|am|are|been|being)(?: not|n't)(?: been)? (?:given|shown|sent|handed|provided(?: with)?|supplied with) {_WHICH}{thing}{_SO}",
-        ),
-        (
-            (_DENIED, tuple(_HOLD.split("|"))),
-            rf"{_HOLDER} (?:does not|doesn't|did not|didn't|do not|don't) {_ADVERB}(?:{_HOLD}) {_WHICH}{thing}{_SO}",
-        ),
-        (
-            (("not ", "never "), ("see", "receive", "view")),
-            rf"(?:not|never) {_ADVERB}(?:see|seen|seeing|receive|received|view|viewed) {_WHICH}{thing}{_SO}",
-        ),
+        ((_DENIED, ("given", "shown", "sent", "handed", "provided", "supplied")),
+         rf"(?:was|were|am|are|been|being)(?: not|n't)(?: been)? (?:given|shown|sent|handed|provided(?: with)?|supplied with) {_WHICH}{thing}{_SO}"),
+        ((_DENIED, tuple(_HOLD.split("|"))),
+         rf"{_HOLDER} (?:does not|doesn't|did not|didn't|do not|don't) {_ADVERB}(?:{_HOLD}) {_WHICH}{thing}{_SO}"),
+        ((("not ", "never "), ("see", "receive", "view")),
+         rf"(?:not|never) {_ADVERB}(?:see|seen|seeing|receive|received|view|viewed) {_WHICH}{thing}{_SO}"),
         (((" no ",),), rf"{_HOLDER} (?:\w+ ){{0,4}}?no {_WHICH}{thing}{_SO}"),
-        (
-            ((" no ",), ("see", "ha", "got", "received", "given", "and", "but", ",")),
-            rf"(?:see|have|had|got|received|was given|were given|been given|and|but|,) no {_WHICH}{thing}(?: at all)?(?:{_STOP}| to (?:{_JUDGE}|see))",
-        ),
+        (((" no ",), ("see", "ha", "got", "received", "given", "and", "but", ",")),
+         rf"(?:see|have|had|got|received|was given|were given|been given|and|but|,) no {_WHICH}{thing}(?: at all)?(?:{_STOP}| to (?:{_JUDGE}|see))"),
         ((_NO, ("image",)), rf"no (?<=\bno ){_WHICH}image(?: data)?{_STOP}"),
-        (
-            (_NO, ("arrive", "reach", "came", "accompan")),
-            rf"no (?<=\bno ){_WHICH}{thing} (?:{_BE} )?{_ADVERB}(?:arrived?|reached?|came|accompan\w+)",
-        ),
-        (
-            (("only", "just"), ("no ", "not ", "without "), ("text", "prompt", "caption", "description")),
-            rf"(?:only|just) (?:\w+ ){{0,5}}?(?:texts?|prompts?|captions?|descriptions?)\b.{{0,30}}?\b(?:no|not|without) {_WHICH}{thing}",
-        ),
-        (
-            (("need", "require"),),
-            rf"need {_WHICH}{thing} (?:to |in order|before|first)|{thing} (?:is|would be) (?:required|needed) (?:to|for|before|in order)",
-        ),
+        ((_NO, ("arrive", "reach", "came", "accompan")),
+         rf"no (?<=\bno ){_WHICH}{thing} (?:{_BE} )?{_ADVERB}(?:arrived?|reached?|came|accompan\w+)"),
+        ((("only", "just"), ("no ", "not ", "without "), ("text", "prompt", "caption", "description")),
+         rf"(?:only|just) (?:\w+ ){{0,5}}?(?:texts?|prompts?|captions?|descriptions?)\b.{{0,30}}?\b(?:no|not|without) {_WHICH}{thing}"),
+        ((("need", "require"),),
+         rf"need {_WHICH}{thing} (?:to |in order|before|first)|{thing} (?:is|would be) (?:required|needed) (?:to|for|before|in order)"),
         ((("none",),), rf"{thing}.{{0,60}}?\bnone (?:was|were|has been|is|are|came) {_ADVERB}(?:{GIVEN}|{SHOWN})?"),
-        (
-            (
-                _DENIED,
-                (
-                    *_GIVEN,
-                    "come",
-                    "go through",
-                    "load",
-                    "attach",
-                    "opened",
-                    "seen",
-                    "viewed",
-                    "accessed",
-                    "retrieved",
-                    "visible",
-                    "reach",
-                    "arrive",
-                ),
-            ),
-            rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}(?:{GIVEN}|come through|go through|upload|uploaded|load|attach"
-            rf"|(?:opened|seen|viewed|accessed|retrieved) by me|visible to me|reach(?:ed)? me|arrived?){_SO}",
-        ),
-        (
-            (("could", "can", "did"), ("load", "open", "access", "retriev", "view", "display", "seen", "render")),
-            rf"{thing} (?:could not|couldn't|cannot|can't|can not|did not|didn't) (?:be )?"
-            rf"(?:loaded|opened|accessed|retrieved|viewed|displayed|seen|load|open|display|render){_STOP}",
-        ),
-        (
-            (("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
-            rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)",
-        ),
-        (
-            (("failed",),),
-            rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)|upload of {_WHICH}{thing} failed",
-        ),
-        (
-            (("you ",), ("not ", "n't ", "forgot", "neglected", "failed")),
-            r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
-            rf"|(?:seem to|may) have forgotten)(?: to)? {_ADVERB}{_GIVE} (?:me |us |with )?{_WHICH}{thing}",
-        ),
-        (
-            (_ASKING, _GIVING),
-            rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:me |us )?{_GIVE} (?:me |us |with |it )?{_ANOTHER}{_WHICH}{thing}",
-        ),
-        (
-            (_ASKING, ("ensure", "check", "verify", "confirm", "make sure")),
-            rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:ensure|check|verify|confirm|make sure)(?: that)? {_WHICH}{thing} (?:is|was|has been) {GIVEN}",
-        ),
+        ((_DENIED, (*_GIVEN, "come", "go through", "load", "attach", "opened", "seen", "viewed", "accessed", "retrieved", "visible", "reach", "arrive")),
+         rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}(?:{GIVEN}|come through|go through|upload|uploaded|load|attach|(?:opened|seen|viewed|accessed|retrieved) by me|visible to me|reach(?:ed)? me|arrived?){_SO}"),
+        ((("could", "can", "did"), ("load", "open", "access", "retriev", "view", "display", "seen", "render")),
+         rf"{thing} (?:could not|couldn't|cannot|can't|can not|did not|didn't) (?:be )?" rf"(?:loaded|opened|accessed|retrieved|viewed|displayed|seen|load|open|display|render){_STOP}"),
+        ((("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
+         rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)"),
+        ((("failed",),),
+         rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)|upload of {_WHICH}{thing} failed"),
+        ((("you ",), ("not ", "n't ", "forgot", "neglected", "failed")), r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
+         rf"|(?:seem to|may) have forgotten)(?: to)? {_ADVERB}{_GIVE} (?:me |us |with )?{_WHICH}{thing}"),
+        ((_ASKING, _GIVING),
+         rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:me |us )?{_GIVE} (?:me |us |with |it )?{_ANOTHER}{_WHICH}{thing}"),
+        ((_ASKING, ("ensure", "check", "verify", "confirm", "make sure")),
+         rf"\b{_ASK} (?:\w+ ){{0,2}}?(?:ensure|check|verify|confirm|make sure)(?: that)? {_WHICH}{thing} (?:is|was|has been) {GIVEN}"),
         (((" not ",), (*_GIVEN, *_SHOWN)), rf"{thing} not {_ADVERB}(?:{GIVEN}|{SHOWN}){_STOP}"),
         ((("[", "("), ("no ", "missing ")), rf"[\[(]\s?(?:no|missing) {thing}(?: {GIVEN})?\s?[\])]"),
-        (
-            (("absence", "lack", "missing", "waiting"),),
-            rf"\b(?:(?:in (?:the )?absence of|for lack of|lacking|because of the missing|due to the missing|waiting for|awaiting) {_WHICH}{thing}{_SO}"
-            rf"|(?:lack|absence) of {_WHICH}{thing}{_STOP})",
-        ),
-    )
+        ((("absence", "lack", "missing", "waiting"),),
+         rf"\b(?:(?:in (?:the )?absence of|for lack of|lacking|because of the missing|due to the missing|waiting for|awaiting) {_WHICH}{thing}{_SO}" rf"|(?:lack|absence) of {_WHICH}{thing}{_STOP})"),
+    )  # fmt: skip
 
 
-_BLIND: Ways = (
+_BLIND: _Ways = (
     ((("nothing",),), rf"nothing (?:(?:(?:was|is|has been) )?(?:attached|uploaded)|(?:here )?(?:to|for me to) {_JUDGE}{_STOP})"),
     (
         (
@@ -274,5 +200,14 @@ _BLIND: Ways = (
         rf"\b{_MADE_UP} (?:\w+ )?(?:scores?|ratings?|evaluations?|assessments?|numbers?|judg\w+|grades?)",
     ),
 )
-NO_PICTURE = (*_ways(_PICTURE, "(?:image(?: attachment| file| input)?|attachments?)"), *_BLIND)
-NO_TEXT = _ways(_TEXT, r"(?:model outputs?|candidate captions?)")
+
+
+def _grouped(ways: _Ways) -> Ways:
+    by_first: dict[tuple[str, ...], list[tuple[tuple[tuple[str, ...], ...], str]]] = {}
+    for needles, way in ways:
+        by_first.setdefault(needles[0], []).append((needles[1:], way))
+    return tuple((first, tuple(others)) for first, others in by_first.items())
+
+
+NO_PICTURE = _grouped((*_ways(_PICTURE, "(?:image(?: attachment| file| input)?|attachments?)"), *_BLIND))
+NO_TEXT = _grouped(_ways(_TEXT, r"(?:model outputs?|candidate captions?)"))

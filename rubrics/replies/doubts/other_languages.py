@@ -7,7 +7,7 @@ stands in missing_input.py, own_scales.py and taken_back.py.
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line; other scripts are meant
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.words import Sentences, compiled
@@ -45,9 +45,10 @@ _WORDS = frozenset({
 })  # fmt: skip
 
 
-def _foreign(sentences: Sentences) -> Iterator[str]:
-    if not sentences.text.isascii() or not sentences.words.isdisjoint(_WORDS):
-        yield from (one.text for one in sentences.each if not one.text.isascii() or not one.words.isdisjoint(_WORDS))
+def _foreign(sentences: Sentences) -> list[str]:
+    if sentences.text.isascii() and sentences.words.isdisjoint(_WORDS):
+        return []
+    return [one.text for one in sentences.each if not one.text.isascii() or not one.words.isdisjoint(_WORDS)]
 
 
 def misses_a_picture(sentences: Sentences) -> bool:

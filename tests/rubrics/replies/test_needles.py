@@ -108,15 +108,12 @@ def needs(pattern: str, needles: Iterable[str]) -> bool:
 
 def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(a pattern, a list of words of which it is said to need one)."""
-    for needles, way in (
-        *missing_ways.NO_PICTURE,
-        *missing_ways.NO_TEXT,
-        *disavowal._WAYS,
-        *disavowal._OF_THE_NUMBER,
-        disavowal._NOT_IT,
-    ):
+    for first, others in (*missing_ways.NO_PICTURE, *missing_ways.NO_TEXT):
         # Of the blind ways the first list is no need, but a part of what they say: "cannot", and no mark behind it.
-        yield from ((way, one_of) for one_of in needles if one_of is not missing_ways._NOT)
+        firsts = [first] if first is not missing_ways._NOT else []
+        yield from ((way, one_of) for needles, way in others for one_of in (*firsts, *needles))
+    for needles, way in (*disavowal._WAYS, *disavowal._OF_THE_NUMBER, disavowal._NOT_IT):
+        yield from ((way, one_of) for one_of in needles)
     for _, needles, pattern in (*clues._ALONE, *clues._KINDS):
         yield from ((pattern.pattern, one_of) for one_of in needles)
     yield from ((way, needles) for _, needles, way in taken_back._WAYS)
