@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rubrics.replies.doubts.words import Sentences, holds_any, holds_each
+from rubrics.replies.doubts.words import Sentences, holds_each
 
 _PICTURE = (
     r"(?:images?|pictures?|photos?|photographs?|artworks?|visuals?|attachments?|uploads?|pixels?|illustrations?|files?|output)"
@@ -78,7 +78,8 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
     ),
 ))  # fmt: skip
 _OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")
-# (lists of words, of each of which one must stand in the sentence; what a way cannot do without; what is looked for then)
+# (lists of words, the rarest first, of each of which one must stand in the sentence; what a way cannot do without; what is looked for then).
+# The last are said most: without one of the others they are not looked for.
 _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way in (
     (  # a number that was made up, and is said to be
         "default defaults defaulted defaulting placeholder placeholders dummy midpoint midpoints mid fall falling fallback simulate simulates simulated simulating hypothetical"
@@ -90,18 +91,6 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"\b(?:default(?:s|ed|ing)?|placeholders?|dummy|mid-?points?|fall(?:ing)? ?back|simulat(?:es?|ed|ing)|hypothetical(?:ly)?|procedural|arbitrary|guess(?:ed|ing)?"
         r"|assum(?:e|ed|ing)|estimat(?:e|ed|ing)|(?:lowest|minimum|middle|neutral) (?:value|score|rating|mark|number)s?|scores? set to|real numbers"
         r"|(?:rating|judging|evaluat\w{1,5}|assess\w{1,5}) (?:by|on|from) (?:how|the quality))\b",
-    ),
-    (  # what is said of machinery alone
-        "400 401 403 404 base64 payload decode decodes decoded decoding pixel pixels bytes page server browse url modality text language vision tag image token viewer input side end call"
-        " session conversation message request attachment upload uploaded link corrupt corrupted expired retrieve retrieved retrieval content access trip me chat",
-        (("400", "401", "403", "404", "base64", "payload", "decod", "pixel data", "no pixels", "zero bytes", "error page", "server", "browse",
-          "url", "modality", "text-only", "text only", "language model", "vision capabilit", "<image>", "token", "my viewer", "my input",
-          "my side", "my end", "attachment", "upload", "link", "corrupt", "expired", "retriev", "content attached", "visual access", "the trip",
-          "reached me",
-          *(f"{this} {what}" for this in ("this", "the") for what in ("call", "session", "conversation", "message", "request", "chat"))),),
-        r"\b(?:40[0134]|base64|payload|decod(?:e|es|ed|ing)|pixel data|no pixels|zero bytes|error page|server|browse|url|modality|text-only|text only|language model"
-        r"|vision capabilit\w{1,5}|<image>|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
-        r"|corrupt(?:ed)?|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
     ),
     (  # that there are words and no more
         "only just nothing solely purely merely all alone based going rely relying estimated judged rated speak thats"
@@ -120,12 +109,24 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|\bwith no (?:content|data)\b|\byou (?:did(?: not|n't)|never) (?:send|sent|attach|attached|provide|include|upload)",
     ),
     (  # that the judge cannot
-        "cannot cant couldnt unable able lack no dont have never unverifiable unchecked can could not|i we me assistant could couldnt cannot unverifiable unchecked",
+        "i we me assistant could couldnt cannot unverifiable unchecked|cannot cant couldnt unable able lack no dont have never unverifiable unchecked can could not",
         (("cannot", "can't", "can not", "could not", "couldn't", "unable", "not able", "n't able", "been able", "lack", "no means", "no way", "no ability",
           "no eyes", "do not have", "don't have", "have no", "never", "unverifiable", "unchecked"),),
         r"\b(?:i|we|me|assistant|could)\b[^.;!?\n]{0,25}(?:can(?:not|'t| not)|could(?: not|n't)|unable|not able|was(?: not|n't) able|not been able|lack|no (?:means|way|ability|eyes)"
         r"|do(?: not|n't) have|have no|have nothing|never)\b[^.;!?\n]{0,30}\b(?:see|saw|look(?:ing)?|view|open|check|tell|verify|eyes|speak|browse|access|seen|visual|means|nothing)\b"
         r"|\b(?:could not|couldn't|cannot) (?:be carried out|check|verify)|\bunverifiable\b|\bleaves? [^.\n]{0,30}\bunchecked|\b(?:i|we) have no (?:idea|way of knowing)\b",
+    ),
+    (  # what is said of machinery alone
+        "400 401 403 404 base64 payload decode decodes decoded decoding pixel pixels bytes page server browse url modality text language vision tag image token viewer input side end call"
+        " session conversation message request attachment upload uploaded link corrupt corrupted expired retrieve retrieved retrieval content access trip me chat",
+        (("400", "401", "403", "404", "base64", "payload", "decod", "pixel data", "no pixels", "zero bytes", "error page", "server", "browse",
+          "url", "modality", "text-only", "text only", "language model", "vision capabilit", "<image>", "token", "my viewer", "my input",
+          "my side", "my end", "attachment", "upload", "link", "corrupt", "expired", "retriev", "content attached", "visual access", "the trip",
+          "reached me",
+          *(f"{this} {what}" for this in ("this", "the") for what in ("call", "session", "conversation", "message", "request", "chat"))),),
+        r"\b(?:40[0134]|base64|payload|decod(?:e|es|ed|ing)|pixel data|no pixels|zero bytes|error page|server|browse|url|modality|text-only|text only|language model"
+        r"|vision capabilit\w{1,5}|<image>|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
+        r"|corrupt(?:ed)?|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
     ),
 ))  # fmt: skip
 
@@ -176,15 +177,18 @@ def hints_at_nothing(sentences: Sentences) -> bool:
 
 
 def _places(way: _Way, sentences: Sentences) -> list[int]:
-    """Which sentences have what the way needs: of its lists the one of fewest words here is looked for first."""
-    here = min((sentences.words & words for words in way.lists), key=len)
-    return [
-        place
-        for place, one in enumerate(sentences.each)
-        if holds_any(one.flat, here)
-        and not any(words.isdisjoint(one.words) for words in way.lists)
-        and holds_each(one.text, way.needles)
-    ]
+    """Which sentences have what the way needs."""
+    here = sentences.words & way.lists[0]
+    found = []
+    for place, one in enumerate(sentences.each):
+        for word in here:
+            if word in one.flat:  # or in another word: most sentences hold none, and need not be taken apart
+                break
+        else:
+            continue
+        if not any(words.isdisjoint(one.words) for words in way.lists) and holds_each(one.text, way.needles):
+            found.append(place)
+    return found
 
 
 def _says_alone(way: _Way, sentences: Sentences) -> bool:
@@ -199,9 +203,14 @@ def _says_alone(way: _Way, sentences: Sentences) -> bool:
 def _are_two_kinds(kinds: Sequence[_Way], sentences: Sentences) -> bool:
     """A kind is looked for only where another may be in the same or in a neighbouring sentence."""
     may_be = [0] * (len(sentences.each) + 1)  # the last: before the first, and behind the last
+    n_left, n_kinds = len(kinds), 0
     for way in kinds:
-        for place in _places(way, sentences):
+        places = _places(way, sentences)
+        for place in places:
             may_be[place] |= way.kind
+        n_left, n_kinds = n_left - 1, n_kinds + bool(places)
+        if n_kinds + n_left < 2:
+            return False
     before = 0
     for place, one in enumerate(sentences.each):
         here, near = may_be[place], 0

@@ -8,7 +8,7 @@ Beside stated_scales.py, which knows "on a scale of 1 to 10" and "4 out of 10". 
 import re
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentences, holds_any, lowered
+from rubrics.replies.doubts.words import Sentences, holds_any, holds_each, lowered
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
 
 _COUNT = rf"([0-9]{{1,3}}|{'|'.join(NUMBER_WORDS)})"
@@ -18,7 +18,7 @@ _STEPS = re.compile(
 )
 _BINARY = re.compile(r"\bbinary\b[^.;\n]{0,20}\bscale\b", re.IGNORECASE)
 _MEANS = re.compile(
-    r"(?<![\w./])([0-9]{1,3}) ?(?:=|means\b|stands for\b|being\b|as the (?:floor|ceiling|lowest|highest)\b)", re.IGNORECASE
+    r"([0-9](?<![\w./].)[0-9]{0,2}) ?(?:=|means\b|stands for\b|being\b|as the (?:floor|ceiling|lowest|highest)\b)", re.IGNORECASE
 )
 _TOP = re.compile(
     rf"\b{_COUNT} (?:stars|points|marks) (?:out )?of (?:an? possible )?{_COUNT}\b|\b(?:marking|rating|scoring|grading) [^.;\n]{{0,25}}\bout of {_COUNT}\b"
@@ -56,9 +56,15 @@ _WORD_TOP = re.compile(
 # What the ways above cannot do without.
 _BEHIND_A_WORD = re.compile(r"[a-zA-Z(] ?[0-9]")
 _STEPS_NEED = ("point", "level", "step", "grade", "star")
-_TOP_NEEDS = ("stars of", "points of", "marks of", "out of", "is my", "is the", "from ")
-_WORD_TOP_NEEDS = ("of a possible", "from a possible", *(f"{of} {word}" for of in ("of", "from") for word in NUMBER_WORDS))
-_FULL_NEEDS = ("taking", "with", "where", "counting", "using", "of the", "on the")
+_TOP_NEEDS = (("stars of", "points of", "marks of", "out of", "is my", "is the", "from "),)
+_WORD_TOP_NEEDS = (("of a possible", "from a possible", *(f"{of} {word}" for of in ("of", "from") for word in NUMBER_WORDS)),)
+_FULL_NEEDS = (
+    ("taking", "with", "where", "counting", "using", "of the", "on the"),
+    ("full", "top", "max", "best", "perfect", "highest", "possible", "marks", "scale"),
+)
+# A number with what a second one follows; and what it is given for. They open with a digit: re skips to one.
+_GRADED_NEEDS = re.compile(r"[0-9](?: ?\([^()\n]{1,25}\))? ?(?:-|–|—|to|and|down to|up to|through|\.\.)")
+_FOR_ENDS_NEEDS = re.compile(r"[0-9] (?:for|meaning|when|if)\b")
 _KINDS = frozenset({
     "decile", "deciles", "percentages", "normalized", "normalised", "german", "gpa", "gpa-like",    "binary", "percent", "percentage", "percentile", "letter", "fraction", "fractions", "school", "inverted", "inverse",
     "reverse", "reversed", "backward", "backwards", "upside", "downward", "downwards", "way", "descending", "pass", "golf", "lower",
@@ -75,13 +81,14 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
     """Whether the text near its numbers tells ends or steps of a scale that is none of the dimensions'. `words` are the whole text's."""
     if words.isdisjoint(_WORDS) and "=" not in near and "-" not in near:
         return False
-    graded = (_GRADED, _FOR_ENDS) if _BEHIND_A_WORD.search(near) else ()
-    spans = [(float(one[1]), number_of(one[2])) for way in graded for one in way.finditer(near)]
+    lower = lowered(near)
+    graded = ((_GRADED, _GRADED_NEEDS), (_FOR_ENDS, _FOR_ENDS_NEEDS)) if _BEHIND_A_WORD.search(near) else ()
+    found = (one for way, core in graded if lower is None or core.search(lower) for one in way.finditer(near))
+    spans = [(float(one[1]), number_of(one[2])) for one in found]
     if any(not any(set(span) == {d.minimum, d.maximum} for d in dimensions) for span in spans):
         return True
-    if _BINARY.search(near) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
+    if holds_any(lower, ("binary",)) and _BINARY.search(near) and not any((d.minimum, d.maximum) == (0, 1) for d in dimensions):
         return True
-    lower = lowered(near)
     steps = [_number(found) for found in (_STEPS.finditer(near) if holds_any(lower, _STEPS_NEED) else ())]
     if any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in steps):
         return True
@@ -89,7 +96,7 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
     if len(ends) > 1 and not any({d.minimum, d.maximum} <= ends or ends <= {d.minimum, d.maximum} for d in dimensions):
         return max(ends) not in {d.maximum for d in dimensions}
     tops = ((_TOP, _TOP_NEEDS), (_WORD_TOP, _WORD_TOP_NEEDS), (_FULL, _FULL_NEEDS))
-    said = (one for way, needles in tops if holds_any(lower, needles) for one in way.finditer(near))
+    said = (one for way, needles in tops if holds_each(lower, needles) for one in way.finditer(near))
     return any(_number(one) not in {d.maximum for d in dimensions} for one in said)
 
 

@@ -93,7 +93,14 @@ class Sentences:
     def with_any(self, words: frozenset[str]) -> list[Sentence]:
         """The sentences that hold one of the words."""
         here = self.words & words
-        return [one for one in self.each if holds_any(one.flat, here) and not here.isdisjoint(one.words)] if here else []
+        found = []
+        for one in self.each if here else ():
+            for word in here:
+                if word in one.flat:  # or in another word: most sentences hold none, and need not be taken apart
+                    if not here.isdisjoint(one.words):
+                        found.append(one)
+                    break
+        return found
 
 
 _NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not

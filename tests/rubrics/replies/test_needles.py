@@ -122,9 +122,13 @@ def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield stated_scales._OF_ANOTHER, (*stated_scales._OF_ANOTHER_NEEDS, *stated_scales._OF_TWO_NEEDS)
     yield from ((stated_scales._N_POINT.pattern, one_of) for one_of in stated_scales._N_POINT_NEEDS)
     yield own_scales._STEPS.pattern, own_scales._STEPS_NEED
-    yield own_scales._TOP.pattern, own_scales._TOP_NEEDS
-    yield own_scales._WORD_TOP.pattern, own_scales._WORD_TOP_NEEDS
-    yield own_scales._FULL.pattern, own_scales._FULL_NEEDS
+    tops = (
+        (own_scales._TOP, own_scales._TOP_NEEDS),
+        (own_scales._WORD_TOP, own_scales._WORD_TOP_NEEDS),
+        (own_scales._FULL, own_scales._FULL_NEEDS),
+    )
+    yield from ((pattern.pattern, one_of) for pattern, needles in tops for one_of in needles)
+    yield own_scales._BINARY.pattern, ("binary",)
 
 
 @pytest.mark.parametrize(("pattern", "needles"), [*_told()], ids=str)
@@ -152,8 +156,13 @@ def test_the_proof_itself(pattern: str, needles: tuple[str, ...], is_so: bool) -
 
 @pytest.mark.parametrize(
     ("pattern", "core"),
-    [(stated_scales._SPANNED, stated_scales._JOINED), (stated_scales._OF_ANOTHER, stated_scales._OF_AN_END)],
-    ids=["two ends", "an end"],
+    [
+        (stated_scales._SPANNED, stated_scales._JOINED),
+        (stated_scales._OF_ANOTHER, stated_scales._OF_AN_END),
+        (own_scales._GRADED.pattern, own_scales._GRADED_NEEDS),
+        (own_scales._FOR_ENDS.pattern, own_scales._FOR_ENDS_NEEDS),
+    ],
+    ids=["two ends", "an end", "graded from one to the other", "given for one or the other"],
 )
 @given(data=st.data())
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
