@@ -107,7 +107,7 @@ def _between(objects: Sequence[PlacedObject], n_characters: int) -> tuple[tuple[
 def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) -> None:
     labels, rivals = keys_by_label(dimensions), rival_keys(dimensions)
     for holder, standing in _holders(root, labels):
-        named = [(_name(key, labels), value) for key, value in holder]
+        named = [(name_of(key, labels), value) for key, value in holder]
         said = [(name, value) for name, value in named if name in labels and (standing is not Standing.ASIDE or name != SCORE)]
         if said:
             _collect_said(holder, said, standing, dimensions, found)
@@ -140,7 +140,7 @@ def _collect_said(
                 found.notes[dimension.key] = note or (note_of(holder, labels) if len(dimensions) == 1 else "")
 
 
-def _name(key: str, labels: Mapping[str, Any]) -> str:
+def name_of(key: str, labels: Mapping[str, Any]) -> str:
     """The normalised key, less the number or letter that the prompt's own headings have: "a) Accuracy to Prompt"."""
     name = normal(key)
     if name in labels or not _ENUMERATED_AT.intersection(key[1:5]):
@@ -159,7 +159,7 @@ def _holders(root: Pairs, labels: Mapping[str, Any]) -> Iterator[tuple[Pairs, St
             continue
         if isinstance(value, Pairs):
             for key, inner in value:
-                if isinstance(inner, list) and _name(key, labels) not in labels:
+                if isinstance(inner, list) and name_of(key, labels) not in labels:
                     waiting.append((inner, min(standing, _standing(key)), depth + 1))
         else:
             waiting.extend((inner, standing, depth + 1) for inner in value if isinstance(inner, list))
@@ -170,7 +170,7 @@ def _by_aspect(holder: Pairs, labels: Mapping[str, Any]) -> Pairs:
     if SCORE in labels or len(holder) > _N_ASPECT_KEYS_MAX:
         return holder
     names = [value for key, value in holder if is_text(value) and normal(key) in _ASPECT_KEYS]
-    if len(names) != 1 or _name(names[0], labels) not in labels or any(_name(key, labels) in labels for key, _ in holder):
+    if len(names) != 1 or name_of(names[0], labels) not in labels or any(name_of(key, labels) in labels for key, _ in holder):
         return holder
     return Pairs([(names[0], Pairs(pair for pair in holder if pair[1] is not names[0]))])
 

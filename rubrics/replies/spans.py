@@ -3,21 +3,25 @@
 Strict JSON is read by a decoder that knows no places: one pattern finds the usual forms, what it misses is read anew.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from rubrics.model import Dimension, ReplyFormat
-from rubrics.replies.json_form import places_in_json
+from rubrics.replies.json_form import name_of, places_in_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.line_forms import places_in_lines
-from rubrics.replies.numbers import Found
+from rubrics.replies.numbers import BLANK, Found, read_number
 
 _LITERAL = r"-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
 _NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
 _N_DIGITS_PLAIN = 16
+_N_FLAT_MAX = 8000
+_STRICT = json.JSONDecoder(strict=False)
+_PAIR = re.compile(r'"((?:[^"\\]++|\\.)*+)"\s*+:\s*+(?:"((?:[^"\\]++|\\.)*+)"|[^",}]*+)', re.DOTALL)
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
 
 Spans = Mapping[str, tuple[int, int]]
@@ -37,6 +41,8 @@ def spans_of(
 def _in_json(answer: str, dimensions: tuple[Dimension, ...], found: Found, scores: Mapping[str, float]) -> Spans:
     text = decoded(answer)
     spans = _usual(text, dimensions, found.between, scores)
+    if not spans and any(dimension.answers for dimension in dimensions):
+        spans = _flat(text, dimensions, scores)
     if len(spans) < len(dimensions):
         places = places_in_json(text, dimensions, scores)
         spans |= {key: _digits(text, place, scores[key]) for key, place in places.items() if key not in spans}
@@ -60,6 +66,27 @@ def _usual(
             spans[key] = place.span(2)
             if len(spans) == len(dimensions):
                 break
+    return spans
+
+
+def _flat(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, float]) -> dict[str, tuple[int, int]]:
+    """Those of answers that are words, in one object of strict JSON without another in it; none where an escape may hide one."""
+    start, spans, labels = text.find("{"), dict[str, tuple[int, int]](), keys_by_label(dimensions)
+    if len(text) > _N_FLAT_MAX or "[" in text or text.find("{", start + 1) >= 0 or any(d.at is not None for d in dimensions):
+        return spans
+    try:
+        _, end = _STRICT.raw_decode(text, start)
+    except ValueError:
+        return spans
+    for pair in _PAIR.finditer(text, start, end):
+        named = labels.get(name_of(pair[1], labels), ())
+        if "\\" in pair[1] or (named and "\\" in pair[0]):
+            return {}
+        said = pair[2] if pair[2] and pair[2].strip(BLANK) else None
+        for dimension in named if said else ():
+            key = dimension.key
+            if key not in spans and read_number(pair[2], dimension, is_prose_allowed=False) == scores[key]:
+                spans[key] = _digits(text, pair.span(2), scores[key])
     return spans
 
 

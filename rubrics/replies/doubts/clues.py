@@ -9,7 +9,7 @@ none of 8,740 recorded reasons of real judges (VIEScore, and the recorded replie
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rubrics.replies.doubts.words import Sentences, holds_each
@@ -79,7 +79,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
 ))  # fmt: skip
 _OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")
 # (lists of words, the rarest first, of each of which one must stand in the sentence; what a way cannot do without; what is looked for then).
-# The last are said most: without one of the others they are not looked for.
+# What is said most stands last: it is looked for beside the others alone.
 _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way in (
     (  # a number that was made up, and is said to be
         "default defaults defaulted defaulting placeholder placeholders dummy midpoint midpoints mid fall falling fallback simulate simulates simulated simulating hypothetical"
@@ -176,23 +176,27 @@ def hints_at_nothing(sentences: Sentences) -> bool:
     return len(kinds) > 1 and _are_two_kinds(kinds, sentences)
 
 
-def _places(way: _Way, sentences: Sentences) -> list[int]:
-    """Which sentences have what the way needs."""
-    here = sentences.words & way.lists[0]
+def _places(way: _Way, sentences: Sentences, among: Iterable[int]) -> list[int]:
+    """Which of these sentences have what the way needs."""
+    first, *others = way.lists
+    here = sentences.words & first
     found = []
-    for place, one in enumerate(sentences.each):
+    for place in among:
+        one = sentences.each[place]
         for word in here:
             if word in one.flat:  # or in another word: most sentences hold none, and need not be taken apart
                 break
         else:
             continue
-        if not any(words.isdisjoint(one.words) for words in way.lists) and holds_each(one.text, way.needles):
+        if here.isdisjoint(one.words) or any(words.isdisjoint(one.words) for words in others):
+            continue
+        if holds_each(one.text, way.needles):
             found.append(place)
     return found
 
 
 def _says_alone(way: _Way, sentences: Sentences) -> bool:
-    for place in _places(way, sentences):
+    for place in _places(way, sentences, range(len(sentences.each))):
         text = sentences.each[place].text
         found = way.pattern.search(text)
         if found and not _OF_A_CASE.search(text, 0, found.start()):
@@ -203,14 +207,12 @@ def _says_alone(way: _Way, sentences: Sentences) -> bool:
 def _are_two_kinds(kinds: Sequence[_Way], sentences: Sentences) -> bool:
     """A kind is looked for only where another may be in the same or in a neighbouring sentence."""
     may_be = [0] * (len(sentences.each) + 1)  # the last: before the first, and behind the last
-    n_left, n_kinds = len(kinds), 0
-    for way in kinds:
-        places = _places(way, sentences)
-        for place in places:
+    every = range(len(sentences.each))
+    for way in kinds[:-1]:
+        for place in _places(way, sentences, every):
             may_be[place] |= way.kind
-        n_left, n_kinds = n_left - 1, n_kinds + bool(places)
-        if n_kinds + n_left < 2:
-            return False
+    for place in _places(kinds[-1], sentences, [one for one in every if may_be[one - 1] | may_be[one] | may_be[one + 1]]):
+        may_be[place] |= kinds[-1].kind
     before = 0
     for place, one in enumerate(sentences.each):
         here, near = may_be[place], 0
