@@ -14,8 +14,15 @@ from schemas.statuses.rows import ParseReason
 
 def number_of(said: str) -> float:
     """A number in digits, or one of NUMBER_WORDS in whatever case."""
-    word = said.lower()
-    return float(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else float(word)
+    return float(_index_of(said)) if said[:1].isalpha() else float(said)
+
+
+def _index_of(word: str) -> int:
+    """The number of a word that re.IGNORECASE took for one of NUMBER_WORDS: fıve and ſeven too, which lower() leaves so."""
+    lower = word.lower()
+    if lower in NUMBER_WORDS:
+        return NUMBER_WORDS.index(lower)
+    return next(index for index, one in enumerate(NUMBER_WORDS) if re.fullmatch(one, word, re.IGNORECASE))
 
 
 Value = Decimal | ParseReason
@@ -121,7 +128,7 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
 def _after_word(number: str, rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
     """What stands behind the number, less its own word: 4 (four)."""
     if rest and (word := _WORD_AFTER.match(rest)):
-        if number != str(NUMBER_WORDS.index(word[1].lower())):
+        if number != str(_index_of(word[1])):
             return ParseReason.AMBIGUOUS
         rest = rest[word.end() :]
     return _after(rest, dimension, is_prose_allowed=is_prose_allowed)
@@ -132,7 +139,7 @@ def _as_named(named: re.Match[str], rest: str, dimension: Dimension, *, is_prose
     value = read_number(named[2], dimension, is_prose_allowed=False)
     if not isinstance(value, Decimal):
         return value
-    if value != NUMBER_WORDS.index(named[1].lower()):
+    if value != _index_of(named[1]):
         return ParseReason.AMBIGUOUS
     return _after(rest, dimension, is_prose_allowed=is_prose_allowed) or value
 

@@ -104,6 +104,11 @@ ALIGNMENT: list[tuple[str, int | str]] = [
     ("Score: 5.5", "non_integer"),
     ("Score: four", "wrong_type"),
     ("Score: four (4)", 4),
+    ("Score: FOUR (4)", 4),
+    ("Score: \u017feven (7)", "out_of_range"),  # a long s: to re.IGNORECASE it is one, to lower() it is not
+    ("Score: 4 (f\u0131ve)", "ambiguous"),  # an i without its dot
+    ("Score: 4 (f\u0130ve)", "ambiguous"),
+    ("Score: 5 (f\u0131ve)", 5),
     ("Score: N/A", "wrong_type"),
     ("Score: null", "wrong_type"),
     ("Score: IV", "wrong_type"),
