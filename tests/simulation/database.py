@@ -18,7 +18,7 @@ from tasks.ledger import queries
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import Machine
 from tasks.ledger.tables import METADATA, SCHEMA
-from tests.simulation.short_connection import ShortConnection
+from tests.simulation.short_connection import Shared, ShortConnection
 
 
 class AwayError(Exception):
@@ -89,7 +89,8 @@ class Database:
     def __init__(self, kind: str) -> None:
         self.raw = sqlite3.connect(":memory:", check_same_thread=False)
         self.engine: Engine = create_engine(f"sqlite+simulated_{kind}://", poolclass=StaticPool, creator=lambda: self.raw)
-        self.engine.dialect.hooks = _Quiet()  # type: ignore[attr-defined] # our own dialect
+        dialect: Any = self.engine.dialect
+        dialect.hooks, dialect.shared = _Quiet(), Shared(self.raw)
         METADATA.create_all(self.engine)
         for name, n in (("pg_advisory_xact_lock", 1), ("set_config", 3)):
             self.raw.create_function(name, n, lambda *_: None)

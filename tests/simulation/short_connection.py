@@ -1,31 +1,43 @@
 """A SQLAlchemy connection that keeps what it compiled of a statement and hands it to the driver itself; faults are database.py's.
 
-A context for every call is most of what a transaction on a database in memory costs. Statements, their text and the order of
-their values are SQLAlchemy's; one met for the first time, or with a list that is written out, goes its ordinary way.
+A context for every call, and a pool's check-out for every transaction, is most of what one on a database in memory costs.
+Statements, their text and the order of their values are SQLAlchemy's; one met for the first time goes its ordinary way.
 """
 
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy.engine import Connection, Dialect, IteratorResult
+from sqlalchemy.engine import Connection, Dialect, Engine, IteratorResult
 from sqlalchemy.engine.result import SimpleResultMetaData
 from sqlalchemy.exc import DBAPIError
 
 
 @dataclass(slots=True)
 class Kept:
-    """A statement as the driver takes it. `given`: values that came with it; `names`: the columns of its result, once known."""
+    """A statement as the driver takes it. `given`: values that came with it; `lists`: the names of what a list is written out as.
+
+    `names`: the columns of its result, once known.
+    """
 
     text: str
-    order: tuple[str, ...]
-    given: dict[str, Any]
+    order: tuple[str, ...] = ()
+    given: Mapping[str, Any] | None = None
+    lists: tuple[tuple[str, list[str]], ...] = ()
     names: SimpleResultMetaData | None = None
 
+    def values(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        """A row's values in the order of the text."""
+        named = {**self.given, **row} if self.given else row
+        if self.lists:
+            named = {**named, **{name: value for of, names in self.lists for name, value in zip(names, row[of], strict=True)}}
+        return tuple([named[name] for name in self.order])
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Changed:
     """The result of a statement without rows."""
 
@@ -35,30 +47,58 @@ class Changed:
         """Nothing is open."""
 
 
+class Shared:
+    """What SQLAlchemy has from a pool, without one: a connection that nobody closes, whoever is killed in the middle of his."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.dbapi_connection = self.driver_connection = raw
+        self.cursor, self.commit, self.rollback = raw.cursor, raw.commit, raw.rollback
+        self.info: dict[str, Any] = {}
+        self.is_valid = True
+
+    def invalidate(self, *_: Any, **__: Any) -> None:
+        """It stays as it is."""
+
+
 _Variants = dict[tuple[Any, ...], Kept | None]
 _KEPT: WeakKeyDictionary[Any, _Variants] = WeakKeyDictionary()
+_plain = cache(Kept)
 
 
 class ShortConnection(Connection):
-    """See the file."""
+    """See the file. All of an engine have its dialect's `shared` connection; a transaction is Salon's own BEGIN and COMMIT."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, engine.dialect.shared, _has_events=False)  # type: ignore[attr-defined] # our own dialect
+        self._raw: sqlite3.Connection = engine.dialect.shared.dbapi_connection  # type: ignore[attr-defined]
 
     def execute(self, statement: Any, parameters: Any = None, *, execution_options: Any = None) -> Any:
-        rows = [parameters] if isinstance(parameters, Mapping) else parameters or [{}]
+        rows = parameters if parameters and isinstance(parameters, list) else [parameters or {}]
         kept = _kept(self.dialect, statement, rows)
         if kept is None:
             return super().execute(statement, parameters, execution_options=execution_options)
-        values = [tuple(row[name] if name in row else kept.given[name] for name in kept.order) for row in rows]
-        return self._handed_over(kept, values)
+        return self._handed_over(kept, [kept.values(row) for row in rows])
 
     def exec_driver_sql(self, statement: str, parameters: Any = None, execution_options: Any = None) -> Any:
         if parameters is not None:
             return super().exec_driver_sql(statement, parameters, execution_options)
-        return self._handed_over(Kept(statement, (), {}), [()])
+        return self._handed_over(_plain(statement), [()])
+
+    def commit(self) -> None:
+        if self._transaction is None:
+            self.dialect.do_commit(self._raw)
+        else:
+            super().commit()
+
+    def close(self) -> None:
+        if self._transaction is not None:
+            self._transaction.close()
+        if self._raw.in_transaction:
+            self._raw.rollback()
+        self._dbapi_connection = None
 
     def _handed_over(self, kept: Kept, values: Sequence[tuple[Any, ...]]) -> Any:
-        if self._transaction is None:
-            self._autobegin()
-        cursor: Any = self.connection.cursor()
+        cursor = self._raw.cursor()
         try:
             if len(values) > 1:
                 self.dialect.do_executemany(cursor, kept.text, values)
@@ -78,9 +118,19 @@ def _kept(dialect: Dialect, statement: Any, rows: Sequence[Mapping[str, Any]]) -
     if variants is None:
         _KEPT[statement] = {}
         return None
-    variant = dialect.name, len(rows) > 1, *rows[0]
+    lengths = [len(value) for value in rows[0].values() if isinstance(value, list)]
+    variant = dialect.name, len(rows) > 1, *rows[0], *lengths
     if variant not in variants:
-        compiled: Any = statement.compile(dialect=dialect, column_keys=sorted(rows[0]), for_executemany=len(rows) > 1)
-        is_plain = not compiled.post_compile_params and not compiled.literal_execute_params and not compiled.insert_prefetch
-        variants[variant] = Kept(compiled.string, tuple(compiled.positiontup or ()), dict(compiled.params)) if is_plain else None
+        variants[variant] = _compiled(dialect, statement, rows)
     return variants[variant]
+
+
+def _compiled(dialect: Dialect, statement: Any, rows: Sequence[Mapping[str, Any]]) -> Kept | None:
+    compiled: Any = statement.compile(dialect=dialect, column_keys=sorted(rows[0]), for_executemany=len(rows) > 1)
+    if compiled.literal_execute_params or compiled.insert_prefetch:
+        return None
+    if not compiled.post_compile_params:
+        return Kept(compiled.string, tuple(compiled.positiontup or ()), dict(compiled.params))
+    state = compiled.construct_expanded_state(rows[0])
+    given = {name: value for name, value in compiled.params.items() if name not in rows[0]}
+    return Kept(state.statement, tuple(state.positiontup), given, tuple(state.parameter_expansion.items()))
