@@ -184,7 +184,7 @@ def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, i
 
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
     """The stored replies in the columns of the lake's `replies`."""
-    frames = [_framed(_raw_rows(connection, _REPLIES.params(chunk)), _STORED_TYPES) for chunk in _chunks(keys)]
+    frames = [_framed(_raw_rows(connection, _REPLIES, chunk), _STORED_TYPES) for chunk in _chunks(keys)]
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=_STORED_TYPES)
     return frame.rename({stored_name(of): of.name for of in LAKE_REPLIES.fields}).cast(_LAKE_TYPES)
 
@@ -211,7 +211,7 @@ def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
 
 def _rows(connection: Connection, statement: Select[Any], keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for chunk in _chunks(keys):
-        yield from _raw_rows(connection, statement.params(chunk))
+        yield from _raw_rows(connection, statement, chunk)
 
 
 def _chunks(keys: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -226,7 +226,7 @@ def _framed(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame
     return pl.DataFrame([pl.Series(n, c, dtype=t, strict=False) for (n, t), c in zip(schema.items(), columns, strict=True)])
 
 
-def _raw_rows(connection: Connection, statement: Select[Any]) -> list[tuple[Any, ...]]:
+def _raw_rows(connection: Connection, statement: Select[Any], chunk: Mapping[str, str]) -> list[tuple[Any, ...]]:
     """All rows as the driver gives them: a million rows need no Row objects and no type conversions."""
-    cursor = connection.execute(statement).cursor
+    cursor = connection.execute(statement, chunk).cursor
     return [] if cursor is None else list(cursor.fetchall())

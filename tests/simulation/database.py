@@ -58,6 +58,15 @@ class FileDialect(SQLiteDialect_pysqlite):
 
     do_terminate = do_close
 
+    def do_savepoint(self, connection: Any, name: str) -> None:
+        connection.exec_driver_sql(f"SAVEPOINT {name}")
+
+    def do_rollback_to_savepoint(self, connection: Any, name: str) -> None:
+        connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {name}")
+
+    def do_release_savepoint(self, connection: Any, name: str) -> None:
+        connection.exec_driver_sql(f"RELEASE SAVEPOINT {name}")
+
     def _commit(self, connection: sqlite3.Connection) -> None:
         if self.hooks.loses():
             connection.rollback()

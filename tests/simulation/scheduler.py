@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import queue
 from asyncio import events
-from collections import deque
-from collections.abc import Callable, Coroutine
+from collections import defaultdict, deque
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from tasks.ledger.process_identity import Process
+from tests.simulation.scenario import Fault
 
 MOST_STEPS = 20_000
 MOST_S = 5_000.0
@@ -44,11 +45,26 @@ class Node:
     ledger_cut: bool = False
     provider_cut: bool = False
     losing: list[str] = field(default_factory=list)  # what becomes of its next commits and replies
+    waiting: list[Fault] = field(default_factory=list)  # for it to do so much
     died: "asyncio.Future[None]" = field(default_factory=asyncio.Future)
 
 
 WORLD = Node("world", died=None)  # type: ignore[arg-type] # it never does
 NODE: ContextVar[Node] = ContextVar("node", default=WORLD)
+
+
+class Callback(asyncio.TimerHandle):
+    """A handle without what asyncio keeps for debugging: two of them are made at each step."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Callable[..., object], args: Sequence[Any], context: Context | None, when: float = 0.0) -> None:
+        self._callback, self._args, self._when = callback, args, when
+        self._context = copy_context() if context is None else context
+        self._cancelled = self._scheduled = False
+
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, None, None  # type: ignore[assignment] # as asyncio's own does
 
 
 class Scheduler(asyncio.AbstractEventLoop):
@@ -61,9 +77,10 @@ class Scheduler(asyncio.AbstractEventLoop):
         self.errors: list[BaseException] = []
         self.broken: Exception | None = None  # ends the run, whoever would catch it
         self._draw = draw
-        self._ready: dict[Node, deque[asyncio.Handle]] = {}
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: dict[Node, deque[Callback]] = defaultdict(deque)
+        self._timers: list[tuple[float, int, Callback]] = []
         self._n_timers = 0
+        self.get_debug = bool  # type: ignore[method-assign] # False: every future asks
 
     def run(self, main: Coroutine[Any, Any, Any]) -> Any:
         """What the coroutine returns or raises. Raises StuckError."""
@@ -93,15 +110,21 @@ class Scheduler(asyncio.AbstractEventLoop):
             raise StuckError(f"not over after {MOST_STEPS:,} steps and {self.now_s - 1000:,.0f} s")
         node = able[0] if len(able) == 1 else able[self._draw.randrange(len(able))]
         handle = self._ready[node].popleft()
-        if not handle._cancelled:
-            handle._run()
+        if handle._cancelled:
+            return
+        try:
+            handle._context.run(handle._callback, *handle._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - as asyncio's own handles do
+            self.errors.append(error)
 
-    def _put(self, handle: asyncio.Handle) -> None:
+    def _put(self, handle: Callback) -> None:
         if handle._cancelled:
             return
         node = handle._context.get(NODE, WORLD)
         if not node.is_dead:
-            self._ready.setdefault(node, deque()).append(handle)
+            self._ready[node].append(handle)
 
     def drop(self, node: Node) -> None:
         """Nothing of a killed process is ever run again."""
@@ -129,7 +152,7 @@ class Scheduler(asyncio.AbstractEventLoop):
         return self.now_s
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = Callback(callback, args, context)
         self._put(handle)
         return handle
 
@@ -138,7 +161,7 @@ class Scheduler(asyncio.AbstractEventLoop):
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = Callback(callback, args, context, when)
         self._n_timers += 1
         heappush(self._timers, (when, self._n_timers, handle))
         return handle
@@ -165,17 +188,11 @@ class Scheduler(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.errors.append(context.get("exception") or RuntimeError(str(context.get("message"))))
 
-    def get_debug(self) -> bool:
-        return False
-
     def is_running(self) -> bool:
         return True
 
     def is_closed(self) -> bool:
         return False
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass
 
 
 class Joined:

@@ -47,6 +47,18 @@ class Changed:
         """Nothing is open."""
 
 
+class Found(IteratorResult[Any]):
+    """The result of a statement with rows."""
+
+    @property
+    def cursor(self) -> "Found":
+        """Who asks for the driver's cursor reads the rows as they are."""
+        return self
+
+    def fetchall(self) -> Any:
+        return list(self.iterator)
+
+
 class Shared:
     """What SQLAlchemy has from a pool, without one: a connection that nobody closes, whoever is killed in the middle of his."""
 
@@ -109,7 +121,7 @@ class ShortConnection(Connection):
         if cursor.description is None:
             return Changed(cursor.rowcount)
         kept.names = kept.names or SimpleResultMetaData([name for name, *_ in cursor.description])
-        return IteratorResult(kept.names, iter(cursor.fetchall()))
+        return Found(kept.names, iter(cursor.fetchall()))
 
 
 def _kept(dialect: Dialect, statement: Any, rows: Sequence[Mapping[str, Any]]) -> Kept | None:

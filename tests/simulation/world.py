@@ -39,7 +39,10 @@ class World:
         self.limit = scenario.limit
         self.on_stop: dict[str, Callable[[], object]] = {}
         self.on_commit: Callable[[Node], None] = lambda _: None
-        self._waiting = {i: [f for f in scenario.faults if f.process == i and f.effect] for i in range(len(scenario.commands))}
+        places = range(len(scenario.commands))
+        self._waiting: dict[int | None, list[Fault]] = {
+            i: [fault for fault in scenario.faults if fault.process == i and fault.effect] for i in places
+        }
         self.is_healed = False
         self._number = next(_NUMBERS)
 
@@ -47,7 +50,9 @@ class World:
     def node(self, name: str, host: int) -> Node:
         """A new process."""
         pid = 100 + len(self.nodes)
-        made = Node(name, host, Process(f"machine {host}", pid, f"{self._number}.{pid}"))
+        command = int(name.split(".", maxsplit=1)[0]) if name[0].isdigit() else None
+        waiting = self._waiting.get(command, [])  # one list for all its lives
+        made = Node(name, host, Process(f"machine {host}", pid, f"{self._number}.{pid}"), waiting=waiting)
         self.nodes[pid] = made
         return made
 
@@ -102,9 +107,8 @@ class World:
         node = NODE.get()
         node.n_effects += 1
         self.note(what, node)
-        waiting = self._waiting.get(int(node.name.split(".")[0]), []) if node is not WORLD and node.name[0].isdigit() else []
-        for fault in [fault for fault in waiting if fault.effect is not None and fault.effect <= node.n_effects]:
-            waiting.remove(fault)
+        for fault in [fault for fault in node.waiting if fault.effect is not None and fault.effect <= node.n_effects]:
+            node.waiting.remove(fault)
             self.strike(fault, node)
         if node.is_dead:
             await self.loop.create_future()  # for ever
