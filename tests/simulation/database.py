@@ -53,11 +53,6 @@ class FileDialect(SQLiteDialect_pysqlite):
     def do_commit(self, dbapi_connection: Any) -> None:
         self._commit(dbapi_connection)
 
-    def do_close(self, dbapi_connection: Any) -> None:
-        """One connection is kept for all, whoever is killed in the middle of his."""
-
-    do_terminate = do_close
-
     def do_savepoint(self, connection: Any, name: str) -> None:
         connection.exec_driver_sql(f"SAVEPOINT {name}")
 

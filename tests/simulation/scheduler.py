@@ -188,9 +188,6 @@ class Scheduler(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.errors.append(context.get("exception") or RuntimeError(str(context.get("message"))))
 
-    def is_running(self) -> bool:
-        return True
-
     def is_closed(self) -> bool:
         return False
 

@@ -141,8 +141,8 @@ def _compiled(dialect: Dialect, statement: Any, rows: Sequence[Mapping[str, Any]
     compiled: Any = statement.compile(dialect=dialect, column_keys=sorted(rows[0]), for_executemany=len(rows) > 1)
     if compiled.literal_execute_params or compiled.insert_prefetch:
         return None
-    if not compiled.post_compile_params:
-        return Kept(compiled.string, tuple(compiled.positiontup or ()), dict(compiled.params))
-    state = compiled.construct_expanded_state(rows[0])
     given = {name: value for name, value in compiled.params.items() if name not in rows[0]}
+    if not compiled.post_compile_params:
+        return Kept(compiled.string, tuple(compiled.positiontup or ()), given)
+    state = compiled.construct_expanded_state(rows[0])
     return Kept(state.statement, tuple(state.positiontup), given, tuple(state.parameter_expansion.items()))
