@@ -1,7 +1,7 @@
 """How much of somebody's Parquet file is held at once, by what its footer says. Salon's own tables are read in reading.py."""
 
 import glob
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class ColumnChunk(NamedTuple):
+class _ColumnChunk(NamedTuple):
     """A column of one row group, `column` as in the file's schema (a.b: a field of it), and its bytes packed and unpacked."""
 
     column: str
@@ -23,8 +23,27 @@ class ColumnChunk(NamedTuple):
     n_unpacked: int
 
 
-def column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[list[ColumnChunk]]:
-    """Of each row group the chunks of its columns. Raises SourceError where the footer says nonsense; `name` is the file's there.
+def rows_at_once(
+    path: Path, metadata: pq.FileMetaData, wanted: Collection[str] | None, name: str, n_most: int = PARQUET_BATCH_ROWS
+) -> Iterator[int]:
+    """Of each row group in order, how many of its rows are held at once, `n_most` at most. `wanted`: the columns read; None: all.
+
+    Raises SourceError where the footer says nonsense, or a column unpacks to more than is read; `name` is what it calls the file.
+    """
+    for group, chunks in enumerate(_column_chunks(path, metadata, name)):
+        mine = [chunk for chunk in chunks if wanted is None or any(_is_of(chunk.column, column) for column in wanted)]
+        for column, n_bytes, n_unpacked in mine:
+            if n_unpacked > max(PARQUET_CHUNK_BYTES, n_bytes * PARQUET_UNPACKED):
+                raise SourceError(
+                    f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
+                    f"{PARQUET_UNPACKED} times its size is read, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
+                )
+        n_bytes_a_row = sum(chunk.n_unpacked for chunk in mine) // max(1, metadata.row_group(group).num_rows)
+        yield max(1, min(n_most, PARQUET_BATCH_BYTES // max(1, n_bytes_a_row)))
+
+
+def _column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[list[_ColumnChunk]]:
+    """Of each row group the chunks of its columns.
 
     Read by DuckDB: pyarrow's own `RowGroupMetaData.column` ends the process where a chunk's statistics do not fit its column, as
     in files of some writers (apache/arrow issue 45283); all else in pyarrow raises there.
@@ -32,7 +51,7 @@ def column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[list
     import duckdb
 
     columns = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-    groups: list[list[ColumnChunk]] = [[] for _ in range(metadata.num_row_groups)]
+    groups: list[list[_ColumnChunk]] = [[] for _ in range(metadata.num_row_groups)]
     try:
         with _footers().cursor() as footers:
             said = footers.execute(
@@ -40,7 +59,7 @@ def column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[list
                 [glob.escape(str(path))],
             ).fetchall()
         for group, column, n_bytes, n_unpacked in said:
-            groups[group].append(ColumnChunk(columns[column], n_bytes, n_unpacked))
+            groups[group].append(_ColumnChunk(columns[column], n_bytes, n_unpacked))
     except (duckdb.Error, IndexError, TypeError) as error:
         why = str(error).partition("\n")[0][:200]
         raise SourceError(f"{name}: its footer cannot be read ({type(error).__name__}: {why}); write it anew") from error
@@ -53,24 +72,6 @@ def _footers() -> "DuckDBPyConnection":
     import duckdb
 
     return duckdb.connect(config={"threads": 1})
-
-
-def rows_at_once(
-    chunks: list[ColumnChunk], n_in_group: int, wanted: Collection[str] | None, name: str, n_rows: int = PARQUET_BATCH_ROWS
-) -> int:
-    """How many of a row group's `n_in_group` rows are held at once, `n_rows` at most. `wanted`: the columns read; None: all.
-
-    Raises SourceError where a column unpacks to more than is read; `name` is what it calls the file.
-    """
-    mine = [chunk for chunk in chunks if wanted is None or any(_is_of(chunk.column, column) for column in wanted)]
-    for column, n_bytes, n_unpacked in mine:
-        if n_unpacked > max(PARQUET_CHUNK_BYTES, n_bytes * PARQUET_UNPACKED):
-            raise SourceError(
-                f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
-                f"{PARQUET_UNPACKED} times its size is read, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
-            )
-    n_bytes_a_row = sum(chunk.n_unpacked for chunk in mine) // max(1, n_in_group)
-    return max(1, min(n_rows, PARQUET_BATCH_BYTES // max(1, n_bytes_a_row)))
 
 
 def _is_of(path: str, column: str) -> bool:

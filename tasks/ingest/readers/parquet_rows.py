@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
@@ -13,7 +14,7 @@ from schemas.input_budget import (
 )
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import Record
-from tasks.lake.row_groups import column_chunks, rows_at_once
+from tasks.lake.row_groups import rows_at_once
 
 
 def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
@@ -28,8 +29,7 @@ def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
             if not wanted:  # without columns Parquet has no rows either, and the first row must say what is missing
                 yield from ((index, {}, there) for index in range(1, file.metadata.num_rows + 1))
                 return
-            for group, chunks in enumerate(column_chunks(path, file.metadata, name)):
-                n_rows = rows_at_once(chunks, file.metadata.row_group(group).num_rows, wanted, name)
+            for group, n_rows in enumerate(rows_at_once(path, file.metadata, wanted, name)):
                 for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
                     for values in _values_of(batch):
                         number += 1
@@ -47,8 +47,6 @@ def _is_held_once(column: pa.Array) -> bool:
 
 
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
-    import pyarrow.compute as pc
-
     texts = [column for column in batch.columns if _is_held_once(column)]
     if any((pc.max(pc.binary_length(column.dictionary)).as_py() or 0) > PARQUET_TEXT_BYTES for column in texts):
         return [_value_of(batch.slice(index, 1)) for index in range(batch.num_rows)]
@@ -60,8 +58,6 @@ def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
 
 
 def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
-    import pyarrow.compute as pc
-
     for column in row.columns:
         if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
             if not 0 <= at < len(column.dictionary):

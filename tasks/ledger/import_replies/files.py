@@ -21,7 +21,7 @@ from schemas.input_budget import (
     is_too_deep,
 )
 from schemas.pointers import MISSING, look_up
-from tasks.lake.row_groups import column_chunks, rows_at_once
+from tasks.lake.row_groups import rows_at_once
 
 _ROWS_PER_BATCH = 5_000
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
@@ -175,8 +175,7 @@ def _csv(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _parquet(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     number = 0
     with pq.ParquetFile(file) as parquet:
-        for group, chunks in enumerate(column_chunks(file, parquet.metadata, str(file))):
-            n_rows = rows_at_once(chunks, parquet.metadata.row_group(group).num_rows, None, str(file), _ROWS_PER_BATCH)
+        for group, n_rows in enumerate(rows_at_once(file, parquet.metadata, None, str(file), _ROWS_PER_BATCH)):
             for batch in parquet.iter_batches(n_rows, row_groups=[group]):
                 for row in batch.to_pylist():
                     number += 1
