@@ -102,6 +102,11 @@ _NO_VALUE = frozenset(
 )
 
 
+def is_plain(text: str) -> bool:
+    """Whether a value's text is a whole number in a few digits, and nothing else."""
+    return len(text) < _N_DIGITS_PLAIN and text.isdigit() and text.isascii()
+
+
 def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> Value:
     """The one number a value's text says, or the reason it says none; the scale it states must be the dimension's.
 
@@ -109,7 +114,7 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
     """
     if (dimension.answers or dimension.not_applicable) and (word := declared_word(text, dimension)) is not None:
         return word
-    if len(text) < _N_DIGITS_PLAIN and text.isdigit() and text.isascii():
+    if is_plain(text):
         return Decimal(text)
     if "<" in text:
         text = _TAG.sub("", text)

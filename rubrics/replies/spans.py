@@ -14,11 +14,10 @@ from rubrics.replies.json_form import name_of, places_in_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.line_forms import places_in_lines
-from rubrics.replies.numbers import BLANK, Found, read_number
+from rubrics.replies.numbers import BLANK, Found, is_plain, read_number
 
 _LITERAL = r"-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
 _NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
-_N_DIGITS_PLAIN = 16
 _N_FLAT_MAX = 8000
 _STRICT = json.JSONDecoder(strict=False)
 _PAIR = re.compile(r'"((?:[^"\\]++|\\.)*+)"\s*+:\s*+(?:"((?:[^"\\]++|\\.)*+)"|[^",}]*+)', re.DOTALL)
@@ -93,7 +92,7 @@ def _flat(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, flo
 def _digits(text: str, place: tuple[int, int], score: float) -> tuple[int, int]:
     """The literal of the score within a value's place; the place itself where no literal says it."""
     said = text[slice(*place)]
-    if said.isdigit() and said.isascii() and len(said) < _N_DIGITS_PLAIN and int(said) == score:
+    if is_plain(said) and int(said) == score:
         return place
     wanted = Decimal(str(score))
     for literal in _NUMBER.finditer(text, *place):
