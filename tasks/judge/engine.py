@@ -41,7 +41,9 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     account, the judge's identity or its sight is what fails, StoreError where the ledger cannot be written; both after
     what is under way is stored.
     """
-    requests = shard.requests.unique("request_key", keep="first", maintain_order=True)
+    requests = shard.requests
+    if requests["request_key"].n_unique() < requests.height:
+        requests = requests.unique("request_key", keep="first", maintain_order=True)
     claims, stopping = Claims(shard.ledger), asyncio.Event()
     queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency), poll_s=shard.poll_s)
     pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)

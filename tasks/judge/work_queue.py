@@ -57,7 +57,7 @@ class WorkQueue:
     _rows: Iterator[tuple[Any, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rows = self.requests.select(QUEUED_COLUMNS).iter_rows()
+        self._rows = self.requests[QUEUED_COLUMNS].iter_rows()
 
     async def next(self) -> QueuedRequest | None:
         """The next request that is ours; None when there is none left, or the run is stopped."""
@@ -121,7 +121,7 @@ class WorkQueue:
         self._ready.clear()
         self._elsewhere.clear()
         self.claims.is_lost = False
-        self._rows = self.requests.select(QUEUED_COLUMNS).iter_rows()
+        self._rows = self.requests[QUEUED_COLUMNS].iter_rows()
         self.n_done = 0
 
 
