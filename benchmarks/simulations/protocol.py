@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +35,8 @@ class Tally:
     broken: dict[int, str] = field(default_factory=dict)
 
 
-def _begin(mutation: str | None) -> None:
+def _begin(mutation: str | None, folder: str | None = None) -> None:
+    tempfile.tempdir = folder  # a worker that is ended takes nothing away that it put there
     os.environ["POLARS_MAX_THREADS"] = "1"
     logging.disable(logging.WARNING)
     if mutation is not None:
@@ -72,7 +74,7 @@ def tallies(first: int, n: int, n_processes: int, mutation: str | None) -> Itera
     """The seeds from the first on, some at a time, as they are done."""
     context = multiprocessing.get_context("spawn")
     parts = [range(at, min(at + N_AT_ONCE, first + n)) for at in range(first, first + n, N_AT_ONCE)]
-    with context.Pool(n_processes, _begin, (mutation,)) as pool:
+    with tempfile.TemporaryDirectory() as folder, context.Pool(n_processes, _begin, (mutation, folder)) as pool:
         yield from pool.imap_unordered(partial(_played, until_broken=mutation is not None), parts)
 
 
