@@ -17,7 +17,7 @@ from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.reading import Lake
-from tasks.ledger.connection import parse_url, sqlite_folder, without_password
+from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
 
@@ -41,8 +41,8 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
 
 
 def _is_there(url: str) -> bool:
-    parsed = parse_url(url)
-    return sqlite_folder(parsed) is None or Path(str(parsed.database)).is_file()
+    file = sqlite_file(parse_url(url))
+    return file is None or file.is_file()
 
 
 def _write(connection: Connection) -> None:
@@ -120,8 +120,8 @@ def _age(marker: Path) -> float:
 
 def places(run: StageContext) -> list[Path]:
     """The folders that a run writes to on this machine."""
-    folder = sqlite_folder(parse_url(run.ledger_url))
-    return [run.lake.root, *([folder] if folder else [])]
+    file = sqlite_file(parse_url(run.ledger_url))
+    return [run.lake.root, *([file.parent] if file else [])]
 
 
 def check_disk(*places: Path) -> Iterator[Finding]:

@@ -40,13 +40,13 @@ _AWAY = ("refused", "connection failed", "terminating connection", "closed the c
 
 def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_s: float = MAX_SILENT_S) -> Engine:
     """An engine on a ledger of this schema, made if need be. Raises StoreError where it cannot be used."""
-    folder = sqlite_folder(url)
+    file = sqlite_file(url)
     try:
-        if folder is not None:
-            make_folder(folder)
-            _forget_unwritten(Path(url.database or ""))
+        if file is not None:
+            make_folder(file.parent)
+            _forget_unwritten(file)
         # A server is told by `begin` where a transaction begins; what is only read needs none.
-        on_server = {} if folder is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
+        on_server = {} if file is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
         engine = create_engine(url, **on_server)
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise explain(url, error) from error
@@ -133,11 +133,11 @@ def parse_url(address: str) -> URL:
     return url
 
 
-def sqlite_folder(url: URL) -> Path | None:
-    """The folder a SQLite file stands in; None for other databases."""
+def sqlite_file(url: URL) -> Path | None:
+    """The file of a SQLite database, named by its path or as `file:PATH?uri=true`; None for other databases."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return None
-    return Path(url.database).resolve().parent
+    return Path(url.database.removeprefix("file:")).resolve()
 
 
 def without_password(address: str) -> str:
@@ -176,7 +176,7 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
     if version is None:
         names = inspect(engine).get_table_names()
         if LEDGER_META.name not in names:
-            if names and sqlite_folder(url) is not None:  # a server's database may be shared, a file is the ledger's alone
+            if names and sqlite_file(url) is not None:  # a server's database may be shared, a file is the ledger's alone
                 raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
             _create(engine, schema)
         version = _version(engine)

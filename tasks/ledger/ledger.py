@@ -24,7 +24,7 @@ from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyStatus
 from tasks.ledger import queries
 from tasks.ledger.backoff import retried, store_wait_s
-from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_folder
+from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_file
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.process_identity import HERE, Machine
@@ -204,7 +204,8 @@ class Ledger:
                 # Where the rows stand there already, they may be written again: a commit whose answer was lost.
                 self._insert = insert_where_absent(self._engine, REPLIES)
                 self._begin = insert_where_absent(self._engine, ATTEMPTS)
-                folder = sqlite_folder(self._url)
+                file = sqlite_file(self._url)
+                folder = None if file is None else file.parent
                 explained = partial(explain, self._url)
                 make = partial(GroupCommit, self._engine, explained, folder, self._reserve_bytes, self._max_away_s, self.machine)
                 self._writer = make()

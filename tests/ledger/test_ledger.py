@@ -291,13 +291,15 @@ def test_four_ledgers_are_made_and_written_at_once(address: str) -> None:
         assert len(ledger.known([f"{index:064x}" for index in range(200)])) == 125
 
 
-def test_a_password_is_not_shown(tmp_path: Path) -> None:
+def test_a_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError) as raised:
         Ledger(f"sqlite:///file:{tmp_path}/missing/x.db?mode=ro&uri=true&password=hidden").known([KEY])
     assert "cannot be used" in str(raised.value)
     with pytest.raises(InputError) as refused:
         Ledger("nosuch://user:hidden@host/db")
     assert "hidden" not in str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["missing"]  # the file's folder; of its URI none is made
 
 
 def test_time_and_size_stay_small(ledger: Ledger, address: str) -> None:
