@@ -15,6 +15,7 @@ from schemas.benchmark.rounds import Pairs, Stopping
 from schemas.errors import BenchmarkFileError
 from schemas.statuses.cells import Correction
 
+_N_TOLD = 20  # of the problems in one file
 Runner = Literal["local", "processes", "dask"]
 Role = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """What a picture is to its sample: `image`, the one that is judged; `source`, `reference`, … as the rubric names them."""
@@ -200,7 +201,10 @@ def load_benchmark(path: Path) -> Benchmark:
     try:
         return Benchmark.model_validate(content | {"folder": path.resolve().parent})
     except ValidationError as error:
-        lines = [explain(path, text, Benchmark, problem["loc"], problem["msg"], problem["type"]) for problem in error.errors()]
+        told = error.errors()[:_N_TOLD]  # each looks for its line in the whole text
+        lines = [explain(path, text, Benchmark, problem["loc"], problem["msg"], problem["type"]) for problem in told]
+        if error.error_count() > _N_TOLD:
+            lines.append(f"and {error.error_count() - _N_TOLD:,} more")
         raise BenchmarkFileError("\n".join(lines)) from error
 
 

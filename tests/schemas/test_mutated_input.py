@@ -39,6 +39,13 @@ def test_a_benchmark_file_is_refused_by_name(value: bytes, tmp_path: Path) -> No
         load_benchmark(tmp_path / "b.toml")
 
 
+def test_a_benchmark_file_of_thousands_of_errors_tells_the_first(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_text("[[judges]]\n" * 20_000)  # one look for a line each took 30 s for 4,000
+    with pytest.raises(BenchmarkFileError, match=r"line 1: judges\[0\].model is missing(?s:.*)\nand \d\d,\d{3} more$") as refused:
+        load_benchmark(tmp_path / "b.toml")
+    assert str(refused.value).count("\n") == 20
+
+
 def test_a_repeated_key_whose_first_value_is_nested_deeply_is_two_things() -> None:
     answer = read_answer(200, {}, b'{"choices":' + DEEP + b',"choices":[{"message":{"content":"Score: 4"}}]}')
     assert answer.status == ReplyStatus.BAD_RESPONSE
