@@ -130,7 +130,8 @@ _COUNTING = re.compile(
 _LABELLED = re.compile(
     r"[^\W\d][*_`)]{0,3} ?[:：=][ *_`]{0,4}\Z"
 )  # another label's number; those that mean the answer's are in _WAYS
-_LISTED = re.compile(r"(?:^|\n)[ \t*_#>-]*\Z")
+_LISTED = re.compile(r"\n[ \t*_#>-]*\Z")
+_REST_OF_LINE = re.compile(r"[ \t\r]*+(?:\n|\Z)")
 
 
 def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:
@@ -140,9 +141,10 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
         number = float(found[1])
         if number in scores or not any(d.minimum <= number <= d.maximum for d in dimensions):
             continue
-        is_listed = _LISTED.search(tail, 0, found.start()) and tail[found.end() : found.end() + 2] in (". ", ") ", ": ", "- ")
-        if _LISTED.search(tail, 0, found.start()) and tail[found.end() : found.end() + 1] in ("\n", ""):
+        begins_line = _LISTED.search(tail, 0, found.start()) is not None
+        if begins_line and _REST_OF_LINE.match(tail, found.end()):
             continue  # a line that is a number alone says nothing of what it is
+        is_listed = begins_line and tail[found.end() : found.end() + 2] in (". ", ") ", ": ", "- ")
         before = (max(0, found.start() - 20), found.start())
         if not is_listed and not any(one.search(tail, *before) for one in (DEPICTED, _COUNTING, _LABELLED)):
             return True

@@ -76,6 +76,10 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 3, "reason": "{\\"score\\": 2}"}', 3),
     ('{"score": 4, "reason": "The "red" car is fine"}', 4),
     ('{"score": 4, "reason": "names "red", and "blue""}', 4),
+    # a line that is a number alone says nothing of what it is, whatever blanks end it
+    ('{"score": 3}\n4', 3),
+    ('{"score": 3}\n4 ', 3),
+    ('{"score": 3}\n4\r\n', 3),
     # the same key elsewhere is another thing's
     ('{"hallucination": {"score": 2}, "quality": {"score": 3}, "score": 1}', 1),
     # an unfilled form beside the answer says nothing
@@ -100,6 +104,10 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": "3+"}', "ambiguous"),
     ('{"score": "3?"}', "ambiguous"),
     ('{"score": 3 4}', "ambiguous"),
+    ('{"score": 3}4', "ambiguous"),
+    ('{"score": 3} 4', "ambiguous"),
+    ('{"score": 3}4 \r\n', "ambiguous"),
+    ('{"score": 3}\n4.', "ambiguous"),
     # on another scale
     ('{"score": "3/5"}', "scale_mismatch"),
     ('{"score": 3/10}', "scale_mismatch"),
