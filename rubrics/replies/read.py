@@ -59,6 +59,8 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     reason = _unread(text, is_cut=finish in _CUT)
     if reason or variant is None or not isinstance(text, str):
         return Unreadable(reason or ParseReason.NOT_FOUND)
+    if "\r" in text:  # all that reads ends its lines with \n; no place moves
+        text = text.replace("\r\n", " \n").replace("\r", "\n")
     if rubric.items:
         return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
     if variant.dimensions[0].probability:

@@ -13,6 +13,7 @@ _WORDS = frozenset({*NUMBER_WORDS, "twenty", "fifty", "hundred", "binary", "perc
 _NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
 _CUT = " … "
+_IN_A_NUMBER = re.compile(r"(?<=[0-9.])[0-9.]{1,20}")
 
 
 def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 0) -> str:
@@ -27,7 +28,7 @@ def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 
         places += _places(text, named, first)
     if not places:
         return ""
-    return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), len(text)))[:_N_CHARACTERS_MAX]
+    return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), text))[:_N_CHARACTERS_MAX]
 
 
 def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
@@ -45,10 +46,12 @@ def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, 
             at = lower.find(word, end)
 
 
-def _merged(places: Iterable[tuple[int, int]], n_characters: int) -> list[tuple[int, int]]:
+def _merged(places: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for start, stop in places:
-        first, last = max(0, start - _BEFORE), min(n_characters, stop + _BEHIND)
+        first, last = max(0, start - _BEFORE), min(len(text), stop + _BEHIND)
+        if cut := _IN_A_NUMBER.match(text, last):  # 0.1 is not 0.11
+            last = cut.end()
         if found and first <= found[-1][1]:
             found[-1] = found[-1][0], max(last, found[-1][1])
         else:

@@ -131,7 +131,7 @@ _LABELLED = re.compile(
     r"[^\W\d][*_`)]{0,3} ?[:：=][ *_`]{0,4}\Z"
 )  # another label's number; those that mean the answer's are in _WAYS
 _LISTED = re.compile(r"\n[ \t*_#>-]*\Z")
-_REST_OF_LINE = re.compile(r"[ \t\r]*+(?:\n|\Z)")
+_REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
 
 
 def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:

@@ -41,6 +41,18 @@ def test_no_adversarial_reply_gives_a_number(shipped: dict[str, Rubric], kind: s
     assert {line["raw"]: read(shipped, line) for line in mine} == {line["raw"]: line["careful"] for line in mine}
 
 
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"], ids=["CR LF", "CR"])
+@pytest.mark.parametrize("name", ["corpus.jsonl", "adversarial.jsonl"])
+def test_another_line_end_is_read_alike(shipped: dict[str, Rubric], name: str, line_end: str) -> None:
+    """`Score: 4`, CR LF, `Correction: 3`, CR LF was 4, and a heading with its number below it nothing."""
+    many = [line for line in lines(name) if line["raw"] and "\n" in line["raw"]]
+    assert len(many) >= 100
+    other = [line | {"raw": line["raw"].replace("\r\n", "\n").replace("\n", line_end)} for line in many]
+    assert [(line["raw"], read(shipped, line)) for line in other] == [
+        (other["raw"], read(shipped, line)) for line, other in zip(many, other, strict=True)
+    ]
+
+
 def test_of_what_a_careful_person_reads_hardly_anything_is_lost(shipped: dict[str, Rubric]) -> None:
     every = [*lines("corpus.jsonl"), *lines("adversarial.jsonl")]
     verdicts = Counter(

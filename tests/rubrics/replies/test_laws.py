@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, load_rubric
@@ -86,6 +86,14 @@ def context_of(rubric: Rubric) -> dict[str, Any]:
 
 @LAW
 @given(scored())
+@example(
+    (
+        RUBRICS["composition"],
+        {"object_completeness": 0, "detectability": 0, "occlusion_handling": 0, "overall_score": 0.11},
+        '{"object_completeness": 0, "detectability": {"score": 0, "why": "0"}, "occlusion_handling": {"score": 0}, '
+        '"overall score": {"score": 0.11}}',  # 70 characters behind the loose 0 end in 0.1
+    )
+)
 def test_decoration_changes_no_number(case: tuple[Rubric, dict[str, float], str]) -> None:
     rubric, scores, text = case
     found = parse_reply(rubric, text, context_of(rubric))
