@@ -90,8 +90,10 @@ def context_of(rubric: Rubric) -> dict[str, Any]:
     (
         RUBRICS["composition"],
         {"object_completeness": 0, "detectability": 0, "occlusion_handling": 0, "overall_score": 0.11},
-        '{"object_completeness": 0, "detectability": {"score": 0, "why": "0"}, "occlusion_handling": {"score": 0}, '
-        '"overall score": {"score": 0.11}}',  # 70 characters behind the loose 0 end in 0.1
+        (  # 70 characters behind the loose 0 end in 0.1
+            '{"object_completeness": 0, "detectability": {"score": 0, "why": "0"}, "occlusion_handling": {"score": 0}, '
+            '"overall score": {"score": 0.11}}'
+        ),
     )
 )
 def test_decoration_changes_no_number(case: tuple[Rubric, dict[str, float], str]) -> None:
