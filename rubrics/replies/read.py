@@ -4,6 +4,7 @@ The forms are read in json_form.py, line_forms.py and item_forms.py; here stand 
 says. The lines of `salon parse` are jsonl.py.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -37,6 +38,7 @@ _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
 )
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length", "model_context_window_exceeded"})
+_QUOTED_LABEL = re.compile(r"""["'“]([^"'“”\n]{1,60})["'”](?=\s?[:：=])""")
 _ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, ParseReason.AMBIGUOUS})
@@ -177,7 +179,7 @@ def _beside(form: ReplyFormat, answer: str, found: Found, dimensions: tuple[Dime
     if form is ReplyFormat.JSON:
         around = "\n".join(answer[start:end] for start, end in found.between) if len(decoded(answer)) == len(answer) else ""
         if any(mark in around for mark in ":：=") and all(dimension.at is None for dimension in dimensions):
-            yield from numbers_beside(around, dimensions)
+            yield from numbers_beside(_QUOTED_LABEL.sub(r"\1", around), dimensions)
         answer = around
     elif "{" in answer:
         others.append(read_json(answer, dimensions, is_cut=False))

@@ -90,6 +90,7 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 4}{"score": 3}', "ambiguous"),
     ('{"score": 4}\nOn reflection:\n{"score": 3}', "ambiguous"),
     ('{"score": 4}\n{"score": null}', "ambiguous"),
+    ('"score": 4,\n"reason": "x"\n}\n{"score": 3}', "ambiguous"),
     ('{"final": {"score": 3}, "score": 2}', "ambiguous"),
     ('{"score": {"score": 3, "score": 2}}', "ambiguous"),
     ('{"score": "3-4"}', "ambiguous"),
