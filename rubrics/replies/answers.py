@@ -173,7 +173,7 @@ def _patterns(dimension: Dimension) -> _Patterns:
         rf"\n{_BEGIN}{said}",
         rf"(?i:\b{_TURN}){_BEGIN}{said}{closed}",
         rf"(?:[.!?;。！？；]|…)\s*+{_BEGIN}{said}{closed}",
-        rf"\b(?:{listed})\s*+(?:/|\bor\b)\s*+{_BEGIN}{said}",
+        rf"\b(?i:{listed})\s*+(?:/|\b(?i:or)\b)\s*+{_BEGIN}{said}",
     )
     article = "" if any(len(word) == 1 for word in words) else r"(?:(?i:an?|the)\s++)?+"
     marks = [word for word in words if is_mark(word)]

@@ -4,9 +4,10 @@ What is taken out is blanked, so that a character of the cleaned answer stands w
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-from rubrics.replies.numbers import BLANK
+from rubrics.replies.numbers import BLANK, WHITE_SPACE, ZERO_WIDTH
 
 _N_QUOTED_LINES_MAX = 4000
 _N_LEAST_QUOTED = 40
@@ -22,13 +23,38 @@ _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TOKEN = re.compile(
     r"<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
 )
+_MARKUP = re.compile(r"</?(?:div|p|br|span|strong|em|b|i|center|body|html)\s?/?>", re.IGNORECASE)
 _NOT_BREAK = re.compile(r"[^\n]")
+_LINE_ENDS = "\x85\u2028\u2029"
+_PLAIN = str.maketrans(
+    dict.fromkeys(set(WHITE_SPACE) - {*" \t\n\r", *_LINE_ENDS}, " ") | dict.fromkeys(_LINE_ENDS, "\n") | dict.fromkeys("ʼ＇", "'")
+)
+
+
+def with_plain_blanks(text: str) -> str:
+    """The text with a blank for whatever else parts words, a line feed for what else ends a line. No place moves."""
+    if "\r" in text:
+        text = text.replace("\r\n", " \n").replace("\r", "\n")
+    if text.isascii():
+        return text
+    begun = text.lstrip(ZERO_WIDTH)
+    return (" " * (len(text) - len(begun)) + begun).translate(_PLAIN)
 
 
 def thoughts_and_answer(text: str) -> tuple[str, int | None]:
-    """(what a reasoning model thought aloud, where its answer begins); None where the thinking never ended."""
+    """(what a reasoning model thought aloud, where its answer begins); None where the thinking never ended.
+
+    What it thinks again within its answer is among its thoughts, and `cleaned` blanks it.
+    """
     if "<" not in text and "[/" not in text and "◁" not in text:
         return "", 0
+    thoughts, at = _first_thoughts(text)
+    if at is not None and text.find("<think", at) >= 0:
+        thoughts = "\n".join([thoughts, *(text[start:end] for start, end in _later_thoughts(text, at))])
+    return thoughts, at
+
+
+def _first_thoughts(text: str) -> tuple[str, int | None]:
     is_opened = _THINKING.match(text) is not None
     end = (_THOUGHT if is_opened else _THOUGHT_UNOPENED).search(text)
     if end:
@@ -46,20 +72,30 @@ def cleaned(answer: str, prompt: str | None) -> str:
         if "think" in answer:
             answer = _without_thoughts(answer)
         answer = _TOKEN.sub(_blank, answer, _N_BLANKED_MAX)
+        if ">" in answer:
+            answer = _MARKUP.sub(_blank, answer)
     return _unquoted(answer, prompt) if prompt and len(answer) > _N_LEAST_QUOTED else answer
 
 
 def _without_thoughts(answer: str) -> str:
-    """Thinking within the answer as blanks, from each opening to the next end: one look at each character."""
+    """Thinking within the answer as blanks."""
     pieces: list[str] = []
     done = 0
-    while len(pieces) < 2 * _N_BLANKED_MAX and (opening := _THOUGHT_AGAIN.search(answer, done)):
-        ending = _THOUGHT_ENDS.search(answer, opening.end())
-        if ending is None:
-            break
-        pieces += [answer[done : opening.start()], _NOT_BREAK.sub(" ", answer[opening.start() : ending.end()])]
-        done = ending.end()
+    for start, end in _later_thoughts(answer, 0):
+        pieces += [answer[done:start], _NOT_BREAK.sub(" ", answer[start:end])]
+        done = end
     return "".join([*pieces, answer[done:]])
+
+
+def _later_thoughts(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """From each opening to the next end: one look at each character. Thinking that never ended goes on to the text's."""
+    for _ in range(_N_BLANKED_MAX):
+        opening = _THOUGHT_AGAIN.search(text, at)
+        if opening is None:
+            return
+        ending = _THOUGHT_ENDS.search(text, opening.end())
+        at = len(text) if ending is None else ending.end()
+        yield opening.start(), at
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.replies.cleaning import cleaned, thoughts_and_answer
+from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks
 from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
 from rubrics.replies.doubts.missing_input import saw_nothing
 from rubrics.replies.item_forms import of_item, read_lines, read_list
@@ -61,8 +61,7 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     reason = _unread(text, is_cut=finish in _CUT)
     if reason or variant is None or not isinstance(text, str):
         return Unreadable(reason or ParseReason.NOT_FOUND)
-    if "\r" in text:  # all that reads ends its lines with \n; no place moves
-        text = text.replace("\r\n", " \n").replace("\r", "\n")
+    text = with_plain_blanks(text)
     if rubric.items:
         return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
     if variant.dimensions[0].probability:
@@ -183,7 +182,7 @@ def _beside(form: ReplyFormat, answer: str, found: Found, dimensions: tuple[Dime
         answer = around
     elif "{" in answer:
         others.append(read_json(answer, dimensions, is_cut=False))
-    if "|" in answer or "\n#" in answer or "</" in answer or "**" in answer:
+    if "|" in answer or "#" in answer or "</" in answer or "**" in answer:
         others.append(read_plain(answer, dimensions, form))
     for other in others:
         yield from ((key, value) for key, values in other.values.items() for value in values if isinstance(value, Decimal))

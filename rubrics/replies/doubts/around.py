@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from rubrics.replies.doubts.words import lowered
+from rubrics.replies.doubts.words import lowered, squeezed
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
 from rubrics.replies.spans import Spans
 
@@ -28,7 +28,7 @@ def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 
         places += _places(text, named, first)
     if not places:
         return ""
-    return _CUT.join(text[start:stop] for start, stop in _merged(sorted(places), text))[:_N_CHARACTERS_MAX]
+    return squeezed(_CUT.join(text[start:stop] for start, stop in _merged(sorted(places), text))[:_N_CHARACTERS_MAX])
 
 
 def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, int]]:

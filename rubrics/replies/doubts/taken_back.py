@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.stated_scales import DEPICTED
-from rubrics.replies.doubts.words import compiled, holds_any, lowered
+from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_TAIL = 2000
@@ -119,11 +119,14 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
 ))  # fmt: skip
 _INSTEAD = re.compile(
     r"\bnot (?:an? )?([0-9]{1,2})(?![0-9.])\W{0,3}(?:but|rather)(?: an?)? ([0-9]{1,2})(?![0-9.])|(?<![0-9.])([0-9]{1,2}),? (?:not|rather than|instead of) (?:an? )?([0-9]{1,2})"
-    r"(?![0-9]|\.[0-9])[ \t]*+(?=[.,;!)\]}\"\n]|\Z)"
+    r"(?![0-9]|\.[0-9])[ \t]*+(?=[.,;!)\]}\"\n]|\Z)",
+    re.IGNORECASE,
 )  # fmt: skip
 _INSTEAD_NEEDS = ("not ", "rather than ", "instead of ")
 # Behind the form nothing was asked for: a number there that could be a mark, and counts nothing, is a second answer.
-_LOOSE = re.compile(rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])")
+_LOOSE = re.compile(
+    rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])", re.IGNORECASE
+)
 _COUNTING = re.compile(
     r"\b(?:there (?:are|is|were|was)|only|has|have|with|contains?|depicts?|just|all|of|in|than)(?: only| just)? \Z", re.IGNORECASE
 )
@@ -136,7 +139,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
 
 def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:
     """Whether a number that is none of the scores, but on a scale, stands alone behind `start`, where the form ends."""
-    tail = text[start : start + _N_TAIL]
+    tail = squeezed(text[start : start + _N_TAIL])
     for found in _LOOSE.finditer(tail):
         number = float(found[1])
         if number in scores or not any(d.minimum <= number <= d.maximum for d in dimensions):
@@ -160,12 +163,12 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) 
     lower = near.lower()
     if not DIGITS.search(near) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
         return False
-    for found in _INSTEAD.finditer(near) if holds_any(near, _INSTEAD_NEEDS) else ():
+    low = lowered(near)
+    for found in _INSTEAD.finditer(near) if holds_any(low, _INSTEAD_NEEDS) else ():
         one, other = (found[2], found[1]) if found[1] else (found[3], found[4])
         if float(other) in scores.values() and float(one) not in scores.values():
             return True
     whole = [score for key, score in scores.items() if key.startswith(tuple(_WHOLE))] or list(scores.values())
-    low = lowered(near)
     for asked, needles, way in _WAYS:
         if not asked.isdisjoint(words) and holds_any(low, needles):
             said = [number_of(next(filter(None, found.groups()))) for found in compiled(way, re.IGNORECASE).finditer(near)]

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 from rubrics.replies.numbers import WHITE_SPACE, ZERO_WIDTH
@@ -33,6 +34,7 @@ _SENTENCE = re.compile(r"[^.!?;\n]*+(?:\.(?=[0-9])[^.!?;\n]*+)*+[.!?;\n]?+")
 _PLAIN = _Table(
     dict(zip("’‘`´ʼ＇，。；：！？（）【】", "'''''',.;:!?()[]", strict=True))
     | dict.fromkeys({*WHITE_SPACE, *'*_#>"“”„«»\\', *ZERO_WIDTH} - {" ", "\n"}, " ")
+    | dict.fromkeys("\u00ad\u200c\u200d\u2060", "")  # these part no words
 )
 _NO_SENTENCE = frozenset({"", " ", "\n"})
 # Each opens with the sign itself, not with what stands before it: re skips from one to the next.
@@ -75,6 +77,8 @@ class Sentences:
         self.is_whole = len(text) <= _N_HEAD + _N_TAIL
         if not self.is_whole:
             text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
         plain = _translated(text.lower(), _PLAIN)
         while "  " in plain:
             plain = plain.replace("  ", " ")
@@ -101,6 +105,19 @@ class Sentences:
                         found.append(one)
                     break
         return found
+
+
+_LINE_BEGINS = re.compile(r"\n[ >]++")
+
+
+def squeezed(text: str) -> str:
+    """One blank where several part words, none where a line begins, nothing of what has no width: as patterns are written."""
+    if not text.isascii():
+        text = _HAS_NO_WIDTH.sub("", text).replace("：", ": ")
+    text = text.replace("\t", " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return _LINE_BEGINS.sub("\n", text) if "\n " in text or "\n>" in text else text
 
 
 _NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not

@@ -1,7 +1,9 @@
 """The corpus of replies against what a careful person reads: no number where there is none, and hardly one lost; and spans."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +43,51 @@ def test_no_adversarial_reply_gives_a_number(shipped: dict[str, Rubric], kind: s
     assert {line["raw"]: read(shipped, line) for line in mine} == {line["raw"]: line["careful"] for line in mine}
 
 
-@pytest.mark.parametrize("line_end", ["\r\n", "\r"], ids=["CR LF", "CR"])
+ALIKE: dict[str, Callable[[str], str]] = {
+    "lines that end in CR LF": lambda text: text.replace("\n", "\r\n"),
+    "lines that end in CR": lambda text: text.replace("\n", "\r"),
+    "line separators": lambda text: text.replace("\n", "\u2028"),
+    "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
+    "narrow no-break spaces": lambda text: text.replace(" ", "\u202f"),
+    "blanks at the lines' ends": lambda text: text.replace("\n", "  \n") + " ",
+    "indented lines": lambda text: "  " + text.replace("\n", "\n  "),
+    "another apostrophe": lambda text: text.replace("'", "ʼ"),
+    "a byte order mark": lambda text: "\ufeff" + text,
+}
+NO_MORE_SAID: dict[str, Callable[[str], str]] = {
+    "two blanks for one": lambda text: text.replace(" ", "  "),
+    "soft hyphens": lambda text: re.sub("([a-z]{4})([a-z]{4})", "\\1\u00ad\\2", text),
+    "a line of quotation each": lambda text: "> " + text.replace("\n", "\n> "),
+    "thoughts before it": lambda text: f"<think>\nLet me look.\n</think>\n{text}",
+}
+
+
+def changed(name: str, change: Callable[[str], str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each line of a corpus that a change changes, and what becomes of it."""
+    both = [(line, line | {"raw": change(line["raw"].replace("\r\n", "\n"))}) for line in lines(name) if line["raw"]]
+    assert len(both) >= 100
+    return [(line, other) for line, other in both if other["raw"] != line["raw"]]
+
+
 @pytest.mark.parametrize("name", ["corpus.jsonl", "adversarial.jsonl"])
-def test_another_line_end_is_read_alike(shipped: dict[str, Rubric], name: str, line_end: str) -> None:
-    """`Score: 4`, CR LF, `Correction: 3`, CR LF was 4, and a heading with its number below it nothing."""
-    many = [line for line in lines(name) if line["raw"] and "\n" in line["raw"]]
-    assert len(many) >= 100
-    other = [line | {"raw": line["raw"].replace("\r\n", "\n").replace("\n", line_end)} for line in many]
-    assert [(line["raw"], read(shipped, line)) for line in other] == [
-        (other["raw"], read(shipped, line)) for line, other in zip(many, other, strict=True)
-    ]
+@pytest.mark.parametrize("change", ALIKE.values(), ids=ALIKE)
+def test_other_blanks_are_read_alike(shipped: dict[str, Rubric], name: str, change: Callable[[str], str]) -> None:
+    """`Score: 4. Actually, make that a 3` was 4 where its blanks do not break, and where its lines end in CR LF."""
+    both = changed(name, change)
+    assert {other["raw"]: read(shipped, other) for _, other in both} == {
+        other["raw"]: read(shipped, line) for line, other in both
+    }
+
+
+@pytest.mark.parametrize("change", NO_MORE_SAID.values(), ids=NO_MORE_SAID)
+def test_other_blanks_give_no_number_to_an_adversarial_reply(shipped: dict[str, Rubric], change: Callable[[str], str]) -> None:
+    given = {
+        other["raw"]: read(shipped, other)
+        for line, other in changed("adversarial.jsonl", change)
+        if isinstance(line["careful"], str)
+    }
+    assert len(given) >= 300
+    assert {raw: said for raw, said in given.items() if isinstance(said, dict)} == {}
 
 
 def test_of_what_a_careful_person_reads_hardly_anything_is_lost(shipped: dict[str, Rubric]) -> None:
