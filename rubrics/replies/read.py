@@ -192,6 +192,8 @@ def _end_of_form(answer: str, found: Found, spans: Spans) -> int:
     """Where what was asked for ends: behind the last object, or behind the line of the last number."""
     if found.between:
         return found.between[-1][0] if found.between[-1][1] == len(answer) else len(answer)
+    if answer[:1] == "{" and answer[-1:] == "}":
+        return len(answer)  # an object and nothing else
     end = max((end for _, end in spans.values()), default=len(answer))
     line = answer.find("\n", end)
     return line if line >= 0 else len(answer)

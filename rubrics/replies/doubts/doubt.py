@@ -3,6 +3,7 @@
 How numbers are read stands outside it, in read.py.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from rubrics.replies.doubts.words import Sentences, without_quotations, words_of
 from rubrics.replies.spans import Spans
 from schemas.statuses.rows import ParseReason
 
+_OF_AN_OBJECT = re.compile(r"(?<=[{\[,])\n|\n(?=[ \t]{0,80}+[}\]])")
+
 
 class Told(NamedTuple):
     """What a reply says beside its numbers: its text with quotations blanked, its words, its sentences."""
@@ -30,6 +33,8 @@ class Told(NamedTuple):
 def told_by(answer: str, *, is_json: bool) -> Told:
     """A reply's words and sentences, looked at once for all questions."""
     unquoted = without_quotations(answer, is_json=is_json)
+    if is_json and "\n" in unquoted:  # an object is told alike on one line and on many
+        unquoted = _OF_AN_OBJECT.sub(" ", unquoted)
     sentences = Sentences(unquoted)
     return Told(unquoted, words_of(answer, sentences, is_unquoted=unquoted is answer), sentences)
 

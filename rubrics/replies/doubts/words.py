@@ -47,6 +47,7 @@ _QUOTED_IN_JSON = re.compile(rf"""['“‘«„\\](?:{_SINGLE}|(?<=[\w,;:(] \\)"
 # Before either stands a word and a blank: most replies hold none of these.
 _OPENINGS = (" '", ' "', " “", " ‘", " «", " „")
 _OPENINGS_IN_JSON = (" '", ' \\"', " “", " ‘", " «", " „")
+_CURLY_KEY = re.compile(r"[{,]\s*+“[^”\n]{1,60}”\s*+:")
 _HAS_NO_WIDTH = re.compile(f"[{ZERO_WIDTH}]")
 
 
@@ -77,9 +78,7 @@ class Sentences:
         self.is_whole = len(text) <= _N_HEAD + _N_TAIL
         if not self.is_whole:
             text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
-        if not text.isascii():
-            text = unicodedata.normalize("NFC", text)
-        plain = _translated(text.lower(), _PLAIN)
+        plain = _translated(unadorned(text).lower(), _PLAIN)
         while "  " in plain:
             plain = plain.replace("  ", " ")
         self._lines = plain
@@ -107,17 +106,43 @@ class Sentences:
         return found
 
 
-_LINE_BEGINS = re.compile(r"\n[ >]++")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt\"]))")
+_ESCAPED = {"n": "\n", "r": "\n", "t": " ", '"': '"'}
+_CODE = re.compile(r"(?<!\w)`++|`++(?!\w)")
+_FORMULA = re.compile(r"\$([0-9]{1,3}(?:\.[0-9]{1,2})?)\$")
+_POINT_NOTHING = re.compile(r"(?<=[0-9])\.0{1,2}+(?![0-9])")
+_DOTS = re.compile(r"(?<!\.)\.{2,}+(?![0-9])")
+_ELLIPSIS = re.compile(r"(?<! )…(?=\s+[A-Z])")
+_PICTOGRAM = re.compile("[\u2600-\u2604\u2607-\u2712\u2719-\u27bf\U0001f000-\U0001faff\ufe0f]")  # but stars and check marks
+_LINE_BEGINS = re.compile(r"\n(?:[ >•◦·#–—]|-(?= ))++")
+_AFTER_A_FORM = re.compile(r"(?<=[\]}]) (?=[A-Z])")
+
+
+def unadorned(text: str) -> str:
+    """The text without emphasis, marks of code and formulas, pictograms; no escapes, 3 for 3.0, a dot for three."""
+    if "\\" in text:
+        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
+    text = text.replace("*", "")
+    if "`" in text:
+        text = _CODE.sub("", text)
+    if "$" in text:
+        text = _FORMULA.sub(r"\1", text)
+    if ".0" in text:
+        text = _POINT_NOTHING.sub("", text)
+    if ".." in text:
+        text = _DOTS.sub(".", text)
+    return text if text.isascii() else _PICTOGRAM.sub("", _ELLIPSIS.sub(".", unicodedata.normalize("NFC", text)))
 
 
 def squeezed(text: str) -> str:
-    """One blank where several part words, none where a line begins, nothing of what has no width: as patterns are written."""
+    """`unadorned`, one blank where several part words, none where a line begins, nothing without width: what patterns expect."""
+    text = unadorned(text)
     if not text.isascii():
         text = _HAS_NO_WIDTH.sub("", text).replace("：", ": ")
     text = text.replace("\t", " ")
     while "  " in text:
         text = text.replace("  ", " ")
-    return _LINE_BEGINS.sub("\n", text) if "\n " in text or "\n>" in text else text
+    return _AFTER_A_FORM.sub("\n", _LINE_BEGINS.sub("\n", text))
 
 
 _NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not
@@ -169,7 +194,7 @@ def words_of(text: str, sentences: Sentences, *, is_unquoted: bool) -> frozenset
         return sentences.words
     if len(text) > 2 * N_READ:
         text = f"{text[:N_READ]} {text[-N_READ:]}"
-    return frozenset(_translated(text.lower(), _AS_WORDS).split())
+    return frozenset(_translated(unadorned(text).lower(), _AS_WORDS).split())
 
 
 def without_quotations(text: str, *, is_json: bool) -> str:
@@ -178,6 +203,8 @@ def without_quotations(text: str, *, is_json: bool) -> str:
     What is quoted is written in the picture or in the prompt: a sign that reads "no image available" says nothing of the judge. A
     whole reply in quotes, and the strings of an object, are no quotations: one follows a word.
     """
+    if is_json and "“" in text and _CURLY_KEY.search(text):
+        return text  # of such an object every string would be one
     for opening in _OPENINGS_IN_JSON if is_json else _OPENINGS:
         if opening in text:
             return (_QUOTED_IN_JSON if is_json else _QUOTED).sub(lambda found: " " * len(found[0]), text)

@@ -53,13 +53,32 @@ ALIKE: dict[str, Callable[[str], str]] = {
     "indented lines": lambda text: "  " + text.replace("\n", "\n  "),
     "another apostrophe": lambda text: text.replace("'", "ʼ"),
     "a byte order mark": lambda text: "\ufeff" + text,
+    "an object on many lines": lambda text: on_many_lines(text) or text,
 }
 NO_MORE_SAID: dict[str, Callable[[str], str]] = {
     "two blanks for one": lambda text: text.replace(" ", "  "),
+    "bold numbers": lambda text: text if "{" in text else re.sub(r"(?<![\w.*/-])(\d+)(?![\w.*/%-])", r"**\1**", text),
+    "numbers as code": lambda text: text if "{" in text else re.sub(r"(?<![\w.*/-])(\d+)(?![\w.*/%-])", r"`\1`", text),
+    "a first word in italics": lambda text: re.sub(r"(?m)^([A-Z][a-z]+)( |,)", r"*\1*\2", text),
+    "formulas": lambda text: re.sub(r"(?m)(?<=: )(\d)$", r"$\1$", text),
+    "pictograms": lambda text: text.replace(". ", ". 🙂 "),
+    "three dots": lambda text: text.replace(". ", "... "),
+    "an ellipsis": lambda text: re.sub(r"\. (?=[A-Z])", "… ", text),
+    "escaped line ends": lambda text: re.sub(r"\. (?=[A-Z])", ".\\\\n", text) if text[:1] == "{" else text,
+    "items of a list": lambda text: text if "{" in text else "- " + text.replace("\n", "\n- "),
+    "curly quotes": lambda text: re.sub(r'"([^"]*)"', r"“\1”", text),
+    "decimals": lambda text: re.sub(r"(?<![\w.*/,-])(\d+)(?![\w.*/%,-])", r"\1.0", text),
     "soft hyphens": lambda text: re.sub("([a-z]{4})([a-z]{4})", "\\1\u00ad\\2", text),
     "a line of quotation each": lambda text: "> " + text.replace("\n", "\n> "),
     "thoughts before it": lambda text: f"<think>\nLet me look.\n</think>\n{text}",
 }
+
+
+def on_many_lines(text: str) -> str | None:
+    try:
+        return json.dumps(json.loads(text), indent=4, ensure_ascii=False)
+    except ValueError:
+        return None
 
 
 def changed(name: str, change: Callable[[str], str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -80,13 +99,13 @@ def test_other_blanks_are_read_alike(shipped: dict[str, Rubric], name: str, chan
 
 
 @pytest.mark.parametrize("change", NO_MORE_SAID.values(), ids=NO_MORE_SAID)
-def test_other_blanks_give_no_number_to_an_adversarial_reply(shipped: dict[str, Rubric], change: Callable[[str], str]) -> None:
+def test_another_look_gives_no_number_to_an_adversarial_reply(shipped: dict[str, Rubric], change: Callable[[str], str]) -> None:
     given = {
         other["raw"]: read(shipped, other)
         for line, other in changed("adversarial.jsonl", change)
         if isinstance(line["careful"], str)
     }
-    assert len(given) >= 300
+    assert len(given) >= 60
     assert {raw: said for raw, said in given.items() if isinstance(said, dict)} == {}
 
 
