@@ -22,7 +22,7 @@ from tests.fuzz.stored import COMMANDS, SPOILED, surface
 from tests.fuzz.surface import Surface, fault_of
 from tests.fuzz.surfaces import SURFACES
 
-N_STEPS = 5
+N_STEPS, N_LINES = 5, 20_000
 
 
 def drawn(draw: random.Random) -> tuple[int, list[Step]]:
@@ -46,13 +46,17 @@ def shortened(attacked: Surface, which: int, steps: list[Step], folder: Path) ->
 
 
 def grown(attacked: Surface, draw: random.Random) -> list[bytes]:
-    """Pieces of the seeds repeated up to MAX_BYTES: what grows with the square of its input shows here."""
+    """Pieces of the seeds repeated up to MAX_BYTES: what grows with the square of its input shows here.
+
+    And up to N_LINES: a row takes some 0.1 ms, be it two bytes, and the budget is none of files with 100,000 of them.
+    """
     found = []
     for seed in attacked.seeds:
         for _ in range(4):
             at = draw.randrange(len(seed))
             piece = seed[at : at + draw.randint(1, 40)]
-            found.append((seed[:at] + piece * (MAX_BYTES // len(piece)) + seed[at:])[:MAX_BYTES])
+            content = (seed[:at] + piece * (MAX_BYTES // len(piece)) + seed[at:])[:MAX_BYTES]
+            found.append(b"\n".join(content.split(b"\n", N_LINES)[:N_LINES]))
     return found
 
 
