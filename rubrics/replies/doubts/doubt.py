@@ -33,10 +33,11 @@ class Told(NamedTuple):
 def told_by(answer: str, *, is_json: bool) -> Told:
     """A reply's words and sentences, looked at once for all questions."""
     unquoted = without_quotations(answer, is_json=is_json)
+    is_unquoted = unquoted is answer
     if is_json and "\n" in unquoted:  # an object is told alike on one line and on many
         unquoted = _OF_AN_OBJECT.sub(" ", unquoted)
     sentences = Sentences(unquoted)
-    return Told(unquoted, words_of(answer, sentences, is_unquoted=unquoted is answer), sentences)
+    return Told(unquoted, words_of(answer, sentences, is_unquoted=is_unquoted), sentences)
 
 
 def doubt(

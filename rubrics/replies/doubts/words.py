@@ -33,7 +33,7 @@ _SENTENCE = re.compile(r"[^.!?;\n]*+(?:\.(?=[0-9])[^.!?;\n]*+)*+[.!?;\n]?+")
 # Plain quotes and marks; and for a blank whatever parts words and ends no sentence.
 _PLAIN = _Table(
     dict(zip("’‘`´ʼ＇，。；：！？（）【】", "'''''',.;:!?()[]", strict=True))
-    | dict.fromkeys({*WHITE_SPACE, *'*_#>"“”„«»\\', *ZERO_WIDTH} - {" ", "\n"}, " ")
+    | dict.fromkeys({*WHITE_SPACE, *'_#>"“”„«»\\', *ZERO_WIDTH} - {" ", "\n"}, " ")
     | dict.fromkeys("\u00ad\u200c\u200d\u2060", "")  # these part no words
 )
 _NO_SENTENCE = frozenset({"", " ", "\n"})
