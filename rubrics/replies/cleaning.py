@@ -50,7 +50,8 @@ def thoughts_and_answer(text: str) -> tuple[str, int | None]:
         return "", 0
     thoughts, at = _first_thoughts(text)
     if at is not None and text.find("<think", at) >= 0:
-        thoughts = "\n".join([thoughts, *(text[start:end] for start, end in _later_thoughts(text, at))])
+        answer = text[at:]
+        thoughts = "\n".join([thoughts, *(answer[start:end] for start, end in _later_thoughts(answer))])
     return thoughts, at
 
 
@@ -81,20 +82,21 @@ def _without_thoughts(answer: str) -> str:
     """Thinking within the answer as blanks."""
     pieces: list[str] = []
     done = 0
-    for start, end in _later_thoughts(answer, 0):
+    for start, end in _later_thoughts(answer):
         pieces += [answer[done:start], _NOT_BREAK.sub(" ", answer[start:end])]
         done = end
     return "".join([*pieces, answer[done:]])
 
 
-def _later_thoughts(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """From each opening to the next end: one look at each character. Thinking that never ended goes on to the text's."""
+def _later_thoughts(answer: str) -> Iterator[tuple[int, int]]:
+    """From each opening to the next end: one look at each character. Thinking that never ended goes on to the answer's."""
+    at = 0
     for _ in range(_N_BLANKED_MAX):
-        opening = _THOUGHT_AGAIN.search(text, at)
+        opening = _THOUGHT_AGAIN.search(answer, at)
         if opening is None:
             return
-        ending = _THOUGHT_ENDS.search(text, opening.end())
-        at = len(text) if ending is None else ending.end()
+        ending = _THOUGHT_ENDS.search(answer, opening.end())
+        at = len(answer) if ending is None else ending.end()
         yield opening.start(), at
 
 

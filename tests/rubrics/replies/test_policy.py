@@ -207,6 +207,9 @@ def test_the_limit_is_in_bytes(shipped: dict[str, Rubric]) -> None:
         ("<THINKING>\nhm", "truncated"),
         ("<think>Score: 3</think>", "not_found"),
         ("<think>no image was provided?</think>A fine cat.", "not_found"),
+        ("<think>A cat.</think><think>No image is attached. I will make something up.</think>Score: 3", "missing_input"),
+        ("Here it is:\n<think>No image is attached. I will make something up.</think>Score: 3", "missing_input"),
+        ("Here it is:\n<think>Score: 3", "not_found"),
     ],
 )
 def test_thinking_is_no_answer(shipped: dict[str, Rubric], text: str, expected: Any) -> None:
