@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 import orjson
 
-from demo.judge import judge
-
 Body = bytes | bytearray | memoryview
 SAMPLED_BYTES = 32 * 1024  # of a body's beginning: the texts, and what the first picture begins with
 _N_SAMPLES, _SAMPLE_BYTES = 8, 512
@@ -64,6 +62,8 @@ def check_messages(content: Any, models: Sequence[str]) -> list[Mapping[str, Any
 
 def judged(messages: Sequence[Mapping[str, Any]]) -> str:
     """The judge's reply to messages. Raises BadRequest where they have not the form of the API."""
+    from demo.judge import judge  # its eyes (scipy) are half of a server's start, and where nothing is left to ask nobody looks
+
     try:
         return judge(messages)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -305,6 +307,21 @@ def test_csv_and_parquet_are_read_too(recorded: Import) -> None:
     frame.write_parquet(recorded.path / "r.parquet")
     recorded.of(recorded.path / "r.parquet")
     assert recorded.texts() == {2: 'x, "y"', 3: "z"}
+
+
+def test_a_value_that_python_cannot_hold_is_missing_in_its_row_alone(recorded: Import) -> None:
+    took = pa.array([2**62, 1, 2**62], pa.duration("s"))
+    table = pa.table({"item_id": ["b", "b", "c"], "reply": ["x", "y", "z"], "took": took})
+    pq.write_table(table.slice(1), recorded.path / "r.parquet")
+    recorded.of(recorded.path / "r.parquet")
+    assert recorded.texts() == {2: "y", 3: "z"}, "nobody asks for the column"
+    times = table.drop_columns("reply").rename_columns({"took": "reply"})
+    pq.write_table(times, recorded.path / "r.parquet")
+    with pytest.raises(
+        SourceError,
+        match=r"none of its 3 rows .*row 1: holds no reply text; .*row 2: holds a value in reply that JSON cannot say",
+    ):
+        recorded.of(recorded.path / "r.parquet")
 
 
 def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make_samples: Callable[..., pl.DataFrame]) -> None:

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,23 @@ def _parquet(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with pq.ParquetFile(file) as parquet:
         for group, n_rows in enumerate(rows_at_once(file, parquet.metadata, None, str(file), _ROWS_PER_BATCH)):
             for batch in parquet.iter_batches(n_rows, row_groups=[group]):
-                for row in batch.to_pylist():
+                for row in _values(batch):
                     number += 1
                     yield number, row
+
+
+def _values(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The batch's rows. A value that Python cannot hold (a year 10000, a duration of 2^62 s) is missing in its row alone."""
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    except Exception:  # noqa: BLE001  types of Parquet raise what Python's raise: ValueError, OverflowError, KeyError
+        return [_row(batch, index) for index in range(batch.num_rows)]
+    return rows
+
+
+def _row(batch: pa.RecordBatch, index: int) -> dict[str, Any]:
+    row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        with suppress(Exception):
+            row[name] = column[index].as_py()
+    return row

@@ -22,6 +22,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
 N_EXAMPLES = 5
+_OF_A_LAKE = {"request_key", "ask_index", "status", "reply_text", "n_attempts"}
 _ROWS_PER_COMMIT = 2_000
 
 
@@ -90,7 +91,7 @@ def import_replies(context: StageContext, ledger: Ledger, path: Path) -> ImportR
 
 
 def _is_of_a_lake(path: Path) -> bool:
-    return {"request_key", "ask_index", "status", "reply_text", "n_attempts"} <= set(parquet_columns(path))
+    return set(parquet_columns(path)) >= _OF_A_LAKE
 
 
 def _refuse_nothing(path: Path, result: ImportResult, n_usable: int) -> None:
@@ -182,6 +183,10 @@ def _taken_over(path: Path, result: ImportResult) -> _Rows:
     """Rows of the lake's `replies`, whatever benchmark they are of; requests that were never answered have nothing to keep."""
     final = {status.value for status in FINAL_REPLY_STATUSES}
     for place, raw in read_rows(path):
+        if not raw.keys() >= _OF_A_LAKE:
+            result.n_rows += 1
+            result.leave_out(place, "holds a value that cannot be read")
+            continue
         if raw["status"] not in final:
             continue
         result.n_rows += 1
