@@ -67,7 +67,7 @@ _NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+
 _NAMED = re.compile(
     rf"({'|'.join(NUMBER_WORDS)})[*_]{{0,3}}\s*+[:=\-–—]?\s*+[(\[（]\s*+([^()\[\]（）]{{1,20}}+)[)\]）]", re.IGNORECASE
 )
-_WORD_AFTER = re.compile(rf"\s*+[(\[（]\s*+({'|'.join(NUMBER_WORDS)})\s*+[)\]）]", re.IGNORECASE)
+_WORD_AFTER = re.compile(rf"[*_`\s]*+[(\[（][*_`\s]*+({'|'.join(NUMBER_WORDS)})[*_`\s]*+[)\]）]", re.IGNORECASE)
 _GLUED = re.compile(r"[.,'’_:]?[0-9]|\.\.?[0-9]|,\.|\s*[½¼¾⅓⅔⅛]")
 _OUT_OF = re.compile(
     r"\s*+\(?\s*+(?:/|／|⁄|out\s++of|of)\s*+(?:an?\s++)?(?:possible\s++|maximum\s++)?([0-9]++(?:\.[0-9]++)?+)(?![0-9a-z])",

@@ -1,10 +1,12 @@
 """A reply in words and sentences, once: whether any of a long list stands in it is then one look. No meaning is read here."""
 
 import functools
+import html
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
+from rubrics.replies.cleaning import with_plain_blanks
 from rubrics.replies.numbers import WHITE_SPACE, ZERO_WIDTH
 
 _APOSTROPHES = "'’‘`´ʼ＇"
@@ -77,7 +79,8 @@ class Sentences:
     def __init__(self, text: str) -> None:
         self.is_whole = len(text) <= _N_HEAD + _N_TAIL
         if not self.is_whole:
-            text = f"{text[:_N_HEAD]}\n{text[-_N_TAIL:]}"
+            head, tail = text[:_N_HEAD], text[-_N_TAIL:]  # and no word or number of which a part alone is there
+            text = f"{head.rpartition(' ')[0] or head}\n{tail.partition(' ')[2] or tail}"
         plain = _translated(unadorned(text).lower(), _PLAIN)
         while "  " in plain:
             plain = plain.replace("  ", " ")
@@ -119,7 +122,9 @@ _AFTER_A_FORM = re.compile(r"(?<=[\]}]) (?=[A-Z])")
 
 
 def unadorned(text: str) -> str:
-    """The text without emphasis, marks of code and formulas, pictograms; no escapes, 3 for 3.0, a dot for three."""
+    """The text without emphasis, marks of code and formulas, pictograms; no escapes or entities, 3 for 3.0, a dot for three."""
+    if "&" in text:
+        text = with_plain_blanks(html.unescape(text))
     if "\\" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
     text = text.replace("*", "")

@@ -1,5 +1,6 @@
 """The corpus of replies against what a careful person reads: no number where there is none, and hardly one lost; and spans."""
 
+import html
 import json
 import re
 from collections import Counter
@@ -70,6 +71,7 @@ NO_MORE_SAID: dict[str, Callable[[str], str]] = {
     "decimals": lambda text: re.sub(r"(?<![\w.*/,-])(\d+)(?![\w.*/%,-])", r"\1.0", text),
     "soft hyphens": lambda text: re.sub("([a-z]{4})([a-z]{4})", "\\1\u00ad\\2", text),
     "a line of quotation each": lambda text: "> " + text.replace("\n", "\n> "),
+    "entities of HTML": lambda text: (text if "{" in text else html.escape(text)).replace("'", "&#39;").replace(". ", ".&nbsp;"),
     "thoughts before it": lambda text: f"<think>\nLet me look.\n</think>\n{text}",
 }
 

@@ -199,6 +199,12 @@ CAPTION: list[tuple[str, int | str]] = [
     ('```json\n{"score": 3,', "truncated"),
     ('{"score": 4}\n{"score": ', "truncated"),
     ('{"score": 3 /* and', "truncated"),
+    # an object, and what is left of another
+    ('score": 3.0}\n{"score": 4}', "ambiguous"),
+    ('"score: 3, {"score": 4}', "ambiguous"),
+    ('{"score": 4} \'score\': 3}', "ambiguous"),
+    ('score": 4}\n{"score": 4}', 4),
+    ('{"score": 4}}', 4),
     # no object at all
     ("4", "not_found"),
     ("[]", "not_found"),

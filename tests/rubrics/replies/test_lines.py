@@ -109,6 +109,9 @@ ALIGNMENT: list[tuple[str, int | str]] = [
     ("Score: 4 (f\u0131ve)", "ambiguous"),  # an i without its dot
     ("Score: 4 (f\u0130ve)", "ambiguous"),
     ("Score: 5 (f\u0131ve)", 5),
+    ("Score: **4** (five)", "ambiguous"),
+    ("Score: `4` (**five**)", "ambiguous"),
+    ("Score: **5** (five)", 5),
     ("Score: N/A", "wrong_type"),
     ("Score: null", "wrong_type"),
     ("Score: IV", "wrong_type"),
