@@ -147,7 +147,7 @@ def squeezed(text: str) -> str:
     text = text.replace("\t", " ")
     while "  " in text:
         text = text.replace("  ", " ")
-    return _AFTER_A_FORM.sub("\n", _LINE_BEGINS.sub("\n", text))
+    return _AFTER_A_FORM.sub("\n", _LINE_BEGINS.sub("\n", f"\n{text}")[1:])
 
 
 _NOT_AS_LOWER = re.compile("[\u0130\u0131\u017f\u212a]")  # what re.IGNORECASE takes for i, s and k, and lower() does not

@@ -205,6 +205,7 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 4} \'score\': 3}', "ambiguous"),
     ('score": 4}\n{"score": 4}', 4),
     ('{"score": 4}}', 4),
+    (' out of 5\n{"score": 4}', "scale_mismatch"),  # as without the blank before it
     # no object at all
     ("4", "not_found"),
     ("[]", "not_found"),
