@@ -17,7 +17,7 @@ WITHOUT_PICTURES = "sha256_without_pictures"
 FOOTER = "sha256_of_footer"
 """What a marker says beside a part's sha256, of a table that holds pictures: whoever reads none need not read them to be sure.
 The footer's own, because it says which bytes are pictures, and pyarrow can end the process at one that is spoiled."""
-PART = re.compile(r"part-\d{5,}\.parquet")
+PART = re.compile(r"part-\d{5,9}\.parquet")  # a longer name no file system may take
 _SAID = {"name", "n_rows", "n_bytes", "sha256"}
 _MAY_SAY = _SAID | {WITHOUT_PICTURES, FOOTER}  # under another name, a spoiled one too, a digest would not be looked at
 

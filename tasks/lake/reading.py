@@ -104,7 +104,8 @@ class Lake:
 
     def scan(self, table: Table, key: str) -> pl.LazyFrame:
         """The whole partition, lazily; its pictures only where the lake is a folder."""
-        return with_later_columns(pl.scan_parquet(self.parts_without_pictures(table, key)), table)
+        paths = self.parts_without_pictures(table, key)
+        return with_later_columns(pl.scan_parquet(paths), table) if paths else table.empty().lazy()
 
     def scans(self, table: Table, key: str) -> Iterator[pl.LazyFrame]:
         """scan() some parts at a time, in order: footers of ten million samples' row groups take 4.5 GB together."""

@@ -107,6 +107,7 @@ def test_an_empty_partition_is_complete_and_its_marker_says_so(tmp_path: Path) -
     lake = Lake(tmp_path)
     stage(lake, CHECKS).commit("k")
     assert json.loads(lake.marker(CHECKS, "k").read_bytes()) == {"parts": []}
+    assert lake.scan(CHECKS, "k").collect().equals(CHECKS.empty())
 
 
 def test_the_same_rows_make_the_same_bytes(tmp_path: Path) -> None:

@@ -92,6 +92,11 @@ STORED: dict[str, tuple[str, bytes, Callable[[Path], object]]] = {
     "night, deep": ("nights/b/2026-01-01.json", DEEPER, lambda root: notes(root, "b")),
     "anchors, deep": ("anchors/b/a.json", DEEPER, lambda root: anchor_sets(root, "b")),
     "marker, no sizes": ("m.json", b'{"parts":[{"name":"part-00000.parquet"}]}', lambda root: _marker(root / "m.json")),
+    "marker, a name no file can have": (
+        "m.json",
+        b'{"parts":[{"name":"part-' + b"0" * 300 + b'.parquet","n_rows":1,"n_bytes":1,"sha256":"a"}]}',
+        lambda root: _marker(root / "m.json"),
+    ),
     "marker, deep": ("m.json", DEEPER, lambda root: _marker(root / "m.json")),
 }
 
