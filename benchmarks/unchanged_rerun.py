@@ -1,4 +1,4 @@
-"""The same `salon run` again, ingest and all: CPU and memory of all processes when nothing changed, and when a picture did.
+"""The same `salon run` again, ingest and all: CPU and memory of all processes when nothing changed, a picture did or some came.
 
     python -m benchmarks.unchanged_rerun [--judgements 2000 20000] [--large]
 
@@ -21,7 +21,9 @@ SCENARIO = Path(__file__).parents[1] / "docs/examples/scenarios/plain.toml"
 IN_FLIGHT = 200
 REST_S = 3.0
 """Of files that changed in the last two seconds nothing is remembered."""
-RUNS = ("first", "again", "a picture touched", "again", "--reread")
+N_MORE = 16
+MORE = f"{N_MORE} more pictures"
+RUNS = ("first", "again", "a picture touched", "again", "--reread", MORE)
 
 
 def main() -> int:
@@ -34,12 +36,15 @@ def main() -> int:
     for n in sorted(given.judgements):
         with tempfile.TemporaryDirectory() as name, running_judge(SCENARIO) as base_url:
             folder = Path(name)
-            make_pictures(folder, n, is_small=not given.large)
-            file = write_benchmark(folder, write_items(folder, n), base_url, IN_FLIGHT)
+            make_pictures(folder, n + N_MORE, is_small=not given.large)
+            items = write_items(folder, n)
+            file = write_benchmark(folder, items, base_url, IN_FLIGHT)
             for place, run in enumerate(RUNS):
                 if run == "a picture touched":
                     (folder / "images" / "00000.jpg").touch()
-                if run in {"first", "a picture touched"}:
+                elif run == MORE:
+                    write_items(folder, n + N_MORE).replace(items)
+                if run in {"first", "a picture touched", MORE}:
                     time.sleep(REST_S)
                 more = ["--reread"] if run == "--reread" else []
                 used = measure([sys.executable, "-m", "flows", "run", str(file), *more], folder, {})

@@ -14,8 +14,9 @@ from tasks.publish.agreement import FOLDER as AGREEMENT
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
 from tasks.publish.machine_tables import tables_folder
+from tasks.publish.report.tile_cache import FOLDER as TILES_FOLDER
 
-PUBLICATION, DATA_DOCS, STAGING, NOTE, LOCK, PART, SOURCE = (
+PUBLICATION, DATA_DOCS, STAGING, NOTE, LOCK, PART, SOURCE, TILES = (
     "publication",
     "data docs",
     "staging",
@@ -23,6 +24,7 @@ PUBLICATION, DATA_DOCS, STAGING, NOTE, LOCK, PART, SOURCE = (
     "lock",
     "tables of a publication",
     "known source",
+    "small pictures",
 )
 NOTES: Final = ("planned", "taken", "verdicts")
 TRASH: Final = "gc-"
@@ -56,6 +58,7 @@ def inventory(lake: Lake) -> list[Item]:
     found += [Item(DATA_DOCS, path.name, (path,)) for path in docs]
     found += [Item(NOTE, f"{name}/{path.stem}", (path,)) for name in NOTES for path in (lake.root / name).glob("*.json")]
     found += [Item(SOURCE, path.stem, (path,)) for path in (lake.root / SOURCES).glob("*.z")]
+    found += [Item(TILES, path.stem, (path,)) for path in (lake.root / TILES_FOLDER).glob("*.parquet")]
     found += [Item(STAGING, path.name, (path,)) for path in (lake.root / "staging").glob("*")]
     found += [Item(LOCK, path.name, (path,)) for path in (lake.root / "locks").glob("*.lock")]
     return sorted(found, key=lambda item: (item.kind, item.benchmark, item.changed_at_s, item.name))

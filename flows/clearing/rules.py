@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, SOURCE, STAGING, TRASH, Item, inventory
+from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, SOURCE, STAGING, TILES, TRASH, Item, inventory
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError
@@ -122,7 +122,7 @@ def _why(item: Item, kept: Mapping[str, str], wanted: Mapping[tuple[str, str], s
     if item.kind == STAGING:
         is_old = datetime.now(UTC).timestamp() - item.changed_at_s >= LEFTOVER_AGE_S
         return None if is_old or item.name.startswith(TRASH) else "younger than 2 days: a run may be writing it"
-    if item.kind in (DATA_DOCS, PART, LOCK):
+    if item.kind in (DATA_DOCS, PART, LOCK, TILES):  # tiles are as old as their last use
         return rule.young if rule.is_young(item) else None
     said = wanted.get((item.kind, item.name))
     return said or (rule.young if rule.is_young(item) else None)

@@ -160,10 +160,14 @@ def pool_judges(context: StageContext) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """Every table of a run; of a publication that `is_there` already its cells, which say if it may become the current one."""
+    """Every table of a run; of a publication that `is_there` already its cells, which say if it may become the current one.
+
+    `is_proof`: its pages are made of the stored pictures alone, and nothing is taken from what the lake keeps to save work.
+    """
 
     by_table: Mapping[Table, pl.DataFrame]
     is_there: bool = False
+    is_proof: bool = False
 
 
 @stage_task("publish tables")
@@ -175,6 +179,7 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     from tasks.publish.report.gallery import gallery_of
     from tasks.publish.report.page import report_page
     from tasks.publish.report.pairs import pair_cards
+    from tasks.publish.report.sheets import kept_tiles
 
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
     said = provenance(context)
@@ -186,5 +191,6 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     headlines = {board.rubric_id: board.dimension for board in reversed(pair_boards(tables.by_table)) if board.is_headline}
     cards = pair_cards(context.lake, context.ids, headlines)
     pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=n_pictured > 0, cards=cards)}
-    further = compare_pages(context.lake, context.ids, cells, name, n_pictured)
+    cache = None if tables.is_proof else kept_tiles(context)
+    further = compare_pages(context.lake, context.ids, cells, name, n_pictured, cache)
     return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

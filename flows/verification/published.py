@@ -93,7 +93,7 @@ def make_tables(published: Reopened) -> Path:
     context = published.run
     checked = validate(context)
     tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
-    return publish_tables.work(context, RunTables(tables)).folder
+    return publish_tables.work(context, RunTables(tables, is_proof=True)).folder
 
 
 def _make_agreement(published: Reopened) -> Path:

@@ -24,6 +24,7 @@ from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_o
 from tasks.publish.report.picking import judged_samples
 from tasks.publish.report.sheets import Shown, Tiles
 from tasks.publish.report.side_by_side import Index, Prompt, Shot
+from tasks.publish.report.tile_cache import TileCache
 from tasks.stopping import check_not_stopped
 
 START = "compare.html"
@@ -39,11 +40,17 @@ _KEYS = ("prompt_id", "sample_id", "model", "checkpoint", "category")
 
 
 def compare_pages(
-    lake: Lake, ids: RunIds, cells: pl.DataFrame, name: PublicationName, max_samples: int = MAX_SAMPLES
+    lake: Lake,
+    ids: RunIds,
+    cells: pl.DataFrame,
+    name: PublicationName,
+    max_samples: int = MAX_SAMPLES,
+    cache: TileCache | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file, one at a time: sheets and pages of all judged samples, and last the page they start from.
 
-    `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged.
+    `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged. Without a `cache` every
+    picture is looked at.
     """
     if max_samples == 0:
         return
@@ -60,7 +67,7 @@ def compare_pages(
         "benchmark": name.benchmark, "run_date": name.run_date.isoformat(), "publication_id": name.publication_id,
         "n_pages": len(pages), "pictures": BESIDE,
     }  # fmt: skip
-    with closing(Tiles(dataset, samples["sample_id"])) as tiles:
+    with closing(Tiles(dataset, samples["sample_id"], cache)) as tiles:
         number = 0
         for block in _blocks(pages):
             said = _said(lake, ids, [row["sample_id"] for page in block for row in page])

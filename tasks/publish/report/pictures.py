@@ -5,7 +5,7 @@ Bytes are hostile: three decoders, pixels counted first, no failure spreads.
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import polars as pl
 from PIL import Image
@@ -48,17 +48,22 @@ def _encoded(picture: Image.Image) -> str | None:
 
 def thumbnails_of(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
     """A data URI for each of the samples that has a picture."""
-    made = ((sample_id, thumbnail(content)) for sample_id, content in pictures_of(dataset, sample_ids))
-    return {sample_id: picture for sample_id, picture in made if picture}
+    digests = digests_of(dataset, sample_ids)
+    made = {digest: thumbnail(content) for digest, content in contents_of(dataset, set(digests.values()))}
+    return {sample_id: picture for sample_id, digest in digests.items() if (picture := made.get(digest))}
 
 
-def pictures_of(dataset: StoredDataset, sample_ids: set[str]) -> Iterator[tuple[str, bytes]]:
-    """The stored bytes of the samples whose judged picture is there, in the pictures' order, a row group in memory at a time."""
+def digests_of(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
+    """The sha256 of each sample's judged picture, of those that have one."""
     is_wanted = pl.col("sample_id").is_in(sorted(sample_ids)) & pl.col("image_sha256").is_not_null()
     found = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))
-    samples = dict(found.group_by("image_sha256", maintain_order=True).agg("sample_id").iter_rows())
-    for table in dataset.pictures(samples.keys()):
+    return dict(found.iter_rows())
+
+
+def contents_of(dataset: StoredDataset, digests: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """(digest, stored bytes) of those of the pictures that are there, in their order, a row group in memory at a time."""
+    for table in dataset.pictures(digests):
         for digest, image in zip(table["image_sha256"].to_pylist(), table["image"], strict=True):
             content = (image.as_py() or {}).get("bytes")
             if content:
-                yield from ((sample_id, content) for sample_id in samples[digest])
+                yield digest, content

@@ -28,6 +28,7 @@ from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import clearing, in_use
 from tasks.publish.reading import publications
+from tasks.publish.report.tile_cache import TileCache
 from tasks.verify.pointers import check_pointer
 from tasks.verify.publication import check_manifest
 from tests.flows.flow_support import Said
@@ -181,6 +182,19 @@ def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., 
     assert salon("gc", "--lake", world.lake.root, "--yes", "--older-than", "0").code == 0
     assert world.names() == {"night", "good", "current"}
     assert (world.lake.root / "staging" / "samples-of-a-run").is_dir(), "a run may be writing it, whatever the age"
+
+
+def test_small_pictures_that_no_page_showed_of_late_go(world: World, salon: Callable[..., Said]) -> None:
+    """The ones shown stay, however long ago they were made: a publication that shows them says so in the file's time."""
+    cache = TileCache(world.lake.root, "1" * 64)
+    for picture in ("a", "b"):
+        cache.keep([(picture * 64, b"a tile")])
+        for path in (world.lake.root / "tiles").iterdir():
+            os.utime(path, (OLD, OLD))
+    assert dict(cache.take(["b" * 64])) == {"b" * 64: b"a tile"}
+    assert "small pictures" in salon("gc", "--lake", world.lake.root).out
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+    assert dict(cache.take(["a" * 64, "b" * 64])) == {"b" * 64: b"a tile"}
 
 
 def test_replies_that_the_ledger_lost_are_in_it_before_their_snapshot_goes(world: World, salon: Callable[..., Said]) -> None:

@@ -26,8 +26,9 @@ from schemas.tables.table import Table
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
+from tasks.publish.report.sheets import kept_tiles
 from tasks.verify.pointers import check_pointer
-from tasks.verify.publication import check_manifest, find_folder
+from tasks.verify.publication import check_manifest, find_folder, read_provenance
 from tasks.verify.rows import Difference
 from tests.support.painting import COUNTING, paint, scenes
 
@@ -98,6 +99,24 @@ def test_a_changed_duckdb_file_is_found(copied: Path, statement: str, place: str
     assert found
     assert all(one.place.startswith("salon.duckdb") and place in one.place for one in found)
     assert any(row in one.row for one in found)
+
+
+def test_pages_that_show_what_the_lake_keeps_of_a_picture_and_not_the_picture_are_found(home: Path, tmp_path: Path) -> None:
+    """White tiles, kept as if they were made of the pictures: the run believes them, verifying looks at the pictures."""
+    copied = shutil.copytree(home, tmp_path / "copied")
+    first = _folder(copied)
+    said = read_provenance(first) or {}
+    context = open_published(first, said, copied / "lake", copied / "b.toml", []).run
+    digests = Lake(copied / "lake").scan(SAMPLES, context.ids.dataset_id).collect()["image_sha256"].unique()
+    white = io.BytesIO()
+    Image.new("RGB", (64, 64), "white").save(white, "JPEG")
+    shutil.rmtree(copied / "lake" / "tiles")
+    kept_tiles(context).keep((digest, white.getvalue()) for digest in digests)
+    assert run(["run", str(copied / "b.toml"), "--run-date", "2026-01-03"]) == 0
+    (second,) = (path.parent for path in first.parent.glob("*/report.html") if path.parent != first)
+    assert (second / "pictures-001.jpg").read_bytes() != (first / "pictures-001.jpg").read_bytes()
+    found = verify(second, Lake(copied / "lake"), Reporter(), copied / "b.toml").differences
+    assert {one.place for one in found} >= {"pictures-001.jpg", "pictures-001.html", "compare.html"}
 
 
 def _parts(home: Path, table: Table) -> list[Path]:
