@@ -16,7 +16,7 @@ import polars as pl
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext
-from flows.verification.published import Reopened, make_tables, open_published
+from flows.verification.published import Reopened, give_back, make_tables, open_published
 from schemas.errors import InputError, SalonError
 from schemas.identities import RunIds
 from schemas.tables.stored import JUDGEMENTS, PICTURES, REQUESTS, SAMPLES, SCORES
@@ -149,6 +149,7 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
         verdict.add("samples", found, done, tally)
     with _step(verdict, reporter, "plan"):
         _verify_plan(verdict, run, ids, lake)
+        give_back()
     with _step(verdict, reporter, "replies"):
         verdict.add("replies", *check_replies(run.lake, ids))
     with _step(verdict, reporter, "scores"):

@@ -35,7 +35,7 @@ _SLIM = tuple(
 LARGE = (*((table, "dataset_id") for table in _SLIM), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
 """The tables of single samples and scores, and the identity in provenance.json that names their partition of the lake."""
 N_ROWS_PER_FILE = 500_000  # about 50 MB of scores: few files for a reader, a bounded table in memory for us
-_BATCH_ROWS = 100_000
+_BATCH_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)

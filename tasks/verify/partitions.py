@@ -25,6 +25,8 @@ from tasks.validate.parse import parse_part, reading_id
 from tasks.verify.layers import Layer, Tally
 from tasks.verify.rows import NOTHING, Difference, changed_samples, compare_rows, n_rows_of
 
+_ROWS_AT_ONCE = 2_000
+
 
 def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Difference], int]:
     """Let `own` hold the files of a stored partition as they are now; (what its marker says otherwise, number of files).
@@ -70,7 +72,7 @@ def check_samples(
     stored, bare, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
     found += wrong
     named: set[str] = set()
-    for rows in _row_groups(lake.parts(SAMPLES, ids.dataset_id)):
+    for rows in _without_pictures(lake.parts(SAMPLES, ids.dataset_id)):
         try:
             sample_ids.append(packed(rows["sample_id"]))
         except (ValueError, TypeError):
@@ -109,8 +111,17 @@ def _check_pictures(paths: Iterable[Path]) -> tuple[set[str], set[str], list[Dif
     return stored, bare, found
 
 
-def _row_groups(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """The rows of Parquet files, or some columns, a row group in memory at a time: a part holds 500 pictures or more."""
+def _without_pictures(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
+    """The rows of samples, some at a time, without pictures that stand in them: row groups, of some pictures each, are small."""
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            columns = [name for name in file.schema_arrow.names if name != "image"]
+            for rows in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+                yield pl.DataFrame(rows)
+
+
+def _row_groups(paths: Iterable[Path], columns: list[str]) -> Iterator[pl.DataFrame]:
+    """Some columns of Parquet files, a row group in memory at a time: a part holds 500 pictures or more."""
     for path in paths:
         with pq.ParquetFile(path) as file:
             for number in range(file.num_row_groups):
