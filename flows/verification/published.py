@@ -42,7 +42,7 @@ class Reopened:
 
 
 CHECKED_AT_ONCE = 20_000
-"""Rows of the longest table that are checked together: 0.15 GB. A run takes more, and spends 2 s of CPU less for each time."""
+"""Rows of the longest table that are checked together: 0.2 GB. A run takes more, and spends 2 s of CPU less for each time."""
 
 SETTINGS = "settings"
 """The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""
