@@ -1,18 +1,14 @@
 """A published folder opened as the run that it says it is, and its tables made again. What is compared is verifying.py."""
 
 import gc
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from flows.executors.worker import begin_process
 from flows.run.context import RunContext
 from flows.run.pipeline import tables_of
 from flows.run.tasks import RunTables, publish_tables
@@ -26,8 +22,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, given, publish_agreement, reference_in
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
-from tasks.stopping import HEED_EVERY_S, check_not_stopped
-from tasks.validate.gate_and_quarantine import ValidationResult, validate
+from tasks.validate.gate_and_quarantine import validate
 from tasks.verify.publication import is_agreement
 from tasks.verify.rows import Difference
 
@@ -101,7 +96,7 @@ def make_tables(published: Reopened) -> Path:
     if is_agreement(published.folder):
         return _make_agreement(published)
     context = published.run
-    checked = _checked_apart(context)
+    checked = validate(context, rows_at_once=CHECKED_AT_ONCE)
     tables = tables_of(RunContext.of(context)) | {CHECKS: checked.checks, QUARANTINE: checked.quarantine}
     give_back()
     return publish_tables.work(context, RunTables(tables, is_proof=True)).folder
@@ -111,44 +106,6 @@ def give_back() -> None:
     """Return to the system what a stage held and needs no more: allocators and frames that name one another keep it otherwise."""
     gc.collect()
     pa.default_memory_pool().release_unused()
-
-
-def _checked_apart(context: StageContext) -> ValidationResult:
-    """The data checks in a process of their own, so that Great Expectations is gone from memory before the pages are drawn.
-
-    Where it is imported already nothing would be saved. Raises what the checks raise; the process does not outlive the call.
-    """
-    if "great_expectations" in sys.modules:
-        return validate(context, rows_at_once=CHECKED_AT_ONCE)
-    give_back()
-    spawn = get_context("spawn")  # never forked: threads hold locks here
-    mine, theirs = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_check, args=(theirs, context), name="salon-checks", daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        while not mine.poll(HEED_EVERY_S):
-            check_not_stopped()
-        made: ValidationResult | Exception = mine.recv()
-        process.join()
-    except EOFError:
-        process.join()
-        raise RuntimeError(f"the process of the data checks ended without a result (exit code {process.exitcode})") from None
-    finally:
-        process.kill()  # where this process was told to stop; else it has ended
-        mine.close()
-    if isinstance(made, Exception):
-        raise made
-    return made
-
-
-def _check(told: Connection, context: StageContext) -> None:
-    begin_process(())
-    try:
-        made: ValidationResult | Exception = validate(context, rows_at_once=CHECKED_AT_ONCE)
-    except Exception as error:  # noqa: BLE001 - raised where it is waited for
-        made = error
-    told.send(made)
 
 
 def _make_agreement(published: Reopened) -> Path:
