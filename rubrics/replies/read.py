@@ -38,7 +38,8 @@ _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
 )
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length", "model_context_window_exceeded"})
-_QUOTED_LABEL = re.compile(r"""["'“]?([^"'“”\n]{1,60})["'”](?=\s?[:：=])""")
+# Opens with a quote, not with the label: re skips to it. One of the two may be lost.
+_QUOTES_OF_LABEL = re.compile(r"""(?<=[^"'“”\n])["'”](?=\s?[:：=])|["'“](?=[^"'“”\n]{1,60}["'”]\s?[:：=])""")
 _BRACES = str.maketrans("{}", "  ")  # outside of an object: of one that is not whole
 _ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
@@ -179,7 +180,7 @@ def _beside(form: ReplyFormat, answer: str, found: Found, dimensions: tuple[Dime
     if form is ReplyFormat.JSON:
         around = "\n".join(answer[start:end] for start, end in found.between) if len(decoded(answer)) == len(answer) else ""
         if any(mark in around for mark in ":：=") and all(dimension.at is None for dimension in dimensions):
-            yield from numbers_beside(_QUOTED_LABEL.sub(r"\1", around.translate(_BRACES)), dimensions)
+            yield from numbers_beside(_QUOTES_OF_LABEL.sub("", around.translate(_BRACES)), dimensions)
         answer = around
     elif "{" in answer:
         others.append(read_json(answer, dimensions, is_cut=False))

@@ -67,6 +67,12 @@ def test_a_flood_of_different_answers(shipped: dict[str, Rubric]) -> None:
     assert parse_reply(shipped["alignment"], text, {}).as_dict() == {"error": "ambiguous"}
 
 
+def test_a_long_line_beside_an_object(shipped: dict[str, Rubric]) -> None:
+    text = '{"score": 4} x: ' + of_length("a ", REPLY_TEXT_BYTES // 2)
+    assert parse_reply(shipped["caption"], text, {}).as_dict()["scores"] == {"score": 4}
+    assert takes_at_most(4, partial(parse_reply, shipped["caption"], text, {}))
+
+
 @pytest.mark.parametrize(
     "text",
     [
