@@ -110,9 +110,9 @@ class Fuzzer:
             self._breaks(rubric, "reads a number off the scale", text)
         context = {"category": variant.category}
         other = {d.key: d.minimum if found.scores[d.key] != d.minimum else d.maximum for d in variant.dimensions}
-        for scores, law in ((other, "chooses between two answers"), (found.scores, "an answer said again is another")):
-            if "think" in text.lower():
-                break  # the answer behind it may be within thinking that never ends
+        laws = ((other, "chooses between two answers"), (found.scores, "an answer said again is another"))
+        # A further answer behind thinking that never ends is none.
+        for scores, law in () if "think" in text.lower() else laws:
             again = parse_reply(rubric, f"{text}\n\n{plain(rubric, variant, scores)}", context)
             if isinstance(again, ReadScores) and (scores is other or again.scores != found.scores):
                 self._breaks(rubric, law, text)

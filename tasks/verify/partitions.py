@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
 from schemas.identities import RunIds
+from schemas.records import IMAGE
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
@@ -115,7 +116,7 @@ def _without_pictures(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
     """The rows of samples, some at a time, without pictures that stand in them: row groups, of some pictures each, are small."""
     for path in paths:
         with pq.ParquetFile(path) as file:
-            columns = [name for name in file.schema_arrow.names if name != "image"]
+            columns = [name for name in file.schema_arrow.names if name != IMAGE]
             for rows in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
                 yield pl.DataFrame(rows)
 

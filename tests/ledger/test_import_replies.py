@@ -324,6 +324,14 @@ def test_a_value_that_python_cannot_hold_is_missing_in_its_row_alone(recorded: I
         recorded.of(recorded.path / "r.parquet")
 
 
+def test_a_row_of_a_lake_of_which_a_value_cannot_be_held_is_left_out(recorded: Import) -> None:
+    columns = {"request_key": ["a" * 64], "ask_index": [0], "status": ["ok"], "reply_text": ["x"]}
+    table = pa.table({**columns, "n_attempts": pa.array([2**62], pa.duration("s"))})
+    pq.write_table(table, recorded.path / "r.parquet")
+    with pytest.raises(SourceError, match="row 1: holds a value that cannot be read"):
+        recorded.of(recorded.path / "r.parquet")
+
+
 def test_repeats_take_rows_in_their_order(recorded: Import, rubric: Rubric, make_samples: Callable[..., pl.DataFrame]) -> None:
     recorded.benchmark["judges"][0]["repeats"] = 2
     judge = Benchmark.model_validate(recorded.benchmark).judges[0]

@@ -183,13 +183,13 @@ def _taken_over(path: Path, result: ImportResult) -> _Rows:
     """Rows of the lake's `replies`, whatever benchmark they are of; requests that were never answered have nothing to keep."""
     final = {status.value for status in FINAL_REPLY_STATUSES}
     for place, raw in read_rows(path):
-        if not raw.keys() >= _OF_A_LAKE:
-            result.n_rows += 1
-            result.leave_out(place, "holds a value that cannot be read")
-            continue
-        if raw["status"] not in final:
+        is_whole = raw.keys() >= _OF_A_LAKE
+        if is_whole and raw["status"] not in final:
             continue
         result.n_rows += 1
+        if not is_whole:
+            result.leave_out(place, "holds a value that cannot be read")
+            continue
         if len(str(raw["request_key"])) != DIGEST_LENGTH:
             result.leave_out(place, "request_key is not a sha256")
             continue

@@ -48,12 +48,12 @@ def _encoded(picture: Image.Image) -> str | None:
 
 def thumbnails_of(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
     """A data URI for each of the samples that has a picture."""
-    digests = digests_of(dataset, sample_ids)
+    digests = judged_digests(dataset, sample_ids)
     made = {digest: thumbnail(content) for digest, content in contents_of(dataset, set(digests.values()))}
     return {sample_id: picture for sample_id, digest in digests.items() if (picture := made.get(digest))}
 
 
-def digests_of(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
+def judged_digests(dataset: StoredDataset, sample_ids: set[str]) -> dict[str, str]:
     """The sha256 of each sample's judged picture, of those that have one."""
     is_wanted = pl.col("sample_id").is_in(sorted(sample_ids)) & pl.col("image_sha256").is_not_null()
     found = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(is_wanted).select("sample_id", "image_sha256"))

@@ -16,7 +16,7 @@ from PIL import Image, features
 from schemas.input_budget import PICTURE_PIXELS
 from tasks.context import StageContext
 from tasks.lake.pictures import StoredDataset
-from tasks.publish.report.pictures import FORMATS, contents_of, digests_of
+from tasks.publish.report.pictures import FORMATS, contents_of, judged_digests
 from tasks.publish.report.tile_cache import TileCache
 
 TILE_PX = 320
@@ -45,7 +45,7 @@ class Tiles:
 
     def __init__(self, dataset: StoredDataset, sample_ids: Iterable[str], cache: TileCache | None = None) -> None:
         self._file: IO[bytes] = TemporaryFile()  # noqa: SIM115  close() is ours
-        self._digests = digests_of(dataset, set(sample_ids))
+        self._digests = judged_digests(dataset, set(sample_ids))
         self._places: dict[str, tuple[int, int]] = {}  # by the picture's digest
         wanted, lasting = set(self._digests.values()), list[str]()
         for digest, tile in cache.take(wanted) if cache else ():
