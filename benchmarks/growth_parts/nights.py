@@ -130,7 +130,7 @@ def _copy_rest(template: Template, number: int, old: str, new: str, key: str) ->
     for row in _redated(template.partitions, old, new, FIRST).iter_slices(1):
         name = _digest(str(row["partition_id"].item()), number)
         written.append(root / PARTITIONS.name / NAME / f"{name}.parquet")
-        renamed = row.with_columns(partition_id=pl.lit(name)).to_arrow().cast(PARTITIONS.schema())
+        renamed = row.with_columns(partition_id=pl.lit(name)).to_arrow().cast(PARTITIONS.schema)
         write_parquet(renamed, written[-1], root / "staging")
     push(root, *written)
     (template.run.benchmark.folder / "made" / MODEL / new).mkdir(parents=True, exist_ok=True)

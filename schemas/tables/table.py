@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
@@ -14,7 +15,7 @@ SCHEMA_VERSION = "2"
 _HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A table: its name, its fields in order, the fields that identify a row, and those that older partitions of it lack."""
 
@@ -23,6 +24,7 @@ class Table:
     key: tuple[str, ...]
     later: tuple[str, ...] = ()
 
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema with field metadata; the `huggingface` entry where the table holds images."""
         metadata: dict[bytes | str, bytes | str] = {
@@ -33,14 +35,14 @@ class Table:
             metadata[b"huggingface"] = _HUGGINGFACE_IMAGE
         return pa.schema([field.arrow() for field in self.fields], metadata=metadata)
 
-    @property
-    def columns(self) -> list[str]:
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
         """Column names in order."""
-        return [field.name for field in self.fields]
+        return tuple(field.name for field in self.fields)
 
     def empty(self) -> pl.DataFrame:
         """A frame without rows, of the table's columns and types."""
-        return pl.DataFrame(schema=pl.Schema(self.schema()))  # pyarrow imports pandas for an empty_table()
+        return pl.DataFrame(schema=pl.Schema(self.schema))  # pyarrow imports pandas for an empty_table()
 
     def frame(self, rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
         """Rows as a frame, in their order; a column that a row lacks is null. Raises ValueError where that is forbidden."""
@@ -58,6 +60,6 @@ def conform(frame: pl.DataFrame | pa.Table, table: Table) -> pa.Table:
     if missing:
         raise ValueError(f"table {table.name} needs the columns {missing}; the frame has {arrow.column_names}")
     try:
-        return arrow.select(table.columns).cast(table.schema())
+        return arrow.select(table.columns).cast(table.schema)
     except ValueError as error:  # pyarrow's own errors are ValueErrors
         raise ValueError(f"table {table.name}: {error}") from error

@@ -42,7 +42,7 @@ class OpenedFiles:
 
     def taken(self) -> pa.Table:
         """The pictures that are new since the last time."""
-        table = pa.Table.from_pylist(self.rows, schema=PICTURES.schema())
+        table = pa.Table.from_pylist(self.rows, schema=PICTURES.schema)
         self.rows, self._n_bytes = [], 0
         return table
 

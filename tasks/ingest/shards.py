@@ -68,7 +68,7 @@ class OpenedShard:
 
     def rows(self) -> pa.Table:
         """The samples as rows of `samples`, in order; one like an earlier one of the shard has status duplicate."""
-        return pa.Table.from_pylist(self._rows, schema=SAMPLES.schema())
+        return pa.Table.from_pylist(self._rows, schema=SAMPLES.schema)
 
 
 def as_duplicate(row: dict[str, Any], first: str) -> None:

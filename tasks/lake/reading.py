@@ -11,6 +11,7 @@ they are fetched as they are asked for (object_store/).
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,13 @@ _PATTERN = frozenset("*?[")
 _ROWS_SCANNED = 250_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lake:
     """A lake on a local folder, or on a bucket, worked in a local folder. Another machine opens it by its address."""
 
     root: Path
 
-    @property
+    @cached_property
     def bucket(self) -> Bucket | None:
         """The bucket it stands in; None for a lake that is the folder."""
         return bucket_behind(self.root)

@@ -62,7 +62,7 @@ class Staging:
         """The same from its rows as they come, one frame in memory at a time."""
         path = self.folder / part_name(index)
         tables = (conform(frame, self.table) for frame in frames)
-        n_rows = write_tables(tables, self.table.schema(), path, self.folder / "unfinished")
+        n_rows = write_tables(tables, self.table.schema, path, self.folder / "unfinished")
         if self.lake.bucket:
             put_staged(self.lake.bucket, self.lake.root, path)
         return n_rows

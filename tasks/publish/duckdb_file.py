@@ -152,7 +152,7 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         database.execute(f'CREATE TABLE "{table.name}" AS SELECT {columns} FROM read_parquet({files}, {options})')  # noqa: S608
     for table in _ALWAYS:
         if table not in small:
-            empty = pa.Table.from_batches([], table.schema())
+            empty = pa.Table.from_batches([], table.schema)
             database.register("empty", empty)
             database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
             database.unregister("empty")
@@ -229,7 +229,7 @@ def _later(table: Table) -> str:
         return ""
     import duckdb
 
-    empty = pa.Table.from_batches([], pa.schema([table.schema().field(name) for name in table.later]))  # others import pandas
+    empty = pa.Table.from_batches([], pa.schema([table.schema.field(name) for name in table.later]))  # others import pandas
     with duckdb.connect() as own:  # the default one is every thread's
         types = own.from_arrow(empty).types
     return _LATER.format(columns=", ".join(f'NULL::{kind} AS "{name}"' for name, kind in zip(table.later, types, strict=True)))

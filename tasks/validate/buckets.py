@@ -153,7 +153,7 @@ def _types_told(lake: Lake, table: Table, key: str) -> Iterator[None]:
 
 def _check_types(lake: Lake, table: Table, key: str, n_parts: int | None = None) -> None:
     """Raise CorruptLakeError for the first part whose columns are not those declared."""
-    fields = [one for one in table.schema() if one.name not in _LEFT_OUT]
+    fields = [one for one in table.schema if one.name not in _LEFT_OUT]
     for path in lake.parts_without_pictures(table, key)[:n_parts]:
         stored = pq.read_schema(path)
         for one in fields:

@@ -121,7 +121,7 @@ def test_verdicts(n_noticed, n_false, verdict):
 
 def test_faults_a_dimension_is_not_meant_for_are_a_family_of_their_own():
     found = _table(40, 20, Exam())
-    assert found.columns == EXAM.columns
+    assert tuple(found.columns) == EXAM.columns
     assert found.select("fault", "is_meant", "family", "n_family").rows() == [
         ("blurred", False, "exam, other", 1), ("swapped_prompt", True, "exam", 1),
     ]  # fmt: skip

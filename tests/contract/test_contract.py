@@ -56,7 +56,7 @@ def test_the_schema_of_every_table() -> None:
     lines = []
     for table in TABLES.values():
         lines.append(f"{table.name}: key {', '.join(table.key)}")
-        lines += [f"    {field.name}: {field.type}{'' if field.nullable else ' not null'}" for field in table.schema()]
+        lines += [f"    {field.name}: {field.type}{'' if field.nullable else ' not null'}" for field in table.schema]
     hold("tables.txt", "\n".join(lines))
 
 

@@ -149,7 +149,7 @@ def test_a_dataset_of_an_older_release_is_read_and_stays_as_it_is(
     assert old["pictures"].to_list() == [[{"role": "image", "sha256": digest, "path": path}] for path in ("0.png", None)]
     for one in (lake, new):
         (table,) = StoredDataset(one, result.dataset_id).pictures([digest])
-        assert (table.schema, table["image_sha256"].to_pylist()) == (PICTURES.schema(), [digest])
+        assert (table.schema, table["image_sha256"].to_pylist()) == (PICTURES.schema, [digest])
         assert table["image"][0].as_py() == {"bytes": picture(0), "path": "0.png"}
 
 

@@ -112,8 +112,8 @@ def test_a_shard_of_every_status_conforms(tmp_path, picture):
         replace(SAMPLE, source_key="none", seed=5),
     ]
     table, pictures = opened_rows(samples, tmp_path)
-    assert pictures.schema.equals(PICTURES.schema(), check_metadata=True)
-    assert table.schema.equals(SAMPLES.schema(), check_metadata=True)
+    assert pictures.schema.equals(PICTURES.schema, check_metadata=True)
+    assert table.schema.equals(SAMPLES.schema, check_metadata=True)
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == [*paths.values(), "too_many_pixels", "bad_value", "repeated_id", "ok"]
     assert {row["status"] for row in rows} == {status.value for status in SampleStatus}
@@ -323,7 +323,7 @@ def test_the_stored_file_carries_the_declared_schema(tmp_path, benchmark_of, lak
     (tmp_path / "a.png").write_bytes(picture())
     result = ingest(benchmark_of(write_manifest(tmp_path, [{"image": "a.png", "prompt": "p"}])), lake)
     (path,) = lake.parts(SAMPLES, result.dataset_id)
-    assert pq.read_schema(path).equals(SAMPLES.schema(), check_metadata=True)
+    assert pq.read_schema(path).equals(SAMPLES.schema, check_metadata=True)
     (path,) = lake.parts(PICTURES, result.dataset_id)
     schema = pq.read_schema(path)
     assert schema.metadata[b"huggingface"] == b'{"info": {"features": {"image": {"_type": "Image"}}}}'

@@ -132,7 +132,7 @@ def test_pictures_are_stored_uncompressed_in_small_row_groups(tmp_path: Path) ->
     columns = {stored.metadata.row_group(0).column(i).path_in_schema: stored.metadata.row_group(0).column(i) for i in range(20)}
     assert columns["image.bytes"].compression == "UNCOMPRESSED"
     assert columns["sample_id"].compression == "ZSTD"
-    assert stored.schema_arrow.equals(SAMPLES.schema(), check_metadata=True)
+    assert stored.schema_arrow.equals(SAMPLES.schema, check_metadata=True)
 
 
 def test_each_bit_of_the_footer_of_pictures_is_looked_at_before_the_footer_is_believed(small_lake: SmallLake) -> None:

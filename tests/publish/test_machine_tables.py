@@ -147,7 +147,7 @@ def test_runs_are_a_file_each_among_those_of_the_benchmark(small_lake):
         rows.append(row)
     files = sorted((tree(lake.root) / "runs/benchmark_name=nightly").iterdir())
     written = [pq.read_table(path, partitioning=None) for path in files]
-    assert all(one.schema.equals(RUNS.schema(), check_metadata=True) for one in written)
+    assert all(one.schema.equals(RUNS.schema, check_metadata=True) for one in written)
     assert [one["started_at"].to_pylist() for one in written] == [[rows[1]["started_at"]], [rows[0]["started_at"]]]
 
 

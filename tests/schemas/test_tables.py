@@ -19,14 +19,14 @@ CHECK_ROW = {
 def test_every_table_is_sound(table: Table) -> None:
     assert len(set(table.columns)) == len(table.columns)
     assert set(table.key) <= set(table.columns)
-    for field in table.schema():
+    for field in table.schema:
         assert field.metadata[b"about"].endswith(b".")
 
 
 def test_conform_orders_columns_casts_and_keeps_metadata() -> None:
     frame = pl.DataFrame(CHECK_ROW).select(reversed(CHECKS.columns)).with_columns(pl.col("n_checked").cast(pl.Int8))
     table = conform(frame, CHECKS)
-    assert table.schema.equals(CHECKS.schema(), check_metadata=True)
+    assert table.schema.equals(CHECKS.schema, check_metadata=True)
     assert table.schema.field("status").nullable is False
 
 
@@ -41,8 +41,8 @@ def test_conform_names_a_missing_column() -> None:
 
 
 def test_images_are_a_hugging_face_feature() -> None:
-    assert b'"_type": "Image"' in SAMPLES.schema().metadata[b"huggingface"]
-    assert b"huggingface" not in REPLIES.schema().metadata
+    assert b'"_type": "Image"' in SAMPLES.schema.metadata[b"huggingface"]
+    assert b"huggingface" not in REPLIES.schema.metadata
 
 
 def test_or_null_changes_only_that() -> None:

@@ -19,7 +19,7 @@ from tasks.lake.writing import stage
 def opened_rows(samples: Iterable[Sample], root: Path) -> tuple[pa.Table, pa.Table]:
     """A shard's samples opened: the rows of `samples`, and of `pictures`."""
     shard = OpenedShard(samples, root)
-    pictures = pa.concat_tables([PICTURES.schema().empty_table(), *shard.pictures()])
+    pictures = pa.concat_tables([PICTURES.schema.empty_table(), *shard.pictures()])
     return shard.rows(), pictures
 
 

@@ -191,7 +191,7 @@ def plant(lake: Lake, name: str, rows: list[dict[str, object]]) -> None:
 
 
 def _arrow(rows: list[dict[str, object]], table: Table) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=pa.schema([column.with_nullable(True) for column in table.schema()]))
+    return pa.Table.from_pylist(rows, schema=pa.schema([column.with_nullable(True) for column in table.schema]))
 
 
 def check(lake: Lake, docs_folder: Path | None = None, **options: int) -> ValidationResult:

@@ -151,4 +151,4 @@ def exam_of(context: StageContext, exam: Exam, n_samples: int) -> str:
 
 
 def _table(pictures: Sequence[Row]) -> pa.Table:
-    return pa.Table.from_pylist(list(pictures), schema=PICTURES.schema())
+    return pa.Table.from_pylist(list(pictures), schema=PICTURES.schema)

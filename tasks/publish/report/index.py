@@ -168,7 +168,7 @@ def _agreement(home: Path) -> list[Row]:
 def _last_runs(lake_root: Path) -> list[Row]:
     """The newest runs, newest first: their files are named by their start."""
     paths = sorted((lake_root / RUNS.name).glob("*.parquet"), reverse=True)[:N_RUNS]
-    found = pl.concat([pl.read_parquet(path, columns=RUNS.columns) for path in paths]) if paths else None
+    found = pl.concat([pl.read_parquet(path, columns=[*RUNS.columns]) for path in paths]) if paths else None
     return [] if found is None else found.sort("started_at", "benchmark", descending=True).to_dicts()
 
 

@@ -67,7 +67,7 @@ def test_limits_worked_out_by_hand():
     assert (row["alpha"], row["alpha_spent"]) == (0.0025, 0.005)
     assert row["limit_high"] - 7 == pytest.approx(stats.t.isf(0.00125, 7) * spread, abs=1e-9)
     assert row["limit_low"] + row["limit_high"] == pytest.approx(14, abs=1e-12)
-    assert found.columns == DRIFT.columns
+    assert tuple(found.columns) == DRIFT.columns
     assert found["limit_low"].null_count() == 8  # the baseline's nights have none
     assert found["n_baseline"].to_list() == [*range(1, 9), 8, 8]
 

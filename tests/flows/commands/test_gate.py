@@ -47,7 +47,7 @@ def rows_of(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
         "publication_id": "f" * 64, "run_date": DAY, "benchmark": "nightly", "dataset_id": "d" * 64, "rubric_id": "small",
         "rubric_version": "1", "judge_model": "eye", "dimension": "score", "category": "__macro__", "model": "pa|nter",
     }  # fmt: skip
-    needed = {field.name: "x" if pa.types.is_string(field.type) else 0 for field in table.schema() if not field.nullable}
+    needed = {field.name: "x" if pa.types.is_string(field.type) else 0 for field in table.schema if not field.nullable}
     filled = [{name: (needed | common | row).get(name) for name in table.columns} for row in rows]
     return pl.DataFrame(filled, schema=table.empty().schema)
 

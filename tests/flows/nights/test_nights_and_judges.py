@@ -38,7 +38,7 @@ def test_repeats_and_nights(salon: Callable[..., Said], judge_url: str, tmp_path
     assert pl.read_parquet(publication.folder / "designs.parquet").height > 0
 
     newest = home / json.loads((home / "drift.json").read_bytes())["path"]
-    assert pq.read_schema(newest).equals(DRIFT.schema(), check_metadata=True)
+    assert pq.read_schema(newest).equals(DRIFT.schema, check_metadata=True)
     drift = pl.read_parquet(newest)
     assert drift["run_date"].cast(pl.String).unique().sort().to_list() == ["2026-01-02", "2026-01-03"]
     assert drift["judge_model"].unique().to_list() == ["salon-demo-judge"]
