@@ -7,7 +7,7 @@ import sqlite3
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import create_engine, event, inspect, select, update
 from sqlalchemy.engine import URL, Engine, make_url
@@ -37,6 +37,9 @@ _NEVER_RELEASED = ("1", "2")
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
+UNUSABLE: Final = (SQLAlchemyError, OSError, ImportError)
+"""What a database that cannot be used raises: of another kind is a fault of Salon's own, and is told as one."""
+
 
 def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_s: float = MAX_SILENT_S) -> Engine:
     """An engine on a ledger of this schema, made if need be. Raises StoreError where it cannot be used."""
@@ -48,7 +51,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
         # A server is told by `begin` where a transaction begins; what is only read needs none.
         on_server = {} if file is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
         engine = create_engine(url, **on_server)
-    except (SQLAlchemyError, OSError, ImportError) as error:
+    except UNUSABLE as error:
         raise explain(url, error) from error
     try:
         give_up_when_silent(engine, silent_s)
@@ -56,7 +59,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
         _check_or_create(engine, url, schema)
     except BaseException as error:
         engine.dispose()  # a ledger that cannot be used must not stay open either
-        if isinstance(error, SQLAlchemyError | OSError | ImportError):
+        if isinstance(error, UNUSABLE):
             raise explain(url, error) from error
         raise
     return engine
@@ -148,9 +151,9 @@ def without_password(address: str) -> str:
         return address.partition("://")[0] + "://…" if "://" in address else address[:40]
 
 
-def explain(url: URL, error: BaseException) -> StoreError:
-    """A driver's error as one sentence with what to do. Statements and their values stay out of it."""
-    if isinstance(error, StoreError):
+def explain(url: URL, error: Exception) -> Exception:
+    """A driver's error as one sentence with what to do. Statements and their values stay out of it. Any other error as it is."""
+    if not isinstance(error, UNUSABLE):
         return error
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
     advice = "mend it, then run the same command again; what was stored is kept"

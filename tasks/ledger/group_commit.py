@@ -28,12 +28,12 @@ RESERVE_BYTES = 32 * 1024 * 1024
 
 
 class GroupCommit:
-    """The only writer of a ledger in this process. A caller returns when its rows are durable, or with a StoreError."""
+    """The only writer of a ledger in this process. A caller returns when its rows are durable, or with an error."""
 
     def __init__(
         self,
         engine: Engine,
-        explain: Callable[[BaseException], StoreError],
+        explain: Callable[[Exception], Exception],
         folder: Path | None,
         reserve_bytes: int,
         max_away_s: float,
@@ -163,7 +163,7 @@ class GroupCommit:
         return [waiting for waiting in batch if waiting not in refused]
 
 
-def _resolve(batch: list[Waiting], error: StoreError | None, results: Mapping[int, Result] = NO_RESULTS) -> None:
+def _resolve(batch: list[Waiting], error: Exception | None, results: Mapping[int, Result] = NO_RESULTS) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
     for waiting in batch:
         if isinstance(waiting.done, Future):
@@ -175,7 +175,7 @@ def _resolve(batch: list[Waiting], error: StoreError | None, results: Mapping[in
             loop.call_soon_threadsafe(_set_results, of_loop, error, results)
 
 
-def _set_results(batch: list[Waiting], error: StoreError | None, results: Mapping[int, Result]) -> None:
+def _set_results(batch: list[Waiting], error: Exception | None, results: Mapping[int, Result]) -> None:
     for waiting in batch:
         if waiting.done.done():
             continue  # a cancelled caller; its rows are stored all the same

@@ -13,7 +13,6 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
-from schemas.errors import StoreError
 from tasks.ledger.backoff import is_passing
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
 from tasks.ledger.process_identity import HERE, RENEW_EVERY_S, Machine, expiry_us
@@ -52,7 +51,7 @@ class Waiting:
 class Transactions:
     """The transactions of one writer, one after the other. `n_commits` counts those that wrote."""
 
-    def __init__(self, engine: Engine, explain: Callable[[BaseException], StoreError], machine: Machine = HERE) -> None:
+    def __init__(self, engine: Engine, explain: Callable[[Exception], Exception], machine: Machine = HERE) -> None:
         self.n_commits = 0
         self._engine, self._explain, self._machine = engine, explain, machine
         self._set_state = upsert(engine, LEDGER_META, is_where_written=True)

@@ -397,6 +397,15 @@ def test_what_a_function_wrote_before_it_failed_is_undone(ledger: Ledger) -> Non
     assert ledger.alone_now(_count) == 0
 
 
+def test_a_fault_of_salons_own_is_not_said_to_be_the_ledgers(tmp_path: Path) -> None:
+    """A number that no column holds: nothing that who runs Salon could mend in the database."""
+    with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        with pytest.raises(OverflowError):
+            ledger.store([reply(n_input_tokens=2**70)])
+        ledger.store([reply()])
+        assert ledger.known([KEY]) == {KEY}
+
+
 def test_a_ledger_is_open_while_somebody_uses_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
     with opened(url) as first:
