@@ -50,6 +50,8 @@ def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeyp
         of_whole_files = [{k: v for k, v in one.items() if k not in {FOOTER, WITHOUT_PICTURES}} for one in here]
         assert json.loads(objects[marker])["parts"] == of_whole_files
     assert objects.names("staging/") == []
+    assert list((run.lake.root / "tiles").iterdir()), "kept where they were made"
+    assert objects.names("tiles/") == []
 
     shutil.rmtree(run.lake.root)
     monkeypatch.setenv("SALON_CACHE", str(tmp_path / "second"))
