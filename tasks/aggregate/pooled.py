@@ -1,7 +1,7 @@
 """The table `pooled`: several judges' scores of the same samples as one figure, beside each judge's own tables, never in them.
 
-A sample counts where every judge scored it; else it fails, with the first such judge's reason. Its value is the mean over the
-judges of each one's mean over repeats. Mean, interval, coverage, bounds and blocking are those of every other cell: tables.py.
+A sample counts where every judge scored it; else it fails, with the first such judge's reason, and does not apply where none of
+them says it does. Its value is the mean over the judges of each one's mean over repeats. The rest is as in every cell: tables.py.
 """
 
 import json
@@ -23,6 +23,7 @@ _SAMPLE = [
 _CELL = ["rubric_id", "model", "checkpoint", "dimension", "category", "estimand"]
 _NUMBERS = ("score", "bound_low", "bound_high")
 _NOT_BY_ALL = "not_scored_by_every_judge"
+_IS_ASIDE = pl.col("status").is_in([word.value for word in NO_FAILURES])
 
 
 def pooled(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings) -> pl.DataFrame:
@@ -64,7 +65,7 @@ def _pooled(asked: pl.LazyFrame, scores: pl.LazyFrame, judges: list[str]) -> tup
     """
     cell = [*_SAMPLE, "dimension"]
     own = _answers(asked, scores).collect()
-    jury = own.group_by(cell, maintain_order=True).agg(*_NUMBERS, _first("status"), _first("reason")).with_columns(_means())
+    jury = own.group_by(cell, maintain_order=True).agg(*_NUMBERS, *_why(len(judges))).with_columns(_means())
     of_all = jury.select(*cell, is_common=pl.col("n") == len(judges))
     both = [jury.with_columns(judge_model=pl.lit(WHOLE_JURY)), own.drop("n")]
     is_common = pl.col("is_common")
@@ -90,14 +91,16 @@ def _samples(asked: pl.LazyFrame) -> pl.LazyFrame:
 def _answers(asked: pl.LazyFrame, scores: pl.LazyFrame) -> pl.LazyFrame:
     """Each judge's score of each sample and dimension: the mean of the repeats that were scored, null where none was.
 
-    Its bounds are the means over all repeats of the score, or of what it can have been.
+    Its bounds are the means over all repeats of the score, or of what it can have been. It failed where a repeat failed and none
+    was scored.
     """
-    read = scores.filter(~pl.col("status").is_in([word.value for word in NO_FAILURES]), IS_OF_WHOLE).select(
+    read = scores.filter(IS_OF_WHOLE).select(
         "request_key", "dimension", "status", "bound_low", "bound_high", reason=pl.coalesce("reason", "status"),
         score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"),
     )  # fmt: skip
     by = [*_SAMPLE, "dimension", "judge_model"]
-    rows = asked.select(*_SAMPLE, "judge_model", "repeat", "request_key").join(read, on="request_key").sort(*by, "repeat")
+    rows = asked.select(*_SAMPLE, "judge_model", "repeat", "request_key").join(read, on="request_key")
+    rows = rows.sort(*by, _IS_ASIDE, "repeat")
     found = rows.group_by(by, maintain_order=True).agg(*_NUMBERS, pl.col("status", "reason").first()).with_columns(_means())
     return found.with_columns(pl.when(pl.col("n") == 0).then(pl.col(name)).alias(name) for name in ("status", "reason"))
 
@@ -109,8 +112,11 @@ def _means() -> list[pl.Expr]:
     return [*means, there["score"].list.len().alias("n")]
 
 
-def _first(name: str) -> pl.Expr:
-    return pl.col(name).drop_nulls().first()
+def _why(n_judges: int) -> list[pl.Expr]:
+    """Status and reason of the first judge's failure; that it does not apply where all say so; else null."""
+    failed = [pl.col(name).filter(~_IS_ASIDE).first() for name in ("status", "reason")]
+    agreed = [pl.when(_IS_ASIDE.sum() == n_judges).then(pl.col(name).first()) for name in ("status", "reason")]
+    return [pl.coalesce(*both) for both in zip(failed, agreed, strict=True)]
 
 
 def _key() -> pl.Expr:

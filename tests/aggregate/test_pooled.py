@@ -88,6 +88,36 @@ def test_a_sample_one_judge_could_not_be_asked_about_is_a_failure(pool: Make) ->
     assert (found["estimate"], found["n_samples"], found["n_failed"]) == (5.0, 2, 1)
 
 
+ASIDE = ("not_applicable", None, None, 0.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "n_samples", "reason"),
+    [(9, ASIDE, 3, "not_scored_by_every_judge"), ("refusal", ASIDE, 3, "refusal"), (ASIDE, ASIDE, 2, None)],
+    ids=["one scored it", "one refused", "both say so"],
+)
+def test_what_does_not_apply_for_every_judge_is_no_failure(
+    pool: Make, one: Any, two: Any, n_samples: int, reason: str | None
+) -> None:
+    """A rubric of one dimension: such a reply has no other row that stands for the request."""
+    rows = [row(judge, name, score) for judge in ("one", "two") for name, score in JURY[:2]]
+    found = cell(pool([*rows, row("one", "c", one), row("two", "c", two)], floor=0.99))
+    assert (found["estimate"], found["n_samples"], found["n_failed"]) == (None if reason else 4.0, n_samples, n_samples - 2)
+    assert found["reason"] == reason
+
+
+def test_a_repeat_that_failed_counts_before_one_that_does_not_apply(pool: Make) -> None:
+    rows = [
+        row("one", "a", ASIDE),
+        row("one", "a", "refusal", repeat=1),
+        row("two", "a", ASIDE),
+        row("one", "b", 4),
+        row("two", "b", 6),
+    ]
+    found = cell(pool(rows))
+    assert (found["estimate"], found["n_samples"], found["n_failed"]) == (5.0, 2, 1)
+
+
 def test_the_interval_is_the_one_of_a_judge_who_gave_the_means(pool: Make, make_rubric: Make, make_frames: Make) -> None:
     from tasks.aggregate.tables import long_table
 

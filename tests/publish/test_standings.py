@@ -96,6 +96,41 @@ def test_several_measures_are_counted():
     ]
 
 
+_NO_DELTA = {"predecessor": "2", "reason_predecessor": "blocked"}
+_NO_P = {"predecessor": "2", "reason_predecessor": "no_variation", "delta_predecessor": 0.5, "n_family": None, "adjustment": None}
+
+
+@pytest.mark.parametrize(
+    ("newest", "said"),
+    [
+        ([_NO_DELTA], "3 was not compared with 2: blocked."),
+        ([_NO_DELTA, _NO_DELTA | {"reason_predecessor": "alone"}], "3 was not compared with 2: alone or blocked."),
+        ([_NO_P], "3 against 2: +0.50 on 40 prompts, not tested: no variation."),
+        (
+            [_NO_DELTA | {"n_family": None}, {"predecessor": "2", **BETTER}, {"predecessor": "2", **OPEN}],
+            ("3 is better than 2 on 1 of 3 measures; on 1 these prompts cannot tell; on 1 they were not compared "
+            "(at 95 % for all 9 comparisons together)."),
+        ),
+    ],
+    ids=["blocked", "on every measure", "without a p", "on one of three measures"],
+)  # fmt: skip
+def test_where_the_newest_was_not_compared_with_the_one_before_it_the_reason_is_told(newest, said):
+    rows = [
+        one
+        for n, changes in enumerate(newest)
+        for one in (row("3", dimension=f"d{n}", **changes), row("1", (2, 2), dimension=f"d{n}"))
+    ]
+    assert said in answers(rows)
+
+
+def test_where_each_is_worse_than_another_none_is_the_best():
+    """1 above 2, 2 above 3 and 3 above 1, each two on prompts of their own."""
+    circle = [row(name, (2, 2), dimension="d0") for name in "123"]
+    assert answers(circle)[0] == "None of 3 is the best: each is worse than another."
+    others = [row(name, ranks, dimension="d1") for name, ranks in zip("123", ((1, 1), (2, 2), (3, 3)), strict=True)]
+    assert answers(circle + others)[:2] == ["1 is the best on 1 of 2 measures.", "On 1 of 2 measures none is the best."]
+
+
 def test_the_newest_of_each_model_is_told_of_with_its_model():
     rows = [row("2", model=m, predecessor="1", **BETTER) for m in "ab"] + [row("1", (3, 3), model=m) for m in "ab"]
     assert [said.split(" is ")[0] for said in answers(rows)[1:3]] == ["a / 2", "b / 2"]

@@ -35,13 +35,19 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
             return [f"{prompts or 'These'} prompts cannot tell which of {_listed(first)} is best."]
+        if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
+            return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{_listed(first)} may each be the best"
         on = f"on {prompts} shared prompts" if prompts else f"compared two by two: no prompt has a score of all {n}"
         return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(_N_NAMED)]
-    n_open = len(rankings) - sum(sole.values())
-    return said + ([f"On {n_open} of {len(rankings)} measures several may be the best."] if n_open else [])
+    for what, n in (
+        ("several may be", sum(len(first) > 1 for first in firsts.values())),
+        ("none is", [*firsts.values()].count([])),
+    ):
+        said += [f"On {n} of {len(rankings)} measures {what} the best."] if n else []
+    return said
 
 
 def _newest(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
@@ -51,32 +57,38 @@ def _newest(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     for row in ranked:
         if row["predecessor"] is not None and (row["model"], row["checkpoint"]) not in before:
             newest.setdefault(name(row), []).append(row)
-    said = []
-    for one, rows in sorted(newest.items())[:_N_NAMED]:
-        other, n_family = rows[0]["predecessor"], rows[0]["n_family"]
-        sure = f"at 95 % for all {n_family} comparisons together"
-        if rows[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG:
-            sure = f"of {n_family} comparisons, 5 % of those found may be false"
-        if len(rows) == 1:
-            verdict, prompts = rows[0]["verdict_predecessor"], rows[0]["n_prompts_predecessor"]
-            is_decided = verdict in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
-            told = (
-                f"{one} is {VERDICT_WORDS[verdict]} than {other}"
-                if is_decided
-                else f"These prompts cannot tell {one} from {other}"
-            )
-            said.append(f"{told}: {delta(rows[0], 'predecessor')} on {prompts} prompts ({sure}).")
-            continue
-        n = Counter(row["verdict_predecessor"] for row in rows)
-        better, worse = n["higher"], n["lower"]
-        n_open = len(rows) - better - worse
-        told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
-        if n_open == len(rows):
-            told = f"These prompts cannot tell {one} from {other} on any of {n_open} measures"
-        elif n_open:
-            told += f"; on {n_open} these prompts cannot tell"
-        said.append(f"{told} ({sure}).")
-    return said
+    return [_against_the_one_before(one, rows) for one, rows in sorted(newest.items())[:_N_NAMED]]
+
+
+def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
+    """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested."""
+    other = rows[0]["predecessor"]
+    tested = [row for row in rows if row["verdict_predecessor"] is not None]
+    if not tested:
+        reasons = " or ".join(sorted({str(row["reason_predecessor"] or "no reason given").replace("_", " ") for row in rows}))
+        if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
+            return f"{one} was not compared with {other}: {reasons}."
+        return f"{one} against {other}: {_figure(rows[0])}, not tested: {reasons}."
+    sure = f"at 95 % for all {tested[0]['n_family']} comparisons together"
+    if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG:
+        sure = f"of {tested[0]['n_family']} comparisons, 5 % of those found may be false"
+    n = Counter(row["verdict_predecessor"] for row in tested)
+    better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
+    n_open = len(tested) - better - worse
+    told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
+    if len(rows) == 1:
+        told = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
+        told = f"{f'These prompts cannot tell {one} from {other}' if n_open else told}: {_figure(rows[0])}"
+    elif n_open == len(rows):
+        told = f"These prompts cannot tell {one} from {other} on any of {n_open} measures"
+    elif n_open:
+        told += f"; on {n_open} these prompts cannot tell"
+    untested = f"; on {len(rows) - len(tested)} they were not compared" if len(tested) < len(rows) else ""
+    return f"{told}{untested} ({sure})."
+
+
+def _figure(row: Row) -> str:
+    return f"{delta(row, 'predecessor')} on {row['n_prompts_predecessor']} prompts"
 
 
 def _listed(names: Sequence[str]) -> str:
