@@ -20,7 +20,8 @@ _SAME = 1e-12
 class Cell:
     """What is known of a pair of checkpoints in one category or total; shares are None where no pair was judged.
 
-    `bounds` are low, high, order_low and order_high of the win rate; `fewest` the prompts of its smallest category.
+    `bounds` are low, high, order_low and order_high of the win rate; `fewest` the prompts of its smallest category; `n_signed` the
+    prompts of categories off one half, None where these are on both sides of it.
     """
 
     mean: ClusteredMean | None
@@ -30,6 +31,7 @@ class Cell:
     n_pairs: int
     n_judged: int
     fewest: int
+    n_signed: int | None
 
 
 def cells_of(parts: pl.DataFrame, categories: Sequence[str], expected: Sequence[str]) -> dict[int, dict[str, Cell | None]]:
@@ -69,6 +71,7 @@ def _cell(columns: Mapping[str, Floats]) -> Cell:
     return Cell(
         mean, float(columns["agreed"].sum()) / n_agreed if n_agreed else None,
         tuple(float(columns[name].sum()) / n_pairs for name in _SUMS), counts, n_pairs, n_judged, n_prompts,
+        _n_signed([mean] if mean else []),
     )  # fmt: skip
 
 
@@ -79,8 +82,13 @@ def _macro(strata: Sequence[Cell], whole: Cell) -> Cell:
     return Cell(
         mean_of_means(means) if len(means) == n else None, math.fsum(agreed) / n if len(agreed) == n else None,
         tuple(math.fsum(one.bounds[end] for one in strata) / n for end in range(len(_SUMS))), whole.counts, whole.n_pairs,
-        whole.n_judged, min(one.fewest for one in strata),
+        whole.n_judged, min(one.fewest for one in strata), _n_signed(means),
     )  # fmt: skip
+
+
+def _n_signed(means: Sequence[ClusteredMean]) -> int | None:
+    off = [mean for mean in means if abs(mean.mean - MIDDLE) > _SAME]
+    return None if len({mean.mean > MIDDLE for mean in off}) > 1 else sum(mean.n_prompts for mean in off)
 
 
 def is_still(mean: ClusteredMean) -> bool:
@@ -88,10 +96,11 @@ def is_still(mean: ClusteredMean) -> bool:
     return mean.se is not None and mean.se <= _SAME < mean.mean < 1 - _SAME
 
 
-def score_test(mean: ClusteredMean) -> float | None:
+def score_test(mean: ClusteredMean, n_signed: int | None = None) -> float | None:
     """Two-sided p of a mean of one half: the test whose interval is intervals.interval(). None where that has none.
 
-    Where no prompt differs from another, 2**(1 - K): all signs flipped together; 1 where all are at one half.
+    Where no prompt differs from another of its category, 2**(1 - n_signed): all signs flipped together, those of categories at one
+    half having none; 1 where all are. None where `n_signed` is: what is seen is then not the most extreme pattern of signs.
     """
     if mean.se is None or mean.df is None:
         return None
@@ -99,7 +108,7 @@ def score_test(mean: ClusteredMean) -> float | None:
     if spread <= _SAME:
         t = math.sqrt(mean.n_prompts)
     elif mean.se <= _SAME:
-        return 1.0 if abs(off) <= _SAME else 2.0 ** (1 - mean.n_prompts)
+        return None if n_signed is None else min(1.0, 2.0 ** (1 - n_signed))
     else:
         t = 2 * abs(off) * spread / mean.se
     return rounded(2 * float(scipy.special.stdtr(mean.df, -t)))

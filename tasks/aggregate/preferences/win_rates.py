@@ -37,7 +37,7 @@ def win_rate_rows(
             yield row | {"status": CellStatus.NULL.value, "reason": CellReason.CATEGORY_MISSING.value}
             continue
         row |= _counted(cell)
-        if cell.mean is None or cell.n_judged < floor * cell.n_pairs:
+        if cell.mean is None or cell.n_judged / cell.n_pairs < floor:
             yield row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
             continue
         row |= _estimated(cell, cell.mean)
@@ -73,7 +73,7 @@ def _tested(cell: Cell, mean: ClusteredMean, statistics: Statistics) -> Row:
         row["ends_at"] = lambda level: ends(mean, level)
     if mean.se is not None and cell.fewest < statistics.min_paired_prompts:
         return row | {"reason": row.get("reason") or ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value}
-    p = score_test(mean)
+    p = score_test(mean, cell.n_signed)
     test = ComparisonTest.SIGN_FLIP if is_still(mean) else ComparisonTest.SCORE_T
     return row if p is None else row | {"p": p, "test": test.value} | _to_correct(mean, cell.bounds)
 

@@ -80,6 +80,40 @@ def test_categories_weigh_the_same_and_pairs_do_in_the_other_total():
     assert the_row(found, Total.MICRO)["is_primary"] is False
 
 
+@pytest.mark.parametrize(
+    ("words", "p"),
+    [
+        (("a a a a a", "= = = = ="), 2**-4), (("a a a a a", "a a a a a", "= = = = ="), 2**-9), (("= = = = =", "= = = = ="), 1.0),
+        (("a a a a a", "a a a a a", "b b b b b"), None), (("a a a a a", "b b b b b"), None),
+    ],
+    ids=["one of two", "two of three", "ties alone", "two against one", "one against one"],
+)  # fmt: skip
+def test_of_categories_that_each_say_one_thing_p_counts_the_prompts_that_say_it(words, p):
+    """Ties have no sign to flip, and beside categories of the other side what is seen is not the most extreme pattern."""
+    rows = [(a, b, f"{name}{prompt}", word, name) for name, each in zip("xyz", words, strict=False)
+            for a, b, prompt, word, _ in said("2", "1", each)]  # fmt: skip
+    row = the_row(tables(rows))
+    assert (row["p"], row["test"], row["reason"]) == (p, None if p is None else "sign_flip", "no_variation")
+    assert row["verdict"] == (None if p is None else "higher" if p < 0.05 else "open")
+
+
+def test_a_difference_is_found_no_oftener_than_said_where_some_categories_are_unanimous():
+    """One always wins, one always loses, one is a toss of five: the mean over them is one half."""
+    draw, found = np.random.default_rng(0), []
+    for _ in range(200):
+        tossed = " ".join(draw.choice(["a", "b"], 5))
+        rows = [("2", "1", f"{name}{n}", word, name) for name, words in (("x", "a a a a a"), ("y", "b b b b b"), ("z", tossed))
+                for n, word in enumerate(words.split())]  # fmt: skip
+        found.append(the_row(tables(rows))["p"])
+    assert sum(p is not None and p < 0.05 for p in found) <= 10 + 2 * 3.1
+
+
+def test_on_the_floor_is_not_under_it():
+    """0.55 * 100 is more than 55 in binary."""
+    row = the_row(tables(said("2", "1", "a b = " * 18 + "a " + "? " * 45), floor=0.55))
+    assert (row["coverage"], row["status"]) == (0.55, "ok")
+
+
 def test_a_total_needs_every_category_that_others_have():
     rows = [*said("2", "1", "a b a a a a", "x"), ("3", "1", "q", "a", "y"), ("3", "1", "r", "a", None)]
     row = the_row(tables(rows, baseline="m/1"))
