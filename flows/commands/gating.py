@@ -20,7 +20,7 @@ from schemas.errors import InputError
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
-from tasks.aggregate.gate import ABSENT, ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
+from tasks.aggregate.gate import ABSENT, ALPHA, TOO_FEW, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
 from tasks.publish.exam import marks
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -35,7 +35,11 @@ _WORDS = {
 }
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
 _Blind = Sequence[Mapping[str, Any]]
-_REASONS = {ABSENT: "one of the two was not judged there", "fails_more": "it fails more often, and what failed may hide a drop"}
+_REASONS = {
+    ABSENT: "one of the two was not judged there",
+    "fails_more": "it fails more often, and what failed may hide a drop",
+    TOO_FEW: "too few shared prompts: no difference of theirs could be ruled at this --alpha",
+}
 
 
 class GateFormat(StrEnum):

@@ -13,9 +13,9 @@ import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.metrics import natural_key
-from schemas.statuses.cells import ComparisonReason, Correction
+from schemas.statuses.cells import ComparisonReason, ComparisonTest, Correction
 from schemas.tables.published import COMPARISONS
-from tasks.aggregate.comparisons.comparison_tests import POWER
+from tasks.aggregate.comparisons.comparison_tests import POWER, least_p
 from tasks.aggregate.comparisons.families import adjust
 from tasks.aggregate.intervals import t_quantile
 
@@ -25,6 +25,8 @@ ALPHA = 0.0006
 """Two-sided: of 30 quiet nights less than one month in a hundred has a night with a false regression."""
 ABSENT = "absent"
 """One of the two has no judgement in a ranking that the other stands in."""
+TOO_FEW = "too_few_prompts_for_alpha"
+"""No difference of so few prompts, however large, has a p under the gate's level."""
 _TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")
@@ -44,7 +46,7 @@ class Ruling:
     """One comparison of a candidate with its reference, in points of the rubric's scale; `delta` below 0: the candidate is lower.
 
     `delta_low`, `delta_high`: the corrected interval at the gate's level. `smallest_drop`: what would have been found in 80 % of
-    cases.
+    cases. None where p is not that of the t test they belong to: of few prompts, and of looks.
     """
 
     rubric_id: str
@@ -118,9 +120,11 @@ def _ruling(
     alpha, level = levels
     if p_adjusted is None:
         return _unknown(cell, pair, row["reason"], row["n_prompts_paired"])
-    delta, se, df = row["delta"], row["se"], row["df"]
+    delta, se, df, n_prompts = row["delta"], row["se"], row["df"], row["n_prompts_paired"]
+    if row["test"] == ComparisonTest.SIGN_FLIP and least_p(n_prompts) > 1 - level:
+        return Ruling(*cell, *pair, Outcome.UNKNOWN, TOO_FEW, delta, None, None, p_adjusted, None, n_prompts)
     low = high = drop = None
-    if se and df:
+    if row["test"] == ComparisonTest.PAIRED_T and row["n_looks"] is None:
         half = t_quantile(level, df) * se
         low, high, drop = delta - half, delta + half, half + float(scipy.special.stdtrit(df, POWER)) * se
     outcome, reason = Outcome.NO_REGRESSION, None
@@ -128,7 +132,7 @@ def _ruling(
         outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
     if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
         outcome, reason = Outcome.UNKNOWN, "fails_more"
-    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, row["n_prompts_paired"])
+    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts)
 
 
 def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str | None, n_prompts: int | None = None) -> Ruling:

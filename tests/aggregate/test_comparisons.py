@@ -61,6 +61,7 @@ def test_of_few_prompts_all_signs_are_flipped(make_rubric, all_tables, one, new,
     assert (row["test"], row["status"]) == ("sign_flip", "ok")
     assert row["p"] == pytest.approx(p_of(apart), abs=1e-9)
     ends = row["ci_low"], row["ci_high"]
+    assert (row["mde80"] is None) == (len(apart) <= 5), "no difference of five prompts is found"
     if p_of(np.full(len(apart), 1.0)) > 0.05:  # so few prompts can leave nothing out: the scale's width stands
         assert ends == (-10, 10)
         return

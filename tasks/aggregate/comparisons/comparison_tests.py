@@ -96,7 +96,8 @@ def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
     near enough to normal: all patterns of signs are looked at.
     """
     se, df, level = found.se or 0.0, found.df or 1.0, look.level(LEVEL)
-    row: dict[str, object] = {"mde80": mde80(se, df), "status": CellStatus.OK.value, "reason": None}
+    can_be_found = found.n_prompts > N_EXACT or least_p(found.n_prompts) < 1 - LEVEL
+    row: dict[str, object] = {"mde80": mde80(se, df) if can_be_found else None, "status": CellStatus.OK.value, "reason": None}
     if found.n_prompts <= N_EXACT:
         means = subset_means(found)
         low, high = exact_interval(means, level, width)
@@ -128,6 +129,11 @@ def exact_p(means: Array, width: float) -> float:
     """Two-sided p of the sign flip test of no difference: twice the share of patterns as extreme as the one seen."""
     below, above = (means <= SAME * width).sum(), (means >= -SAME * width).sum()
     return rounded(min(1.0, 2 * (1 + int(min(below, above))) / (len(means) + 1)))
+
+
+def least_p(n_prompts: int) -> float:
+    """The least p that the sign flip test of so many prompts can have: all of them on one side."""
+    return 2.0 ** (1 - n_prompts)
 
 
 def exact_interval(means: Array, level: float, width: float) -> tuple[float, float]:

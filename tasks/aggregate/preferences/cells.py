@@ -20,8 +20,8 @@ _SAME = 1e-12
 class Cell:
     """What is known of a pair of checkpoints in one category or total; shares are None where no pair was judged.
 
-    `bounds` are low, high, order_low and order_high of the win rate; `fewest` the prompts of its smallest category; `n_signed` the
-    prompts of categories off one half, None where these are on both sides of it.
+    `bounds` are low, high, order_low and order_high of the win rate; `fewest` the prompts of its smallest category; `n_signed`
+    the prompts of categories off one half, None where these are on both sides of it.
     """
 
     mean: ClusteredMean | None
@@ -99,8 +99,8 @@ def is_still(mean: ClusteredMean) -> bool:
 def score_test(mean: ClusteredMean, n_signed: int | None = None) -> float | None:
     """Two-sided p of a mean of one half: the test whose interval is intervals.interval(). None where that has none.
 
-    Where no prompt differs from another of its category, 2**(1 - n_signed): all signs flipped together, those of categories at one
-    half having none; 1 where all are. None where `n_signed` is: what is seen is then not the most extreme pattern of signs.
+    Where no prompt differs from another of its category, 2**(1 - n_signed): all signs flipped together, those of categories at
+    one half having none; 1 where all are. None where `n_signed` is: what is seen is then not the most extreme pattern of signs.
     """
     if mean.se is None or mean.df is None:
         return None
