@@ -31,7 +31,7 @@ from tasks.aggregate.agreement.pairs import (
     rated_dimension,
     scopes,
 )
-from tasks.aggregate.agreement.systems import MIN_SYSTEMS, system_figures
+from tasks.aggregate.agreement.systems import MIN_SYSTEMS, has_enough, system_figures
 from tasks.aggregate.intervals import LEVEL, rounded
 from tasks.aggregate.tables import Settings
 
@@ -185,7 +185,7 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
     if not all(rater.has_scale for rater in rated.raters):
         return Figure(reason=AgreementReason.SCALE_NOT_DECLARED)
     if estimate is None:
-        return Figure(reason=AgreementReason.NO_VARIATION if len(mine) else AgreementReason.TOO_FEW_ITEMS)
+        return Figure(reason=AgreementReason.NO_VARIATION if len(mine) > 1 else AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
         return Figure(reason=AgreementReason.NOT_ON_LABELS)
     if len(scope.prompts) < jackknife.MIN_PROMPTS:
@@ -202,10 +202,9 @@ def _system_rows(rated: Rated) -> Iterator[Row]:
         if pair.subject.kind is Assessor.RATER or not is_with_people or len(grid.systems) < MIN_SYSTEMS:
             continue
         both = ~np.isnan(pair.subject.values) & ~np.isnan(pair.other.values)
-        sides = (grid.means(np.where(both, values, np.nan)) for values in (pair.subject.values, pair.other.values))
-        found = system_figures(*sides)
+        sides = [grid.means(np.where(both, values, np.nan)) for values in (pair.subject.values, pair.other.values)]
+        found, n_systems = system_figures(*sides), int(has_enough(*sides).sum())
         whole = next(scopes(rated.items, both))
-        n_systems = len(set(grid.system_of[both].tolist()))
         why = _nobody(pair) or AgreementReason.TOO_FEW_PROMPTS
         for metric in OF_SYSTEMS:
             estimate, ends = found.get(metric, (None, None))

@@ -75,12 +75,12 @@ def krippendorff_alpha(values: Floats, kind: AlphaKind = "ordinal") -> float | N
 
     `values` has shape (samples, raters), NaN where one is missing. The ordinal difference of two values is that of their
     midranks among all pairable values, the interval one their own, the nominal one half the squared distance of two labels
-    written as 0 and 1: so alpha is a ratio of sums of squared distances. None where no sample has two values, or all values
-    are the same.
+    written as 0 and 1: so alpha is a ratio of sums of squared distances. None where fewer than two samples
+    have two values (of one it is 0, whatever they are), or all values are the same.
     """
     n_each = np.sum(~np.isnan(values), axis=1)
     pairable = values[n_each >= 2]
-    if not len(pairable):
+    if len(pairable) < 2:
         return None
     is_there = ~np.isnan(pairable)
     flat, n = pairable[is_there], int(is_there.sum())

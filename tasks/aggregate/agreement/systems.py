@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
@@ -21,19 +22,21 @@ class Ordered(NamedTuple):
 
     sign: float
     is_sure: bool
+    is_compared: bool = True
 
 
 def system_figures(judged: Floats, labels: Floats) -> dict[AgreementMetric, tuple[float, Ends]]:
     """Each figure with its interval, from means of prompts over the same samples on both sides; shape (systems, prompts).
 
-    NaN where there is none; empty under MIN_SYSTEMS. Two checkpoints are compared over the prompts that both have. The interval
-    of figures of order holds every order the data leave open: of the P pairs those are sure whose differences, the judge's and
-    people's, both leave 0 out at level 1 - ALPHA/P; the others may be either. So it covers in at least 95 % of cases; replicates
-    of an order, which noise can only break, would not.
+    NaN where there is none; empty under MIN_SYSTEMS, and where no two share two prompts. Two checkpoints are compared over the
+    prompts that both have; those that share too few are in the interval alone: nobody knows their order. The interval of figures
+    of order holds every order the data leave open: of the P pairs those are sure whose differences, the judge's and people's,
+    both leave 0 out at level 1 - ALPHA/P; the others may be either. So it covers in at least 95 % of cases; replicates of an
+    order, which noise can only break, would not.
     """
+    kept = has_enough(judged, labels)
+    judged, labels = judged[kept], labels[kept]
     is_there = ~np.isnan(judged) & ~np.isnan(labels)
-    kept = is_there.sum(axis=1) >= MIN_PROMPTS
-    judged, labels, is_there = judged[kept], labels[kept], is_there[kept]
     if len(judged) < MIN_SYSTEMS:
         return {}
     n_pairs = len(judged) * (len(judged) - 1) // 2
@@ -42,25 +45,34 @@ def system_figures(judged: Floats, labels: Floats) -> dict[AgreementMetric, tupl
         for a, b in combinations(range(len(judged)), 2)
         for both in [is_there[a] & is_there[b]]
     ]
+    n_compared = sum(pair.is_compared for pair in pairs)
+    if not n_compared:
+        return {}
     sure = sum(pair.sign for pair in pairs if pair.is_sure)
     n_open = sum(not pair.is_sure for pair in pairs)
-    tau, ends = sum(pair.sign for pair in pairs) / n_pairs, ((sure - n_open) / n_pairs, (sure + n_open) / n_pairs)
+    tau, ends = sum(pair.sign for pair in pairs) / n_compared, ((sure - n_open) / n_pairs, (sure + n_open) / n_pairs)
     n_alike = sum(pair.sign > 0 for pair in pairs)
     n_sure_alike = sum(pair.is_sure and pair.sign > 0 for pair in pairs)
     return {
         AgreementMetric.SYSTEM_KENDALL_TAU: (tau, ends),
         AgreementMetric.SYSTEM_PAIRWISE_ACCURACY: (
-            n_alike / n_pairs,
+            n_alike / n_compared,
             (n_sure_alike / n_pairs, (n_sure_alike + n_open) / n_pairs),
         ),
     }
+
+
+def has_enough(judged: Floats, labels: Floats) -> npt.NDArray[np.bool_]:
+    """Which systems have a number of both for MIN_PROMPTS prompts; shape (systems,)."""
+    enough: npt.NDArray[np.bool_] = (~np.isnan(judged) & ~np.isnan(labels)).sum(axis=1) >= MIN_PROMPTS
+    return enough
 
 
 def _ordered(judged: Floats, labels: Floats, level: float) -> Ordered:
     """The differences of two checkpoints by prompt, on either side."""
     n = len(judged)
     if n < 2:
-        return Ordered(0.0, is_sure=False)
+        return Ordered(0.0, is_sure=False, is_compared=False)
     means = [float(side.mean()) for side in (judged, labels)]
     errors = [float(side.std(ddof=1)) / n**0.5 for side in (judged, labels)]
     t = t_quantile(level, float(n - 1))

@@ -77,11 +77,14 @@ def _whole_rows(judges: list[str], values: Floats) -> Iterator[dict[str, object]
     complete = values[~np.isnan(values).any(axis=1)]
     n_items = int((np.sum(~np.isnan(values), axis=1) >= 2).sum())
     metric: dict[str, object] = {"metric": AgreementMetric.KRIPPENDORFF_ALPHA.value, "n_items": n_items}
-    yield named | metric | _shown(krippendorff_alpha(values), None, ReliabilityReason.NO_VARIATION)
+    yield named | metric | _shown(krippendorff_alpha(values), None, _why_none(n_items))
     figures = intraclass(complete) if len(complete) >= 2 else dict.fromkeys(JuryMetric)
-    why = ReliabilityReason.NO_VARIATION if len(complete) >= 2 else ReliabilityReason.TOO_FEW_ITEMS
     for kind, figure in figures.items():
-        yield named | {"metric": kind.value, "n_items": len(complete)} | _shown(figure, None, why)
+        yield named | {"metric": kind.value, "n_items": len(complete)} | _shown(figure, None, _why_none(len(complete)))
+
+
+def _why_none(n_items: int) -> ReliabilityReason:
+    return ReliabilityReason.NO_VARIATION if n_items >= 2 else ReliabilityReason.TOO_FEW_ITEMS
 
 
 def intraclass(values: Floats) -> dict[JuryMetric, float | None]:

@@ -228,3 +228,17 @@ def test_order_figures_by_hand() -> None:
     assert (low, high) == pytest.approx((1 / 3, 1.0))
     assert low <= tau <= high
     assert system_figures(judged[:2], labels[:2]) == {}
+
+
+def test_checkpoints_that_share_no_prompts_are_not_said_to_be_ordered_otherwise() -> None:
+    """1 against 2 and 2 against 3 are alike; nobody knows of 1 against 3, which the interval holds both ways."""
+    values = np.full((3, 40), np.nan)
+    for system, prompts in enumerate((slice(0, 20), slice(0, 40), slice(20, 40))):
+        values[system, prompts] = system + np.random.default_rng(system).normal(0, 0.01, len(values[system, prompts]))
+    found = system_figures(values, values)
+    assert found[AgreementMetric.SYSTEM_KENDALL_TAU] == (1.0, pytest.approx((1 / 3, 1.0)))
+    assert found[AgreementMetric.SYSTEM_PAIRWISE_ACCURACY] == (1.0, pytest.approx((2 / 3, 1.0)))
+    apart = np.full((3, 30), np.nan)
+    for system in range(3):
+        apart[system, 10 * system : 10 * system + 10] = system + np.arange(10) % 4
+    assert system_figures(apart, apart) == {}

@@ -86,6 +86,13 @@ NULLS = {
 }
 
 
+def test_of_one_sample_there_is_no_figure():
+    """Krippendorff's alpha of it is 0, whatever the two say."""
+    table = jury(rows_of([[4, 7]], "ab"))
+    assert set(table["reason"]) == {"too_few_items"}
+    assert table["estimate"].null_count() == table.height
+
+
 @pytest.mark.parametrize(("values", "judges", "reason"), NULLS.values(), ids=NULLS)
 def test_no_figure_without_its_reason(values, judges, reason):
     table = jury(rows_of(values, judges))
