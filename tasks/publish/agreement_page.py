@@ -195,7 +195,10 @@ _CHECKS = {
         "The labels are no random part of the prompts (p = {p:.2g}): the judge scores what is labelled otherwise than the rest. "
         "Corrected figures may be off; {remedy}."
     ),
-    LabelCheck.CANNOT_TELL: "Whether the labels are a random part of the prompts cannot be told: too few are labelled, or left.",
+    LabelCheck.CANNOT_TELL: (
+        "Whether the labels are a random part of the prompts cannot be told: too few are labelled, or left, or their scores do "
+        "not vary."
+    ),
 }  # fmt: skip
 
 

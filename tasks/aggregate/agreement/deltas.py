@@ -190,11 +190,11 @@ def _standing_rows(one: _Dimension) -> Iterator[Row]:
 
 def _placed(rows: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
     """The rows with their state: ranked are those that were compared with one another, as in standings.py."""
-    gaps: dict[tuple[object, ...], list[frozenset[System]]] = {}
+    gaps: dict[tuple[object, ...], dict[frozenset[System], object]] = {}
     for row in compared:
         if row["comparison"] == ComparisonKind.EACH_OTHER.value and row.get("p") is None:
             ends = frozenset((str(row[f"model_{end}"]), str(row[f"checkpoint_{end}"])) for end in "ab")
-            gaps.setdefault(_ranking(row), []).append(ends)
+            gaps.setdefault(_ranking(row), {})[ends] = row.get("reason")
     kept: dict[tuple[object, ...], set[System]] = {}
     for row in rows:
         if row["estimate"] is not None:
@@ -208,7 +208,8 @@ def _placed(rows: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
         mine = kept.get(_ranking(row), set())
         is_ranked = len(mine) > 1 and (row["model"], row["checkpoint"]) in mine
         state = StandingState.RANKED if is_ranked else StandingState.NOT_COMPARED
-        why = None if is_ranked else row["reason"] or AgreementReason.TOO_FEW_PROMPTS.value
+        own = next((why for ends, why in gaps.get(_ranking(row), {}).items() if (row["model"], row["checkpoint"]) in ends), None)
+        why = None if is_ranked else row["reason"] or own or AgreementReason.TOO_FEW_PROMPTS.value
         done.append(row | {"state": state.value, "reason": why})
     return done
 

@@ -36,6 +36,7 @@ def tables(
         raters: tuple[str, ...] = ("ann",),
         primary: list[str] | None = None,
         reference: str | None = None,
+        everywhere: float | None = None,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -44,6 +45,8 @@ def tables(
         for model in models:
             people = np.clip(quality + BETTER.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
             judged = np.clip(people + KINDNESS.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
+            if everywhere is not None:
+                people = judged = np.full(N, everywhere)
             for p in range(N):
                 scores = dict.fromkeys(dimensions, float(judged[p]))
                 where = {"model": model, "checkpoint": "1", "category": f"c{p // 60}", "prompt": p, "sample": p}
@@ -150,6 +153,11 @@ def test_why_nothing_is_corrected(tables: Callable[..., Tables], is_rated: Calla
     standing = found["corrected_standings"].filter(estimator="prediction_powered")
     assert standing["rank_low"].null_count() == standing.height
     assert set(standing["state"]) == {"not_compared"}
+
+
+def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: Callable[..., Tables]) -> None:
+    found = tables(everywhere=5.0)["corrected_standings"]
+    assert set(found.select("state", "reason").iter_rows()) == {("not_compared", "no_variation")}
 
 
 def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_others_theirs(tables: Callable[..., Tables]) -> None:
