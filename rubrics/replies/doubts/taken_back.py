@@ -127,6 +127,9 @@ _INSTEAD_NEEDS = ("not ", "rather than ", "instead of ")
 _LOOSE = re.compile(
     rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])", re.IGNORECASE
 )
+_OF_SCALE = re.compile(
+    r"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{1,2}+(?:\.[0-9]{1,2}+)?+) ?/ ?([0-9]{1,3})[ \t*_`]*+(?=[.,;!)\]}\"\n]|\Z)(?!\.[0-9])"
+)
 _COUNTING = re.compile(
     r"\b(?:there (?:are|is|were|was)|only|has|have|with|contains?|depicts?|just|all|of|in|than)(?: only| just)? \Z", re.IGNORECASE
 )
@@ -139,7 +142,11 @@ _REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
 
 def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:
     """Whether a number that is none of the scores, but on a scale, stands alone behind `start`, where the form ends."""
-    tail = squeezed(text[start : start + _N_TAIL])
+    tail, dimensions = squeezed(text[start : start + _N_TAIL]), tuple(dimensions)
+    for found in _OF_SCALE.finditer(tail):
+        is_mark = any(float(found[2]) == d.maximum and d.minimum <= float(found[1]) <= d.maximum for d in dimensions)
+        if is_mark and float(found[1]) not in scores and not _is_of_other(tail, found.start()):
+            return True
     for found in _LOOSE.finditer(tail):
         number = float(found[1])
         if number in scores or not any(d.minimum <= number <= d.maximum for d in dimensions):
@@ -148,10 +155,14 @@ def is_answered_again(text: str, start: int, scores: Collection[float], dimensio
         if begins_line and _REST_OF_LINE.match(tail, found.end()):
             continue  # a line that is a number alone says nothing of what it is
         is_listed = begins_line and tail[found.end() : found.end() + 2] in (". ", ") ", ": ", "- ")
-        before = (max(0, found.start() - 20), found.start())
-        if not is_listed and not any(one.search(tail, *before) for one in (DEPICTED, _COUNTING, _LABELLED)):
+        if not is_listed and not _is_of_other(tail, found.start()):
             return True
     return False
+
+
+def _is_of_other(tail: str, start: int) -> bool:
+    """Whether what stands before a number says that it counts something, or marks something else."""
+    return any(one.search(tail, max(0, start - 20), start) for one in (DEPICTED, _COUNTING, _LABELLED))
 
 
 def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) -> bool:

@@ -80,6 +80,9 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 3}\n4', 3),
     ('{"score": 3}\n4 ', 3),
     ('{"score": 3}\n4\r\n', 3),
+    ('{"score": 3}\n3/4', 3),
+    ('{"score": 3}\n1/4 of the prompt is missing.', 3),
+    ('{"score": 3}\nObjects found: 2/4', 3),
     # the same key elsewhere is another thing's
     ('{"hallucination": {"score": 2}, "quality": {"score": 3}, "score": 1}', 1),
     # an unfilled form beside the answer says nothing
@@ -107,6 +110,8 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 3 4}', "ambiguous"),
     ('{"score": 3}4', "ambiguous"),
     ('{"score": 3} 4', "ambiguous"),
+    ('{"score": 3}\n2/4', "ambiguous"),
+    ('{"score": 3}\n\n**2 / 4**', "ambiguous"),
     ('{"score": 3}4 \r\n', "ambiguous"),
     ('{"score": 3}\n4.', "ambiguous"),
     # on another scale
