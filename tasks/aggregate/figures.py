@@ -48,7 +48,9 @@ def cell_rows(
     if metric.at_least is not None and why_not is CellReason.SCALES_DIFFER:
         ends = (0.0, 1.0)
     strata = strata_of(whole, expected)
-    missing = CellReason.CATEGORY_MISSING if expected - whole.categories.keys() else None
+    absent = expected - whole.categories.keys()
+    is_judged = absent <= whole.n_aside_in.keys()
+    missing = None if not absent else CellReason.NOT_APPLICABLE if is_judged else CellReason.CATEGORY_MISSING
     for estimand in Estimand:
         macro = macro_of(strata, estimand)
         yield {"category": Total.MACRO.value} | _describe(

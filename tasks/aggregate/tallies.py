@@ -21,7 +21,8 @@ class Tally:
     """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
 
     `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
-    judgements to which the dimension does not apply. `reached`: how far the cell was asked; None where all was at once.
+    judgements to which the dimension does not apply, also in categories that have no others. `reached`: how far the cell was
+    asked; None where all was at once.
     """
 
     columns: Mapping[str, Array]
@@ -122,13 +123,19 @@ def tallies(
         number = int(stratum[start])
         *cell, category = judged.strata.row(number)
         parts.setdefault(tuple(cell), {})[category] = (slice(start, end), number)
+    aside: dict[tuple[str, ...], dict[str, int]] = {}
+    for number, n in enumerate([] if n_aside is None else n_aside.tolist()):
+        *cell, category = judged.strata.row(number)
+        aside.setdefault(tuple(cell), {}).update({category: n} if n else {})
     for cell_key, found in parts.items():
         first, last = min(rows.start for rows, _ in found.values()), max(rows.stop for rows, _ in found.values())
         inner = {category: slice(rows.start - first, rows.stop - first) for category, (rows, _) in found.items()}
         reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
         mine = {name: values[first:last] for name, values in sums.columns.items()}
-        aside = {category: int(n_aside[number]) if n_aside is not None else 0 for category, (_, number) in found.items()}
-        yield dict(zip(CELL, cell_key, strict=True)), Tally(mine, inner, reasons, aside, (reached or {}).get(cell_key))
+        yield (
+            dict(zip(CELL, cell_key, strict=True)),
+            Tally(mine, inner, reasons, aside.get(cell_key, {}), (reached or {}).get(cell_key)),
+        )
 
 
 def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:

@@ -114,6 +114,9 @@ def no_rank(row: Row) -> str:
         CellReason.CATEGORY_MISSING.value: (
             "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone"
         ),
+        CellReason.NOT_APPLICABLE.value: (
+            "no mean over categories: in one that others have a score in it applies to nothing; look at the categories alone"
+        ),
         ComparisonReason.ALONE.value: "no rank: there is no other to compare it with",
         ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
         ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: f"not compared: {shared} shared prompts, {needed} needed{each}",
