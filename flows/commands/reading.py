@@ -52,6 +52,7 @@ def table(
     """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
     found = chosen(open_lake(lake).root, benchmark, publication, is_good=good)
     cells = load_cells(found)
+    said = answers_of(cells) if category == Total.MACRO else {}  # of whole rankings, whichever of their rows are printed
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
         "category": category,
@@ -72,7 +73,7 @@ def table(
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_pairs(console, found.folder, is_short=False)
-    print_rows(console, rows, answers_of(cells))
+    print_rows(console, rows, said)
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_exam(console, found.folder)
     if rubric is not None and category == Total.MACRO:

@@ -15,7 +15,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.reading import open_page
-from schemas.tables.published import BENCHMARK_LONG, FAILURES
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
@@ -83,6 +83,20 @@ def test_it_fits_80_columns_without_colour_when_piped(published: Path, salon: Ca
     assert [line[-1] for line in lines] == ["north0", "abcdef", "south0"], (
         "a publication without standings has means and no ranks"
     )
+
+
+@pytest.mark.parametrize("wanted", [("--checkpoint", "step-1"), ("--checkpoint", "step-3"), ("--model", "north"), ()])
+def test_whichever_rows_are_printed_the_answer_is_of_the_whole_ranking(
+    tmp_path: Path, salon: Callable[..., Said], wanted: tuple[str, ...]
+) -> None:
+    """The last of three alone, or the best alone: neither is "the best" of those that are printed."""
+    cells = [cell("north", 9.0 - n, checkpoint=f"step-{3 - n}", cell_id=f"{n:012}") for n in range(3)]
+    ranked = {"is_headline": True, "state": "ranked", "n_ranked": 3, "n_shared_prompts": 60, "n_prompts_needed": 5}
+    ranks = [one | ranked | {"rank_low": n + 1, "rank_high": n + 1} for n, one in enumerate(cells)]
+    standings = table_of(STANDINGS, [{name: row.get(name) for name in STANDINGS.columns} for row in ranks])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(cells) | {STANDINGS: standings}, {}))
+    said = salon("table", *wanted)
+    assert (said.code, " step-3 is the best of 3, on 60 shared prompts." in said.out) == (0, True), said
 
 
 def test_a_rubric_by_categories_is_one_table_that_fits(tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any) -> None:
