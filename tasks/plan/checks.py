@@ -1,5 +1,6 @@
 """What makes a plan whole: its id, requests asked once over all parts, and stopping before a rubric nobody can be asked under."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -142,17 +143,23 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
     n_by_status = dict(first_judge.group_by("status").agg(pl.col("n").sum()).iter_rows())
     n_samples = sum(n_by_status.values())
     reasons = first_judge["reason"].drop_nulls().to_list()
-    lacking = [reason for reason in reasons if reason.startswith("missing:")]
-    missing = sorted({column for reason in lacking for column in reason.removeprefix("missing:").split(",")})
+    n_lacking = n_by_status.get(JudgementStatus.MISSING_COLUMN, 0)
+    n_without: Counter[str] = Counter()
+    for reason, n in first_judge.filter(pl.col("status") == JudgementStatus.MISSING_COLUMN).select("reason", "n").iter_rows():
+        n_without.update(dict.fromkeys(reason.removeprefix("missing:").split(","), n))
+    # What some lack beside what all lack is no column to map: most have it.
+    missing = sorted(name for name, n in n_without.items() if n == n_lacking) or sorted(n_without)
     clauses: list[str] = []
     if missing:
         roles = [role for role in rubric.roles if role in missing and role != IMAGE]
         columns = ", ".join(f'{name} = "…"' for name in missing if name not in roles)
         pictures = ", ".join(f'{role} = "…"' for role in roles)
         keys = [f"{key} = {{ {said} }}" for key, said in (("columns", columns), ("pictures", pictures)) if said]
-        share = _share(n_by_status[JudgementStatus.MISSING_COLUMN], n_samples)
+        rest = "".join(f", {n} of them {name} too" for name, n in sorted(n_without.items()) if name not in missing)
+        them = "them" if len(missing) > 1 else "it"
         clauses.append(
-            f"needs {' and '.join(missing)}, and {share} lack them; map them under {' and '.join(keys)} of source {sources}"
+            f"needs {' and '.join(missing)}, and {_share(n_lacking, n_samples)} lack {them}{rest}; "
+            f"map {them} under {' and '.join(keys)} of source {sources}"
         )
     if n := n_by_status.get(JudgementStatus.NO_PROMPT):
         seen = first_judge.filter(pl.col("status") == JudgementStatus.NO_PROMPT)["category"].unique().sort()

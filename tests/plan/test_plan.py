@@ -318,6 +318,17 @@ def test_nothing_to_judge_names_every_missing_column(make_samples: Samples, rubr
     )
 
 
+def test_what_one_sample_lacks_too_is_not_what_to_map(make_samples: Samples, rubric: Rubric) -> None:
+    """Two pictures are good, one file is none: mapping `image` would mend nothing."""
+    samples = make_samples(3, prompt=[None] * 3, image_sha256=["a" * 64, "b" * 64, None])
+    with pytest.raises(NothingToJudgeError) as raised:
+        check_something_to_ask(summarise(_plan(samples, rubric)), {"plain": rubric}, ["drawn"])
+    assert str(raised.value) == (
+        "rubric plain needs prompt, and all 3 samples lack it, 1 of them image too; "
+        'map it under columns = { prompt = "…" } of source drawn'
+    )
+
+
 def test_nothing_to_judge_names_the_categories(make_samples: Samples, rubric: Rubric) -> None:
     dispatching = replace(rubric, dispatch="category", variants={"colors": replace(rubric.variants[None], category="colors")})
     samples = make_samples(3, category=["shapes", "shapes", None])
