@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from schemas.benchmark.exam import Exam
 from schemas.benchmark.judges import Judge, refuse_same_questions
-from schemas.benchmark.lines import Name, PathText, Section, explain, line_of
+from schemas.benchmark.lines import Name, PathText, Section, explain, line_of, reworded
 from schemas.benchmark.nightly import Nightly
 from schemas.benchmark.ratings import Ratings, Recorded
 from schemas.benchmark.rounds import Pairs, Stopping
@@ -201,10 +201,11 @@ def load_benchmark(path: Path) -> Benchmark:
     try:
         return Benchmark.model_validate(content | {"folder": path.resolve().parent})
     except ValidationError as error:
-        told = error.errors()[:_N_TOLD]  # each looks for its line in the whole text
-        lines = [explain(path, text, Benchmark, problem["loc"], problem["msg"], problem["type"]) for problem in told]
-        if error.error_count() > _N_TOLD:
-            lines.append(f"and {error.error_count() - _N_TOLD:,} more")
+        problems = [one for one in error.errors() if one["type"] != "default_factory_not_called"]  # it follows from another one
+        told = problems[:_N_TOLD]  # each looks for its line in the whole text
+        lines = [explain(path, text, Benchmark, one["loc"], reworded(one), one["type"]) for one in told]
+        if len(problems) > _N_TOLD:
+            lines.append(f"and {len(problems) - _N_TOLD:,} more")
         raise BenchmarkFileError("\n".join(lines)) from error
 
 

@@ -3,12 +3,16 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 Loc = tuple[int | str, ...]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+Name = Annotated[str, StringConstraints(pattern=_NAME)]
 _NAME_BYTES, _PATH_BYTES = 255, 4095  # what Linux and macOS allow a file's name; a path has 4,095 on one and 1,023 on the other
 
 
@@ -28,6 +32,16 @@ class Section(BaseModel):
     """A section of the file: no key but those it declares."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def reworded(problem: "ErrorDetails") -> str:
+    """Pydantic's message, or one that says more of what is written there and of what is allowed."""
+    value, name = problem["input"], problem["loc"][-1] if problem["loc"] else ""
+    if problem["type"] == "list_type" and isinstance(value, dict):
+        return f"there may be several; write [[{name}]] in place of [{name}]"
+    if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _NAME:
+        return f"{value!r:.130} is no name; allowed: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
+    return problem["msg"]
 
 
 def explain(path: Path, text: str, model: type[BaseModel], loc: Loc, message: str, kind: str = "") -> str:
