@@ -31,6 +31,12 @@ class To(StrEnum):
     BUNDLE = "bundle"
 
 
+_OUT: dict[To | None, str] = {
+    To.BUNDLE: "FILE.zip, or a folder: it is all there is, and sent nowhere",
+    To.EEE: "DIR: the folder of the records, which are sent by pull request",
+}
+
+
 def export(
     what: Annotated[
         str | None,
@@ -72,7 +78,7 @@ def export(
         str | None,
         typer.Option(
             help="With --to: wandb [ENTITY/]PROJECT, mlflow EXPERIMENT, huggingface OWNER/DATASET, eee ORGANISATION; "
-            "default: the benchmark's name."
+            "wandb and mlflow take the benchmark's name where there is none, the others need it."
         ),
     ] = None,
     push: Annotated[
@@ -97,7 +103,7 @@ def export(
         at = pictures_at or (batch_files.absolute() / "pictures").as_uri() if pictures is Pictures.FILE else None
         return _export_requests(what, batch_files, max_mb, at)
     if out is None or to is None:
-        raise InputError(f"--to {to} needs --out DIR: a folder is written first, and sent only with --push")
+        raise InputError(f"--to {to} needs --out {_OUT.get(to, 'DIR: a folder is written first, and sent only with --push')}")
     if what is not None and Path(what).is_file():
         raise InputError(f"{what} is a file; --to takes a publication's id or its beginning, or none for the current one")
     if to is To.BUNDLE:
@@ -135,9 +141,8 @@ def _export_publication(
     console = result_console()
     console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
     console.print(f"            every figure read back equal, by {receiver.checked_by}")
-    console.print(
-        f"sent        {escape(one_line(sent))}" if sent else "            nothing was sent; --push does that", highlight=False
-    )
+    how = "send it by pull request" if to is To.EEE else "--push does that"
+    console.print(f"sent        {escape(one_line(sent))}" if sent else f"            nothing was sent; {how}", highlight=False)
     return 0
 
 

@@ -175,6 +175,8 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
         ((), "give one of --batch-files DIR"),
         (("--to", "mlflow", "--batch-files", "d"), "give one of --batch-files DIR"),
         (("--to", "mlflow"), "--to mlflow needs --out DIR"),
+        (("--to", "bundle"), "--to bundle needs --out FILE.zip"),
+        (("--to", "eee"), "which are sent by pull request"),
         (("--to", "huggingface", "--out", "o"), "needs --name OWNER/DATASET"),
         (("--to", "huggingface", "--out", "o", "--name", "a/b/c"), "given: a/b/c"),
         (("--to", "eee", "--out", "o"), "needs --name ORGANISATION"),
