@@ -25,6 +25,7 @@ from tasks.context import Reference, StageContext
 from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, read_ratings
 from tasks.ingest.votes import match_votes, read_votes
+from tasks.lake.pictures import with_picture_path
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
 from tasks.publish.exports import to_csv
@@ -88,11 +89,13 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     lake, ids = context.lake, context.ids
     both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
     chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
-    columns = ["sample_id", "source_key", "prompt"]
-    parts = [pl.read_parquet(path, columns=columns) for path in lake.parts_without_pictures(SAMPLES, ids.dataset_id)]
+    parts = [
+        with_picture_path(path, ("sample_id", "source_key", "prompt"))
+        for path in lake.parts_without_pictures(SAMPLES, ids.dataset_id)
+    ]
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
     sheet = order.join(pl.concat(parts).unique("sample_id", keep="first"), on="sample_id", how="left", maintain_order="left")
-    filled_in = {"image": pl.col("source_key"), "dimension": pl.lit(chosen.dimension)}
+    filled_in = {"image": pl.coalesce("image", "source_key"), "dimension": pl.lit(chosen.dimension)}
     sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
     try:
         with target.open("xb") as file:

@@ -13,16 +13,16 @@ from schemas.tables.agreement import RATINGS
 from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
-from tasks.lake.pictures import StoredDataset
+from tasks.lake.pictures import StoredDataset, with_picture_path
 
 N_EXAMPLES = 3
-_READ = ["sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status"]
+_READ = ("sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status")
 
 
 def rated_samples(dataset: StoredDataset) -> pl.DataFrame:
     """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin."""
     paths = dataset.lake.parts_without_pictures(SAMPLES, dataset.id)
-    samples = pl.concat([pl.read_parquet(path, columns=_READ) for path in paths])
+    samples = pl.concat(with_picture_path(path, _READ) for path in paths)
     samples = samples.filter(pl.col("model") != EXAM)
     return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
 
@@ -38,13 +38,23 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
         raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
     found = _settle_repeats(matched(frame, samples))
     if found["sample_id"].null_count() == found.height:
-        keys = ", ".join(found["rating_key"].head(N_EXAMPLES))
+        first = ", ".join(found["rating_key"].head(N_EXAMPLES)) + _looked_up(frame, samples)
         raise SourceError(
-            f"none of the {found.height} ratings is of a sample of the dataset (the first: {keys}); map item_id, and model where "
-            "one id stands for several models, under [ratings] columns"
+            f"none of the {found.height} ratings is of a sample of the dataset (the first: {first}); map item_id, "
+            "and model where one id stands for several models, under [ratings] columns"
         )
     order = pl.Series([natural(key) for key in found["rating_key"]])
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
+
+
+def _looked_up(frame: pl.DataFrame, samples: pl.DataFrame) -> str:
+    """What the first rating says its sample is, and such a name as the samples have."""
+    name = next((one for one in IDENTIFIERS if frame[f"said_{one}"][0] is not None), None)
+    if name is None:
+        return ""
+    known = samples[name].drop_nulls().head(1).to_list()
+    have = f"have such as {known[0][:80]!r}" if known else "have none"
+    return f", {name} {frame[f'said_{name}'][0][:80]!r}, where the samples {have}"
 
 
 def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
@@ -68,14 +78,12 @@ def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[st
 
     `frame` has a row number `row`, a `status`, and what its row says in `said_` columns; `samples` as rated_samples().
     """
-    texts = samples.with_columns(pl.col("seed").cast(pl.String), pl.col("source_key").alias("image"))
+    texts = samples.with_columns(pl.col("seed").cast(pl.String))
     rest, pieces = frame, []
     for name in identifiers:
         mine, rest = rest.filter(pl.col(f"said_{name}").is_not_null()), rest.filter(pl.col(f"said_{name}").is_null())
-        by = texts.filter(pl.col(name).is_not_null()).select(
-            pl.col(name).alias("identifier"), "sample_id", "item_id", *(pl.col(one).alias(f"is_{one}") for one in NARROWING)
-        )
-        pieces.append(mine.select("row", *_said(), identifier=f"said_{name}").join(by, on="identifier", how="inner"))
+        mine = mine.select("row", *_said(), identifier=f"said_{name}")
+        pieces.append(_of_picture(mine, texts) if name == "image" else mine.join(_known(texts, name), on="identifier"))
     agrees = [pl.col(f"said_{one}").is_null() | pl.col(f"said_{one}").eq_missing(pl.col(f"is_{one}")) for one in NARROWING]
     hits = pl.concat(pieces).filter(*agrees)
     hits = hits.group_by("row").agg(pl.len().alias("n_hits"), pl.first("sample_id"), pl.first("item_id"))
@@ -87,6 +95,28 @@ def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[st
         item_id=pl.when(is_one).then("item_id").otherwise("said_item_id"),
         status=pl.when(is_one).then("status").otherwise(why),
     )
+
+
+def _known(texts: pl.DataFrame, name: str) -> pl.DataFrame:
+    """What is known by this name, as `identifier`, with what tells samples of one name apart."""
+    narrowing = (pl.col(one).alias(f"is_{one}") for one in NARROWING)
+    return texts.filter(pl.col(name).is_not_null()).select(pl.col(name).alias("identifier"), "sample_id", "item_id", *narrowing)
+
+
+def _of_picture(mine: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """By the sample's key or its picture's path; else by the picture's file, where one of both paths is the end of the other."""
+    mine = mine.with_columns(pl.col("identifier").str.replace_all("\\", "/", literal=True).str.replace(r"^(\./)+", ""))
+    by_path = _known(texts, "image")
+    exact = mine.join(pl.concat([_known(texts, "source_key"), by_path]), on="identifier").unique(["row", "sample_id"])
+    file = pl.col("identifier").str.split("/").list.last().alias("file")
+    said, path = (pl.concat_str(pl.lit("/"), name) for name in ("identifier", "path"))
+    ends = (
+        mine.join(exact, on="row", how="anti")
+        .with_columns(file)
+        .join(by_path.with_columns(file).rename({"identifier": "path"}), on="file")
+    )
+    ends = ends.filter(said.str.ends_with(path) | path.str.ends_with(said))
+    return pl.concat([exact, ends.select(exact.columns)])
 
 
 def _said() -> list[str]:

@@ -4,17 +4,18 @@ Part i of `pictures` holds what part i of `samples` was the first to show, so mo
 older release has no `pictures`: its `samples` hold the same columns, bytes and all, and are read in their place.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from schemas.records import IMAGE
 from schemas.tables.stored import PICTURES, SAMPLES
 from schemas.tables.table import Table, conform
-from tasks.lake.reading import Lake
+from tasks.lake.reading import Lake, with_later_columns
 
 SIZE_COLUMNS = ["image_sha256", "width_px", "height_px"]
 _SHOWN = {"role": pl.String, "sha256": pl.String, "path": pl.String}
@@ -83,6 +84,14 @@ class StoredDataset:
                             rows.append(row)
                     if rows:
                         yield conform(file.read_row_group(group, columns=PICTURES.columns).take(rows), PICTURES)
+
+
+def with_picture_path(part: Path, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns of a part of samples, and as `image` the path of each one's own picture. Pictures' bytes are not read."""
+    with pq.ParquetFile(part) as file:  # reads the path inside the picture's struct and leaves the bytes beside it on the disk
+        rows = pl.DataFrame(file.read(columns=[*columns, "image_sha256", "image.path", "pictures"]))
+    own = pl.col("pictures").list.eval(pl.element().filter(pl.element().struct.field("role") == IMAGE)).list.first()
+    return with_pictures(with_later_columns(rows.lazy(), SAMPLES).collect()).select(*columns, image=own.struct.field("path"))
 
 
 def with_pictures(samples: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,10 @@ from tasks.ingest.ratings import read_ratings
 
 SAMPLES = pl.DataFrame(
     [
-        {"sample_id": d * 64, "item_id": item, "source_key": f"s.jsonl#{d}", "model": model, "checkpoint": "1", "seed": seed}
+        {
+            "sample_id": d * 64, "item_id": item, "source_key": f"s.jsonl#{d}", "model": model, "checkpoint": "1", "seed": seed,
+            "image": item and f"birds/{model}/{item}.png",
+        }
         for d, item, model, seed in (
             ("a", "one", "sd", 0), ("b", "one", "flux", 0), ("c", "two", "sd", None), ("d", None, "sd", 7)
         )
@@ -121,6 +124,10 @@ def test_steps_of_a_tenth_are_steps(take: Callable[..., pl.DataFrame]) -> None:
         ({"item_id": "two", "model": "flux"}, "unmatched", None), ({"item_id": "three"}, "unmatched", None),
         ({"sample_id": "d" * 64}, "ok", "d"), ({"image": "s.jsonl#d"}, "ok", "d"), ({"image": "s.jsonl#d", "seed": 7}, "ok", "d"),
         ({"item_id": "two", "seed": 0}, "unmatched", None), ({"sample_id": "a" * 64, "item_id": "two"}, "ok", "a"),
+        ({"image": "birds/flux/one.png"}, "ok", "b"), ({"image": "./flux/one.png"}, "ok", "b"), ({"image": "two.png"}, "ok", "c"),
+        ({"image": "/data/birds/sd/one.png"}, "ok", "a"), ({"image": "D:\\birds\\sd\\one.png"}, "ok", "a"),
+        ({"image": "one.png"}, "ambiguous", None), ({"image": "one.png", "model": "flux"}, "ok", "b"),
+        ({"image": "x/flux/one.png"}, "unmatched", None), ({"image": "ne.png"}, "unmatched", None),
     ],
     ids=str,
 )  # fmt: skip
@@ -152,7 +159,12 @@ def test_where_keeps_rows(take: Callable[..., pl.DataFrame]) -> None:
         pytest.param([{"item_id": "two", "rating": 1}], {}, r"does not say its dimension; write dimension", id="no dimension"),
         pytest.param("[1]\n", {}, r"row 1 is a JSON list, not an object", id="not a row"),
         pytest.param("", {}, r"hold no rating", id="empty"),
-        pytest.param([LONG[0] | {"item_id": "zzz"}], {}, r"none of the 1 ratings is of a sample.*people.jsonl#1", id="no match"),
+        pytest.param(
+            [LONG[0] | {"item_id": "zzz"}],
+            {},
+            r"none of the 1 ratings is of a sample.*people.jsonl#1.*item_id 'zzz', where the samples have such as 'one'",
+            id="no match",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said(take: Callable[..., pl.DataFrame], rows: Any, how: dict[str, Any], said: str) -> None:

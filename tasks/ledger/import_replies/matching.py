@@ -3,20 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from schemas.benchmark.exam import EXAM
-from schemas.records import IMAGE
 from schemas.statuses.rows import JudgementStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
-from tasks.lake.pictures import with_pictures
-from tasks.lake.reading import with_later_columns
+from tasks.lake.pictures import with_picture_path
 
 IDENTIFIERS = ("request_key", "sample_id", "item_id", "image", "prompt")
 """What can name a sample, the surest first: the first one a row has is looked up, all others it has must agree."""
@@ -121,13 +117,9 @@ def name_of(row: Mapping[str, object]) -> str:
 
 def plan_index(context: StageContext) -> PlanIndex:
     """Everything the plan asks, with what recorded rows may know a sample by. Picture bytes are not read."""
-    # ParquetFile reads the path inside the picture's struct and leaves the bytes beside it on the disk
-    parts = (pl.DataFrame(_read(path)) for path in context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id))
-    own = pl.col("pictures").list.eval(pl.element().filter(pl.element().struct.field("role") == IMAGE)).list.first()
-    samples = pl.concat(
-        with_pictures(with_later_columns(part.lazy(), SAMPLES).collect()).select(*_SAMPLE_COLUMNS, image=own.struct.field("path"))
-        for part in parts
-    ).filter(pl.col("model") != EXAM)  # who names a sample by its prompt or picture does not mean its twins in an exam
+    parts = context.lake.parts_without_pictures(SAMPLES, context.ids.dataset_id)
+    samples = pl.concat(with_picture_path(path, _SAMPLE_COLUMNS) for path in parts)
+    samples = samples.filter(pl.col("model") != EXAM)  # who names a sample by prompt or picture does not mean an exam's twins
     planned = (
         context.lake.scan(JUDGEMENTS, context.ids.plan_id)
         .filter(pl.col("status") == JudgementStatus.PLANNED)
@@ -158,11 +150,6 @@ def _by_item(planned: pl.DataFrame) -> pl.DataFrame:
     each = each.with_columns(item=pl.when(~together).then("id")).drop("id").unique(maintain_order=True)
     whole = planned.filter(pl.col("items_json").is_null()).drop("items_json").with_columns(item=pl.lit(None, pl.String))
     return pl.concat([whole, each.select(whole.columns)])
-
-
-def _read(path: Path) -> pa.Table:
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=[*_SAMPLE_COLUMNS, "image_sha256", "image.path", "pictures"])
 
 
 _SAMPLE_COLUMNS = ["sample_id", "source_key", "item_id", "model", "checkpoint", "seed", "prompt"]
