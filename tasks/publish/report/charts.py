@@ -1,5 +1,6 @@
 """The charts, as Altair charts of named data: what is on which axis. Colours and the drawing to SVG are drawing.py."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from tasks.publish.report.drawing import ACCENT, ALARM, INK, LINE, QUIET, ROWS, 
 
 Row = Mapping[str, Any]
 _ROW_PX = 26
+_N_TICKS = 5
 _FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 
 
@@ -83,9 +85,14 @@ def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
     """Judgements without a score, stacked by reason. Rows: name, order, reason, n."""
     reasons = sorted({row["reason"] for row in rows})
     colour = alt.Color("reason:N", scale=alt.Scale(domain=reasons, range=[SERIES[i % len(SERIES)] for i in range(len(reasons))]))
+    counts: Counter[object] = Counter()
+    for row in rows:
+        counts[row["name"]] += int(row["n"])
+    most = max(counts.values(), default=0)  # of so few, Vega would put ticks between whole numbers
+    ticks = alt.Axis(values=list(range(most + 1)), format="d") if most <= _N_TICKS else alt.Axis(tickCount=_N_TICKS, format="d")
     chart = _chart().mark_bar(height=14).encode(
         y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")),
-        x=alt.X("n:Q", title="judgements without a score", axis=alt.Axis(tickCount=5, tickMinStep=1, format="d")),
+        x=alt.X("n:Q", title="judgements without a score", axis=ticks),
         color=colour,
     )  # fmt: skip
     return _sized(chart, _height(rows, "name"))

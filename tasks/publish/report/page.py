@@ -30,6 +30,7 @@ from tasks.publish.report.formats import words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.placed_cells import placed
+from tasks.publish.standings.wording import made_by
 
 Row = dict[str, Any]
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
@@ -74,7 +75,7 @@ def failures_figure(rows: list[Health]) -> Figure | None:
     is_one_model = len({model for model, _ in several}) == 1
     found = [
         {
-            "name": f"{row.rubric_id}, {row.checkpoint if is_one_model else f'{row.model} / {row.checkpoint}'}",
+            "name": f"{row.rubric_id}, {made_by(row.model, row.checkpoint, is_one_model=is_one_model)}",
             "order": index, "reason": words(reason), "n": n,
         }
         for index, row in enumerate(rows)

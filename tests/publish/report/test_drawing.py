@@ -78,6 +78,14 @@ def test_a_chart_shows_its_names_and_numbers():
     assert {"plain", "plainplainplain", "3.0", "–"} <= set(texts)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 40])
+def test_counts_have_ticks_at_whole_numbers_each_once(n):
+    rows = [{"name": "x", "order": 0, "reason": "refusal", "n": n}]
+    texts = [element.text for element in ET.fromstring(draw(charts.failures(rows), rows, "")).iter() if element.text]
+    ticks = [text for text in texts if text.isdigit()]
+    assert len(ticks) == len(set(ticks)) >= 2
+
+
 @pytest.mark.parametrize(
     "inside",
     [
