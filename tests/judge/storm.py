@@ -127,6 +127,10 @@ NO_COMPLETION = {
     "UTF-16": of_200(GOOD.decode().encode("utf-16"), "not JSON"),
     "NaN": of_200(GOOD.replace(b"900", b"NaN"), "not JSON"),
     "a key twice": of_200(GOOD.replace(b'"model":', b'"model":"judge-2","model":'), "the key 'model' stands there twice"),
+    "an error in a choice": of_200(
+        completion("", error={"code": 502, "message": "Provider returned error"}, finish_reason="error"),
+        "a 200 whose choice is an error: 502: Provider returned error",
+    ),
     "no choices": of_200(b'{"choices": []}', "without choices"),
     "content as pictures": of_200(completion([{"type": "image_url"}]), "a part of type 'image_url'"),
 }  # fmt: skip

@@ -50,6 +50,12 @@ def test_a_failure_has_one_meaning(status_code: int, body: bytes, expected: S) -
     assert answer.text is None
 
 
+def _choice(text: str | None = "", **fields: object) -> bytes:
+    """A completion as gateways make one of an upstream failure."""
+    choice = {"index": 0, "finish_reason": "error", "message": {"role": "assistant", "content": text}} | fields
+    return orjson.dumps({"model": "m", "choices": [choice], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+
+
 BAD_200 = {
     "html": b"<html><body>captive portal</body></html>",
     "empty": b"",
@@ -71,13 +77,24 @@ BAD_200 = {
     "a stream that ends in an error": b'data: {"choices": [{"delta": {"content": "4"}}]}\n\ndata: {"error": "oom"}\n\n',
     "a stream of nothing": b": keep-alive\n\n",
     "two marks of byte order": b"\xef\xbb\xbf\xef\xbb\xbf{}",
+    "a choice that is an error": _choice(error={"code": 502, "message": "Provider returned error"}),
+    "a choice that is an error behind a beginning": _choice("Score: 3", error={"code": 502, "message": "upstream reset"}),
+    "a choice that is an error and says it ended": _choice("Score: 3", finish_reason="stop", error="upstream reset"),
+    "a choice that ended in an error of no words": _choice("Score: 3"),
+    "an error beside the choices": orjson.dumps(
+        {"error": {"code": 502, "message": "m"}, "choices": [{"message": {"content": "Score: 3"}, "finish_reason": "stop"}]}),
+    "a stream whose choice is an error": b'data: {"choices": [{"delta": {"content": "4"}}]}\n\n'
+    b'data: {"choices": [{"delta": {"content": ""}, "error": {"code": 502}, "finish_reason": "error"}]}\n\ndata: [DONE]\n\n',
+    "a stream whose choice ended in an error": b'data: {"choices": [{"delta": {"content": "4"}}]}\n\n'
+    b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\ndata: [DONE]\n\n',
+    "a stream of one whole error": b'data: {"choices": [{"message": {"content": "4"}, "finish_reason": "error"}]}\n\n',
     "content-number": b'{"choices": [{"message": {"content": 4}}]}',
     "refusal-object": b'{"choices": [{"message": {"content": "4", "refusal": {}}}]}',
     "nan": b'{"choices": [{"message": {"content": "4"}}], "usage": NaN}',
     "deep": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
     "cut": b'{"choices": [{"message": {"content": "4',
     "not-utf8": b'{"choices": [{"message": {"content": "\xff"}}]}',
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("body", BAD_200.values(), ids=BAD_200.keys())
@@ -105,6 +122,13 @@ def test_a_body_that_names_a_key_twice_is_no_reply(body: bytes) -> None:
     assert "twice" in (answer.detail or "")
 
 
+def test_the_words_of_an_error_told_in_a_choice_are_kept() -> None:
+    told = _choice(error={"code": 502, "message": "Provider returned error"})
+    assert read_answer(200, {}, told).detail == "a 200 whose choice is an error: 502: Provider returned error"
+    filtered = read_answer(200, {}, _choice(finish_reason="content_filter", error={"code": 403, "message": "flagged"}))
+    assert filtered.status == S.FILTERED
+
+
 def _events(*events: object, end: str = "\n", done: bool = True) -> bytes:
     said = [orjson.dumps(event).decode() for event in events] + (["[DONE]"] if done else [])
     return "".join(f"data: {one}{end}{end}" for one in said).encode()
@@ -129,7 +153,9 @@ WAYS_OF_SAYING_4 = {
     "text beside a message that is null": b'{"choices": [{"message": null, "text": "Score: 4"}]}',
     "text beside a message without content": b'{"choices": [{"message": {"content": null}, "text": "Score: 4"}]}',
     "the same text beside a message": b'{"choices": [{"message": {"content": "Score: 4"}, "text": "Score: 4"}]}',
+    "an error that is none": orjson.dumps({"error": None, "choices": [{"error": None, "message": {"content": "Score: 4"}}]}),
     "a stream": _events(*PIECES),
+    "a stream with an error that is none": _events(*(piece | {"error": None} for piece in PIECES)),
     "a stream without its last mark": _events(*PIECES, done=False),
     "a stream of CRLF lines": _events(*PIECES, end="\r\n"),
     "a stream with comments and names": b": hello\n\nevent: message\nid: 1\n" + _events(*PIECES),

@@ -32,6 +32,8 @@ def _answer(content: dict[str, Any]) -> Answer:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = message_of(content) if "error" in content else f"keys {sorted(content)[:8]}"
         raise UnusableError(f"a 200 without choices: {said}")
+    _refuse_error(content, "with an error beside its choices")
+    _refuse_error(choices[0], "whose choice is an error")
     text, refusal = _said(choices[0])
     finish_reason = word(choices[0].get("finish_reason"))
     usage = content.get("usage")
@@ -49,6 +51,13 @@ def _answer(content: dict[str, Any]) -> Answer:
         n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         logprobs_json=_json(choices[0].get("logprobs")),
     )
+
+
+def _refuse_error(said: dict[str, Any], where: str) -> None:
+    """Raise UnusableError for a failure told in a 200, as gateways tell of one further up; what was said before is no answer."""
+    error, finish_reason = said.get("error"), said.get("finish_reason")
+    if (error and finish_reason != "content_filter") or finish_reason == "error":
+        raise UnusableError(f"a 200 {where}: {message_of({'error': error}) if error else 'no message'}")
 
 
 def _said(choice: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -100,14 +109,14 @@ def _streamed(body: bytes) -> dict[str, Any]:
             is_ended = True
             break
         chunk = object_of(event)
-        if "error" in chunk:
-            raise UnusableError(f"a 200 whose stream ended in an error: {message_of(chunk)}")
+        _refuse_error(chunk, "whose stream ended in an error")
         whole |= {name: value for name, value in chunk.items() if name in {"model", "usage"} and value is not None}
         for choice in chunk.get("choices") or []:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue
             if "message" in choice:
                 return chunk
+            _refuse_error(choice, "whose stream ended in an error")
             delta = choice.get("delta")
             for name, pieces in texts.items():
                 if isinstance(delta, dict) and isinstance(delta.get(name), str):
