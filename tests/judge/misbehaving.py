@@ -92,7 +92,8 @@ class MisbehavingServer:
         """Whether the connection may be used again."""
         method, path, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().replace("\r\n", " ").split(" ")
         await reader.readexactly(int(lines[lines.index("content-length:") + 1]) if "content-length:" in lines else 0)
-        play = self._plays[path.split("/")[1]] if method == "post" else whole(b"", status=404)
+        name = path.split(".")[0] if method == "connect" else path.split("/")[1]  # as a proxy is asked: HOST:443
+        play = self._plays[name] if method in ("post", "connect") else whole(b"", status=404)
         pieces = play.sent if isinstance(play.sent, tuple) else (play.sent(next(self._numbers)),)
         await self._say(writer, pieces, play.every_s)
         while play.then == "repeat":

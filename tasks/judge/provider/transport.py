@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from schemas.benchmark.judges import Judge
@@ -15,6 +15,9 @@ from tasks.api_keys import key_named, spelled
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import one_line
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
@@ -135,6 +138,9 @@ def no_response(error: Exception) -> Answer:
     refused = next((str(cause) for cause in causes if isinstance(cause, RefusedReplyError)), None)
     if refused is not None:
         return Answer(ReplyStatus.BAD_RESPONSE, refused)
+    by_proxy = next((cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError)), None)
+    if by_proxy is not None:
+        return _refused_by_proxy(by_proxy)
     connecting = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
     malformed = next((cause for cause in causes if isinstance(cause, HttpProcessingError)), None)
     is_head = malformed is not None and not isinstance(malformed, PayloadEncodingError)
@@ -148,6 +154,16 @@ def no_response(error: Exception) -> Answer:
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
         return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")
     return Answer(ReplyStatus.UNREACHABLE, f"the connection was lost; the request may have been billed: {detail}")
+
+
+def _refused_by_proxy(error: "aiohttp.ClientHttpProxyError") -> Answer:
+    """A proxy that opens no way to the provider. It is shown without its login, which the error's own text holds."""
+    where, said = endpoint(str(error.request_info.real_url)), f"HTTP {error.status} {error.message}".strip()
+    advice = "see that it may and can reach that host"
+    if error.status == 407:
+        advice = "write its user and password into the environment variable https_proxy"
+    detail = f"the proxy {where} does not connect to the judge's host ({said}); {advice}, or name that host in no_proxy"
+    return Answer(ReplyStatus.UNREACHABLE, f"no connection, and nothing was sent: {detail}", is_sent=False)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

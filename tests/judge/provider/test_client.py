@@ -16,12 +16,14 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
 from schemas.statuses.rows import ReplyStatus as S
+from tasks.judge.budget.cost import Costs
 from tasks.judge.provider.base import is_loopback, provider_of
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.payload import PIECE_BYTES
 from tasks.judge.provider.transport import endpoint
+from tests.judge.misbehaving import misbehaving, whole
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-very-secret-1234567890"
@@ -181,6 +183,30 @@ def test_the_environments_proxy_is_used_unless_it_is_not_for_this_host(
     monkeypatch.setenv("no_proxy", bypassed)
     answer = ask(judge.model_copy(update={"base_url": "http://judge.invalid/v1"}))
     assert (answer.status, provider.n) == (expected, int(expected == S.ANSWERED))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of how the SDK's transport hands a proxy's login on
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(407, "write its user and password into the environment variable https_proxy"),
+     (403, "see that it may and can reach that host"), (502, "see that it may and can reach that host")],
+)  # fmt: skip
+def test_a_proxy_that_opens_no_way_to_the_provider_was_sent_nothing(
+    status: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+    monkeypatch.delenv("no_proxy", raising=False)
+    judge = Judge(model="gpt-4.1", base_url="https://refused.invalid/v1", api_key_env="SALON_TEST_KEY")
+    with misbehaving({"refused": whole(b"", status=status)}) as proxy:
+        at = proxy.url("").removesuffix("//v1")
+        monkeypatch.setenv("https_proxy", at.replace("//", "//user:hidden@"))
+        answer = ask(judge)
+    assert (answer.status, answer.is_sent) == (S.UNREACHABLE, False), answer.detail
+    assert f"the proxy {at} does not connect to the judge's host (HTTP {status} Said); {words}" in (answer.detail or "")
+    assert "billed" not in (answer.detail or "")
+    assert "hidden" not in (answer.detail or "")
+    costs = Costs(judge, 100)
+    assert costs.charged_usd(costs.estimate('[{"content":"hello","role":"user"}]'), answer) == 0
 
 
 def test_a_transport_nobody_knows_is_refused(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
