@@ -165,6 +165,9 @@ REFUSED = {
     "401": Behaviour(error(401, "Incorrect API key", code="invalid_api_key"), S.UNAUTHORIZED, "Incorrect API key"),
     "402": Behaviour(error(402, "Insufficient Balance"), S.NO_CREDIT, "Insufficient Balance"),
     "403": Behaviour(error(403, "not in your country"), S.UNAUTHORIZED, "not in your country"),
+    "403 of a moderation": Behaviour(
+        error(403, "your input was flagged", code=403, metadata={"reasons": ["violence"]}), S.FILTERED, "input was flagged", 1
+    ),
     "404": Behaviour(error(404, "The model does not exist", code="model_not_found"), S.UNAUTHORIZED, "The model does not exist"),
     "408": Behaviour(error(408, "too slow"), S.SERVER_ERROR, "HTTP 408: too slow"),
     "409": Behaviour(error(409, "conflict"), S.SERVER_ERROR, "HTTP 409: conflict"),

@@ -72,18 +72,19 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         target = urlsplit(headers.get("location", ""))
         where = f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
         return bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
-    status = _failure_status(status_code, _codes(content), said)
+    status = _failure_status(status_code, content, said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
 
 
-def _failure_status(status_code: int, codes: set[str], said: str) -> ReplyStatus:
+def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus:
+    codes = _codes(content)
     if codes & NO_CREDIT_CODES or status_code == 402:
         return ReplyStatus.NO_CREDIT
     if status_code == 429:
         return ReplyStatus.RATE_LIMITED
     if status_code >= 500 or status_code in (408, 409, 425):  # the server's side of things: it may do better next time
         return ReplyStatus.SERVER_ERROR
-    if codes & FILTER_CODES or (status_code in (400, 403) and _FILTER_WORDS.search(said)):
+    if codes & FILTER_CODES or (status_code in (400, 403) and (_FILTER_WORDS.search(said) or _is_flagged(content))):
         return ReplyStatus.FILTERED
     # 404 and 405: an address or a model that is not there is mended in the benchmark file or the account, and then
     # asked again; as `rejected` it would be kept for ever.
@@ -133,6 +134,13 @@ def _codes(content: object) -> set[str]:
     inner = error.get("innererror") if isinstance(error, dict) else None
     found = [part.get(name) for part in (content, error, inner) if isinstance(part, dict) for name in ("code", "type")]
     return {word.lower() for word in found if isinstance(word, str)}
+
+
+def _is_flagged(content: object) -> bool:
+    """Whether a moderation says what it found in the request, as OpenRouter's does in a 403: the key is not to blame."""
+    error = content.get("error") if isinstance(content, dict) else None
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    return isinstance(metadata, dict) and any(metadata.get(name) for name in ("reasons", "flagged_input"))
 
 
 def message_of(content: object) -> str:

@@ -16,6 +16,7 @@ def _error(message: str = "no", **fields: object) -> bytes:
     return orjson.dumps({"error": {"message": message} | fields})
 
 
+FLAGGED = 'openai/gpt-4o-mini requires moderation on OpenAI. Your input was flagged for "violence/graphic".'
 FAILURES = [
     ("bad-request", 400, _error("temperature must be at most 2"), S.REJECTED),
     ("too-large", 413, b"<html>too large</html>", S.REJECTED),
@@ -23,6 +24,15 @@ FAILURES = [
     ("filter-code", 400, _error("no", code="content_policy_violation"), S.FILTERED),
     ("filter-azure", 400, _error("no", innererror={"code": "ResponsibleAIPolicyViolation"}), S.FILTERED),
     ("filter-prose", 400, _error("Your request was rejected by our safety system."), S.FILTERED),
+    (
+        "moderation-403",
+        403,
+        _error(FLAGGED, code=403, metadata={"reasons": ["violence/graphic"], "flagged_input": ""}),
+        S.FILTERED,
+    ),
+    ("moderation-403-input", 403, _error(FLAGGED, code=403, metadata={"flagged_input": "a knight ..."}), S.FILTERED),
+    ("key-403-metadata", 403, _error("no", code=403, metadata={"provider_name": "OpenAI", "reasons": []}), S.UNAUTHORIZED),
+    ("key-403-metadata-words", 403, _error("no", code=403, metadata="reasons"), S.UNAUTHORIZED),
     ("key-401", 401, _error("Incorrect API key provided", code="invalid_api_key"), S.UNAUTHORIZED),
     ("key-403", 403, _error("not allowed in your country"), S.UNAUTHORIZED),
     ("key-as-400", 400, _error("API key not valid. Please pass a valid API key."), S.UNAUTHORIZED),
