@@ -184,6 +184,7 @@ REFUSED = {
     "429 until a date gone by": limited("retry-after: Sun, 01 Mar 2020 12:00:30 GMT"),
     "429 until a date": limited(f"retry-after: {IN_A_MINUTE}"),
     "429, no quota": Behaviour(error(429, "no", code="insufficient_quota"), S.NO_CREDIT, "insufficient_quota: no"),
+    "499": Behaviour(error(499, "The operation was cancelled."), S.SERVER_ERROR, "HTTP 499: The operation was cancelled."),
     "500": Behaviour(error(500, "oops"), S.SERVER_ERROR, "HTTP 500: oops"),
     "502": Behaviour(whole(b"<h1>502 Bad Gateway</h1>", status=502), S.SERVER_ERROR, "502 Bad Gateway"),
     "503": Behaviour(whole(b"", status=503), S.SERVER_ERROR, "HTTP 503: no message"),

@@ -82,7 +82,7 @@ def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus
         return ReplyStatus.NO_CREDIT
     if status_code == 429:
         return ReplyStatus.RATE_LIMITED
-    if status_code >= 500 or status_code in (408, 409, 425):  # the server's side of things: it may do better next time
+    if status_code >= 500 or status_code in (408, 409, 425, 499):  # the server's side of things: it may do better next time
         return ReplyStatus.SERVER_ERROR
     if codes & FILTER_CODES or (status_code in (400, 403) and (_FILTER_WORDS.search(said) or _is_flagged(content))):
         return ReplyStatus.FILTERED

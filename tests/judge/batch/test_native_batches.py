@@ -212,6 +212,8 @@ LINES: dict[str, tuple[dict[str, Any], dict[str, Any], S]] = {  # anthropic's re
     "no message": ({"type": "succeeded", "message": {}}, {"response": {}}, S.BAD_RESPONSE),
     "of no kind": ({"type": "new"}, {}, S.BAD_RESPONSE),
     "cancelled": ({"type": "canceled"}, {"error": {"code": 1, "message": "cancelled"}}, S.NOT_ASKED),
+    "cancelled, as over HTTP": ({"type": "canceled"}, {"error": {"code": 499, "message": "cancelled"}}, S.NOT_ASKED),
+    "cancelled, by its name": ({"type": "canceled"}, {"error": {"status": "CANCELLED", "message": "cancelled"}}, S.NOT_ASKED),
 }
 
 

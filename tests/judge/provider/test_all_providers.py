@@ -275,6 +275,12 @@ ALONE: dict[str, tuple[Dialect, int, Any, S, float | None]] = {
         GEMINI, 429, {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "-1s"}, 4]},
         S.RATE_LIMITED, None,
     ),
+    "gemini: cancelled": (
+        GEMINI, 499, {"code": 499, "message": "The operation was cancelled.", "status": "CANCELLED"}, S.SERVER_ERROR, None,
+    ),
+    "gemini: cancelled under another status": (
+        GEMINI, 400, {"code": 400, "message": "The operation was cancelled.", "status": "CANCELLED"}, S.SERVER_ERROR, None,
+    ),
     "gemini: unavailable": (GEMINI, 503, {"code": 503, "message": "m", "status": "UNAVAILABLE"}, S.SERVER_ERROR, None),
 }  # fmt: skip
 

@@ -47,6 +47,7 @@ FAILURES = [
     ("server-503-html", 503, b"<html></html>", S.SERVER_ERROR),
     ("overloaded-529", 529, _error("overloaded"), S.SERVER_ERROR),
     ("request-timeout-408", 408, b"", S.SERVER_ERROR),
+    ("closed-request-499", 499, b"<html>client closed request</html>", S.SERVER_ERROR),
     ("redirect-307", 307, b"", S.BAD_RESPONSE),
     ("not-modified", 304, b"", S.BAD_RESPONSE),
 ]

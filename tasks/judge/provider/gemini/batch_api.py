@@ -16,7 +16,7 @@ from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import BatchCalls, FilePayload, read_result_lines
 from tasks.judge.provider.exchange import Answer, Ended, NotSent, Payload
 from tasks.judge.provider.failures import bad, one_line
-from tasks.judge.provider.gemini.responses import read_content, read_failure
+from tasks.judge.provider.gemini.responses import CANCELLED, read_content, read_failure
 from tasks.judge.provider.json_bodies import UnusableError, epoch_s, listed, mapping, text
 from tasks.judge.provider.transport import Secrets
 
@@ -24,7 +24,8 @@ MAX_PAGES = 100
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
 _HTTP_STATUSES = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}
 """Of google.rpc.Code, what the same error is over HTTP."""
-_CANCELLED_CODE = 1
+_CANCELLED_CODES = (1, 499)
+"""Of google.rpc.Code, and over HTTP."""
 
 
 class GeminiBatches:
@@ -161,7 +162,7 @@ def _ended(content: dict[str, Any]) -> Ended:
     if not error:
         return Answer(ReplyStatus.BAD_RESPONSE, "a line with neither a response nor an error")
     code = error.get("code")
-    if code == _CANCELLED_CODE:
+    if code in _CANCELLED_CODES or error.get("status") == CANCELLED:
         return NotSent(one_line(f"cancelled: {error.get('message') or 'no message'}"))
     code = code if isinstance(code, int) else 0
     status_code = code if 400 <= code < 600 else _HTTP_STATUSES.get(code, 500)

@@ -27,6 +27,8 @@ _ENDED = frozenset({"STOP", "MAX_TOKENS"})
 """Other reasons (OTHER, MALFORMED_RESPONSE, UNEXPECTED_TOOL_CALL …) are the service's own trouble."""
 _ACCOUNT = frozenset({"FAILED_PRECONDITION", "PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND"})
 """Of the account or the address, whatever is asked: a place without the service, a project without billing."""
+CANCELLED = "CANCELLED"
+"""Of the service that stopped working on a request, not of what it was asked; over HTTP it is a 499."""
 _NO_CREDIT = re.compile(r"credits? (are|is) depleted|spend(ing)? (cap|limit)", re.IGNORECASE)
 _SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _A_DAY = re.compile(r"per_?day", re.IGNORECASE)
@@ -117,6 +119,8 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         return replace(answer, status=ReplyStatus.NO_CREDIT)
     if named in _ACCOUNT and answer.status == ReplyStatus.REJECTED:
         return replace(answer, status=ReplyStatus.UNAUTHORIZED)
+    if named == CANCELLED and answer.status == ReplyStatus.REJECTED:
+        return replace(answer, status=ReplyStatus.SERVER_ERROR)
     if answer.status == ReplyStatus.RATE_LIMITED or answer.retry_after_s is None:
         wait_s = _until_tomorrow_s() if _is_of_the_day(details) else answer.retry_after_s or _retry_delay_s(details)
         return replace(answer, retry_after_s=wait_s)
