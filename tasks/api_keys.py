@@ -9,6 +9,10 @@ import os
 import re
 from urllib.parse import quote, quote_plus
 
+N_SECRET_CHARACTERS = 8
+"""Of a value to be taken for a secret: "none", "test" and "EMPTY", which stand for no key, are words."""
+_N_WORD_CHARACTERS = 16
+
 _fetched: dict[str, str] = {}
 
 
@@ -25,6 +29,11 @@ def hold(name: str, value: str) -> None:
 def fetched() -> frozenset[str]:
     """Every fetched key, for who keeps secrets out of what is said."""
     return frozenset(_fetched.values())
+
+
+def may_be_a_word(secret: str) -> bool:
+    """Whether a text that knows nothing of the secret may hold it: "anything", "placeholder". Generated keys are longer."""
+    return len(secret) < _N_WORD_CHARACTERS and not any(map(str.isdigit, secret))
 
 
 def spelled(secret: str) -> re.Pattern[str]:

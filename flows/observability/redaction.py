@@ -18,11 +18,9 @@ from typing import Any
 
 from flows.observability.terminal import hanging, printable
 from schemas.errors import SalonError
-from tasks.api_keys import fetched, spelled
+from tasks.api_keys import N_SECRET_CHARACTERS, fetched, spelled
 
 REMOVED = "[removed]"
-N_CHARACTERS_MIN = 8
-"""Of a value in the environment to be taken for a secret: "none" and "EMPTY", which stand for no key, are words."""
 
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH_STRING)\Z", re.IGNORECASE)
 # Between :// and @: a user, a password (which may hold anything but white space), or a token alone. A port is neither.
@@ -89,7 +87,7 @@ def redacted_errors() -> Iterator[None]:
 def _secrets() -> list[str]:
     """The secrets of the environment as they are now, longest first."""
     held = {value.strip() for name, value in os.environ.items() if name in _names or _SECRET_NAME.search(name)} | fetched()
-    return sorted((value for value in held if len(value) >= N_CHARACTERS_MIN), key=len, reverse=True)
+    return sorted((value for value in held if len(value) >= N_SECRET_CHARACTERS), key=len, reverse=True)
 
 
 def _clean(error: BaseException) -> None:

@@ -11,7 +11,7 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses.rows import ReplyStatus
-from tasks.api_keys import key_named, spelled
+from tasks.api_keys import N_SECRET_CHARACTERS, key_named, may_be_a_word, spelled
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import one_line
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
 _TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
-N_SECRET_CHARACTERS = 6
+_N_QUERY_CHARACTERS = 6
 """Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
 
 
@@ -66,34 +66,44 @@ def api_key(judge: Judge, address: str) -> str | None:
 
 
 class Secrets:
-    """What a provider may repeat and nobody may read: the key, and the values in the address's query; the longest first."""
+    """What a provider may repeat and nobody may read: the key, and the values in the address's query; the longest first.
+
+    A body and a judge's words stay verbatim where the secret may be a word of theirs, such as a key that stands for none.
+    """
 
     def __init__(self, key: str | None, address: str) -> None:
-        query = urlsplit(address).query
-        held = {key or "", *(value for _, value in parse_qsl(query) if len(value) >= N_SECRET_CHARACTERS)} - {""}
-        self._patterns = tuple(map(spelled, sorted(held, key=len, reverse=True)))
+        held = {value for _, value in parse_qsl(urlsplit(address).query) if len(value) >= _N_QUERY_CHARACTERS}
+        if key and len(key) >= N_SECRET_CHARACTERS:
+            held.add(key)
+        ordered = sorted(held, key=len, reverse=True)
+        self._in_errors = tuple(map(spelled, ordered))
+        self._in_replies = tuple(spelled(secret) for secret in ordered if not may_be_a_word(secret))
 
     def out_of_bytes(self, content: bytes) -> bytes:
         """A body without them, before any of it is cut short: half a key is no longer found."""
-        for pattern in self._patterns:
+        for pattern in self._in_replies:
             content = re.sub(pattern.pattern.encode(), _REMOVED.encode(), content)
         return content
 
     def out_of_text(self, text: str) -> str:
-        """The text without any copy of any of them."""
-        for pattern in self._patterns:
-            text = pattern.sub(_REMOVED, text)
-        return text
+        """What an error says without any copy of any of them."""
+        return _without(text, self._in_errors)
 
     def out_of(self, answer: Answer) -> Answer:
         """The answer without them, should a provider repeat one."""
         if answer.detail is not None:
             answer = replace(answer, detail=one_line(self.out_of_text(answer.detail)))
         texts: dict[str, str] = {name: said for name in _TEXTS if (said := getattr(answer, name))}
-        if any(pattern.search(said) for said in texts.values() for pattern in self._patterns):
-            without: dict[str, Any] = {name: self.out_of_text(said) for name, said in texts.items()}
+        if any(pattern.search(said) for said in texts.values() for pattern in self._in_replies):
+            without: dict[str, Any] = {name: _without(said, self._in_replies) for name, said in texts.items()}
             answer = replace(answer, **without)
         return answer
+
+
+def _without(text: str, secrets: tuple[re.Pattern[str], ...]) -> str:
+    for pattern in secrets:
+        text = pattern.sub(_REMOVED, text)
+    return text
 
 
 class RefusedReplyError(Exception):

@@ -236,6 +236,27 @@ def test_the_key_is_sent_and_a_provider_that_repeats_it_is_not_believed(
     assert KEY not in repr(answers)
 
 
+SAID = "Score: 1. None of the latest test shapes is a local box; the EMPTY text is a placeholder, key x, abc-1, as anything."
+KEYS = {
+    "EMPTY": False, "none": False, "None": False, "test": False, "local": False, "x": False, "1": False, "a": False, "key": False,
+    '"': False, "text": False, "abc-1": False, "anything": False, "placeholder": False, "sk-1234567890": True,
+    "0123456789abcdef0123456789abcdef": True, "a-key-of-letters-alone-and-long": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "is_secret"), KEYS.items(), ids=KEYS)
+def test_a_key_that_stands_for_none_changes_no_letter_of_a_reply(
+    key: str, is_secret: bool, provider: Any, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", key)
+    said = f"{SAID} {key}"
+    provider.script.append(provider.play(body=provider.complete(said)))
+    provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": f"you sent {key}"}})))
+    answer, refused = ask(judge), ask(judge)
+    assert (answer.status, answer.text) == (S.ANSWERED, f"{SAID} [key removed]" if is_secret else said)
+    assert (f"you sent {key}" in (refused.detail or "")) == (len(key) < 8)
+
+
 def test_a_remote_judge_without_a_key_stops_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(MissingKeyError, match="NO_SUCH_KEY is not set; export NO_SUCH_KEY="):
