@@ -16,8 +16,8 @@ from typing import Any
 from schemas.benchmark.judges import Judge
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
-STANDARD_TIERS = (None, "auto", "default", "flex")
-"""Values of the parameter service_tier under which nothing costs more than the standard tier."""
+STANDARD_TIERS = (None, "auto", "default", "flex", "standard_only")
+"""Values of the parameter service_tier under which nothing costs more than the standard tier; "standard_only" is Anthropic's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,19 @@ def test_the_benchmark_file_overrides_figures_and_keeps_the_picture_rule() -> No
     assert (other.cached_usd, other.max_output_tokens) == (0.1, None)
 
 
-@pytest.mark.parametrize(("tier", "is_known"), [("auto", True), ("flex", True), ("priority", False), ("fast", False)])
-def test_a_dearer_service_tier_has_no_price(tier: str, is_known: bool) -> None:
-    judge = Judge(model="gpt-4.1", parameters={"service_tier": tier})
+@pytest.mark.parametrize(
+    ("model", "tier", "is_known"),
+    [
+        pytest.param("gpt-4.1", "auto", True, id="openai, as the project says"),
+        pytest.param("gpt-4.1", "flex", True, id="openai, cheaper"),
+        pytest.param("gpt-4.1", "priority", False, id="openai, dearer"),
+        pytest.param("gpt-4.1", "fast", False, id="openai, a name nobody knows"),
+        pytest.param("claude-haiku-4-5", "auto", True, id="anthropic, what is committed or the standard"),
+        pytest.param("claude-haiku-4-5", "standard_only", True, id="anthropic, the standard"),
+    ],
+)
+def test_a_dearer_service_tier_has_no_price(model: str, tier: str, is_known: bool) -> None:
+    judge = Judge(model=model, parameters={"service_tier": tier})
     assert (price_of(judge) is not None) == is_known
     if not is_known:
         assert tier in why_no_price(judge)
