@@ -79,6 +79,26 @@ def test_other_families_by_their_published_examples(model: str, size_px: tuple[i
     assert n_found <= most
 
 
+LARGE = (
+    "claude-opus-4-7", "claude-opus-4-7-20260416", "anthropic/claude-opus-4.7", "claude-opus-4-8",
+    "us.anthropic.claude-opus-4-8-v1:0", "claude-opus-5", "claude-opus-5-4-20270101", "claude-sonnet-4-7",
+    "claude-sonnet-5", "anthropic/claude-sonnet-5.5", "claude-haiku-5", "claude-of-tomorrow",
+)  # fmt: skip
+SMALL = (
+    "claude-3-5-haiku-latest", "anthropic/claude-3.7-sonnet", "claude-opus-4", "claude-opus-4-20250514", "claude-opus-4@20250514",
+    "claude-opus-4-0", "claude-opus-4-1-20250805", "claude-opus-4-5", "anthropic/claude-opus-4.6", "anthropic/claude-sonnet-4",
+    "claude-sonnet-4-20250514", "claude-sonnet-4-5-20250929", "anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-6",
+    "anthropic/claude-haiku-4.5", "claude-haiku-4-5-20251001",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "n_most"), [*((model, 4784) for model in LARGE), *((model, 1568) for model in SMALL)])
+def test_a_claude_that_is_not_known_to_see_less_is_bounded_by_the_larger_rule(model: str, n_most: int) -> None:
+    rule = images_of(model)
+    assert rule is not None
+    assert rule["n_most"] == n_most
+
+
 @pytest.mark.parametrize("model", ["llava-next", "gpt-5.5", "internvl3-78b", "Qwen/Qwen3-8B", "qwen2.5-72b-instruct", ""])
 def test_of_other_names_no_rule_is_known(model: str) -> None:
     assert images_of(model) is None
