@@ -5,6 +5,9 @@ import random
 import polars as pl
 import pytest
 
+from schemas.tables.catalogue import TABLES
+from tasks.publish.leaderboard import answers_of
+from tasks.publish.standings.placed_cells import placed
 from tests.aggregate.scored_rows import FAILS, PROMPTS, drawn, scored
 
 
@@ -124,3 +127,19 @@ def test_a_standing_is_headline_where_its_rubric_leads_up_to_it(make_rubric, all
     rows = [row | {"scores": {"overall_score": 5, "style": 6}} for row in drawn(1, 5, 6)]
     found = all_tables(rows, make_rubric({None: ("overall_score", "style")}))["standings"]
     assert set(found.select("dimension", "is_headline").rows()) == {("overall_score", True), ("style", False)}
+
+
+NOT_COMPARED = {
+    "blocked": (scored("1", [FAILS] * 20 + [5] * 10), {"min_coverage": 0.5}, "blocked"),
+    "other prompts": (over([f"q{n}" for n in range(30)], "1", lambda n: n % 7), {}, "dataset differs"),
+}
+
+
+@pytest.mark.parametrize(("between", "how", "reason"), NOT_COMPARED.values(), ids=NOT_COMPARED)
+def test_the_answer_is_given_where_the_checkpoint_before_the_newest_could_not_be_compared(
+    make_rubric, all_tables, between, how, reason
+):
+    rows = [row for row in drawn(3, 4, 4, 7) if row["checkpoint"] != "1"] + between
+    tables = all_tables(rows, make_rubric({None: ("q",)}), **how)
+    ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
+    assert said[:2] == ["2 is the best of 2, on 30 shared prompts.", f"2 was not compared with 1: {reason}."]
