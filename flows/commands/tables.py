@@ -86,7 +86,8 @@ def as_text(rows: Sequence[LeaderboardRow], form: Format, publication: Publicati
     if form is Format.JSON:
         return orjson.dumps([asdict(row) for row in rows], option=orjson.OPT_INDENT_2).decode() + "\n"
     title = f"{publication.benchmark}, {publication.run_date}, publication {publication.publication_id}"
-    return latex_tables(rows, title=title) if form is Format.LATEX else markdown_tables(rows)
+    shown = [row for row in rows if row.reason not in NO_TOTAL] or rows  # as on the terminal
+    return latex_tables(shown, title=title) if form is Format.LATEX else markdown_tables(shown)
 
 
 def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[tuple[str, str], Sequence[str]]) -> None:

@@ -35,7 +35,7 @@ def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl
             name_width = min(console.width // 2, max(len("checkpoint"), *(len(_name(row, mine)) for row in mine)))
             for some in _blocks(categories, console.width - name_width):
                 console.print(_block(mine, some, by_cell, name_width))
-            console.print(Text(" with intervals and ranks: --category NAME\n", style="dim"))
+            console.print(Text(" with intervals, and ranks where there are some: --category NAME\n", style="dim"))
 
 
 def _blocks(categories: list[str], width: int) -> list[list[str]]:

@@ -99,6 +99,19 @@ def test_whichever_rows_are_printed_the_answer_is_of_the_whole_ranking(
     assert (said.code, " step-3 is the best of 3, on 60 shared prompts." in said.out) == (0, True), said
 
 
+@pytest.mark.parametrize("form", ["table", "markdown", "latex"])
+def test_a_dimension_without_a_total_is_left_out_of_what_people_read(
+    tmp_path: Path, salon: Callable[..., Said], form: str
+) -> None:
+    rows = [
+        cell("north", 7.0),
+        cell("north", None, dimension="spelling", cell_id="c" * 12, status="null", reason="not_in_all_categories"),
+    ]
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(rows), {}))
+    assert "spelling" not in salon("table", "--format", form).out
+    assert "spelling" in salon("table", "--format", "csv").out
+
+
 def test_a_rubric_by_categories_is_one_table_that_fits(tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"kind_{index}" for index in range(20)]
