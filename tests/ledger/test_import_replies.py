@@ -418,7 +418,7 @@ B, C = {"item_id": "b"}, {"item_id": "c"}
         (B | {"both": 0.5}, {"columns": {"distance": "both", "reward": "both"}}, "holds both, which is of ocr or of model"),
         (B | {"judge_model": "ocr-2", "distance": 0.5}, {}, "is of 'ocr-2', and rubric ocr takes the numbers of ocr-1"),
         (B | {"rubric": "ocr", "reward": 1}, {}, "holds none of the numbers of ocr (distance)"),
-        (B | {"other": 1}, {}, "holds no reply text"),
+        (B | {"other": 1}, {}, "holds none of the numbers of ocr (distance) or model (reward); map its columns"),
     ],
     ids=[
         "a column", "of two programs", "in scores", "the rubric is named", "the judge is named", "mapped", "one column for two",
@@ -435,6 +435,17 @@ def test_a_row_of_numbers_is_a_reply_of_each_program_it_has_some_of(
     assert result.n_stored == len(expected)
     assert result.n_unmatched == isinstance(texts, str)
     assert isinstance(texts, dict) or texts in result.unmatched_examples[0]
+
+
+@pytest.mark.parametrize(
+    ("row", "is_to_map"), [(B | {"other": 1}, False), ({"item_id": "zzz", "distance": 1}, True)], ids=["no number", "no sample"]
+)
+def test_the_column_of_the_sample_is_to_be_mapped_only_where_a_row_names_none(
+    measured: Import, row: dict[str, Any], is_to_map: bool
+) -> None:
+    with pytest.raises(SourceError, match="none of its 1 rows") as raised:
+        measured([row])
+    assert ("map the column that names the sample" in str(raised.value)) == is_to_map
 
 
 @pytest.mark.parametrize("name", ["n.csv", "n.parquet", "n.jsonl"])

@@ -43,10 +43,12 @@ class ImportResult:
     n_reasked: int = 0  # of the stored, those that cannot be read and are to be asked once more
     unmatched_examples: list[str] = field(default_factory=list)
     contradicting_examples: list[str] = field(default_factory=list)
+    has_unmatched: bool = False  # of those left out, whether one names no sample of the plan; else all lack what they should say
 
     def leave_out(self, place: str, why: object) -> None:
         """Count a row that cannot be taken, and keep the first few for people."""
         self.n_unmatched += 1
+        self.has_unmatched |= isinstance(why, NoMatchError)
         if len(self.unmatched_examples) < N_EXAMPLES:
             self.unmatched_examples.append(f"{place}: {why}")
 
@@ -99,9 +101,10 @@ def _refuse_nothing(path: Path, result: ImportResult, n_usable: int) -> None:
         raise SourceError(f"{path}: no recorded reply in it; check the file, and `where` under [recorded]")
     if n_usable == 0:
         examples = "; ".join(result.unmatched_examples[:3])
+        to_map = f"; under [recorded] columns, map the column that names the sample to one of {', '.join(IDENTIFIERS)}"
         raise SourceError(
-            f"{path}: none of its {result.n_rows} rows answers a planned request ({examples}); under [recorded] columns, map "
-            f"the column that names the sample to one of {', '.join(IDENTIFIERS)}"
+            f"{path}: none of its {result.n_rows} rows answers a planned request ({examples})"
+            f"{to_map if result.has_unmatched else ''}"
         )
 
 

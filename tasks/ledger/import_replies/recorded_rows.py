@@ -78,6 +78,9 @@ def replies_in(
         if row.get("judge_model", program) != program:
             raise CannotRebuildError(f"is of {row['judge_model']!r}, and rubric {rubric_id} takes the numbers of {program}")
         yield {**row, "rubric": rubric_id, "judge_model": program}, (said_by_program(values), ReplyOrigin.REBUILT)
+    if not measured and "reply" not in row and rubrics and all(rubric.program for rubric in rubrics.values()):
+        numbers = " or ".join(f"{rubric.id} ({_keys(rubric)})" for rubric in rubrics.values())
+        raise CannotRebuildError(f"holds none of the numbers of {numbers}; {_MAP}; the row has {', '.join(map(str, raw))}"[:600])
     if not measured:
         whole = {**defaults, **row}
         yield whole, reply_text(whole, raw, benchmark.recorded)
@@ -104,11 +107,15 @@ def _measured(
                     raise CannotRebuildError(f"holds {place}, which is of {other} or of {rubric.id}; name the rubric in the row")
                 found.setdefault(rubric.id, {})[one.key] = look_up(raw, place)
         if is_named and rubric.id not in found:
-            keys = ", ".join(one.key for one in rubric.variants[None].dimensions)
-            raise CannotRebuildError(
-                f"holds none of the numbers of {rubric.id} ({keys}); map its columns under [recorded] columns"
-            )
+            raise CannotRebuildError(f"holds none of the numbers of {rubric.id} ({_keys(rubric)}); {_MAP}")
     return found
+
+
+_MAP = "map its columns under [recorded] columns"
+
+
+def _keys(rubric: Rubric) -> str:
+    return ", ".join(one.key for one in rubric.variants[None].dimensions)
 
 
 def reply_of(request_key: str, row: Mapping[str, Any], said: Said) -> JudgeReply:
