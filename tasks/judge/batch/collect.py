@@ -28,6 +28,19 @@ NEVER_CAME = InDoubt("the batch ended and no reply to this request came; it may 
 
 
 @dataclass(slots=True)
+class _Tally:
+    """Of one batch: our requests in it as it was first collected, and in which words how many were rejected since."""
+
+    ours: set[str]
+    rejections: Counter[str | None] = field(default_factory=Counter)
+
+    @property
+    def is_rejected_whole(self) -> bool:
+        """Whether all of them were, in the same words: that is not about the requests."""
+        return len(self.rejections) == 1 and N_REJECTED <= len(self.ours) == self.rejections.total()
+
+
+@dataclass(slots=True)
 class Collector:
     """Stores what came of lines, and remembers how each request of this run ended last."""
 
@@ -46,6 +59,7 @@ class Collector:
     changed: JudgeChangedError | None = None
     rejected: set[str] = field(default_factory=set)  # of batches in which all were rejected in the same words
     rejected_with: str | None = None
+    _tallies: dict[str, _Tally] = field(default_factory=dict)  # by the batch's token
     _storing: asyncio.Task[None] | None = None
 
     async def finish(self) -> None:
@@ -63,30 +77,29 @@ class Collector:
         )
         return is_over or n_tried.total() >= self.attempts_per_request
 
-    async def collect(self, token: str, results: Iterable[tuple[str, Ended]]) -> bool:
-        """Store what came of the batch's lines, by their custom_id. False where lines of others are left."""
+    async def collect(self, token: str, results: Iterable[tuple[str, Ended]]) -> list[BatchLine]:
+        """Store what came of the batch's lines, by their custom_id; returns those of ours that nothing came of."""
         lines = await self.ledger.alone(partial(lines_of, token=token))
         ours = {line.custom_id: line for line in lines if line.request_key in self.requests.part_of}
         await self._release(token, [line.request_key for line in ours.values() if line.is_stored])
         waiting = {name: line for name, line in ours.items() if not line.is_stored}
         readings = self.requests.readings([line.request_key for line in waiting.values()])
         arrived: list[tuple[BatchLine, Ended]] = []
-        rejections: Counter[str | None] = Counter()
+        tally = self._tallies.setdefault(token, _Tally({line.request_key for line in ours.values()}))
         for name, ended in results:
             line = waiting.pop(name, None)  # a name that is not ours, or stands there again, is passed over
             if line is not None:
                 arrived.append((line, ended))
                 if ended.status == ReplyStatus.REJECTED:
-                    rejections[ended.detail] += 1
+                    tally.rejections[ended.detail] += 1
             if len(arrived) == LINES_AT_ONCE:
                 await self._store(token, arrived, readings)
                 arrived = []
         await self._store(token, arrived, readings)
-        await self.give_up(token, waiting.values(), NEVER_CAME)
-        if len(rejections) == 1 and N_REJECTED <= len(ours) == rejections.total():
-            self.rejected.update(line.request_key for line in ours.values())
-            (self.rejected_with,) = rejections
-        return len(ours) == len(lines)
+        if tally.is_rejected_whole:
+            self.rejected.update(tally.ours)
+            (self.rejected_with,) = tally.rejections
+        return list(waiting.values())
 
     async def forget_rejected(self) -> None:
         """Take back what batches rejected whole: what would have been said of each request is not known."""

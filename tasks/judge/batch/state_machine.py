@@ -1,4 +1,4 @@
-"""The state machine of one batch: what is done in each state, and where that may lead. What comes of its lines: collect.py.
+"""The state machine of one batch: what is done in each state, and where that may lead. Its results: results.py.
 
 Each state is durable before the next action begins, so that any process goes on. Behind a kill or a lost reply stands a
 question, and the provider is asked it before anything is done again: for a file by its name, for a batch by the token in its
@@ -6,13 +6,11 @@ metadata.
 """
 
 import asyncio
-import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +18,8 @@ from typing import Any
 from schemas.errors import InputError, ProviderError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, lines_of
+from tasks.judge.batch.results import N_ABSENT, ResultFiles
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, keys_of, lines_of
 from tasks.judge.provider.base import Provider, is_loopback
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.exchange import InDoubt, NotSent
@@ -30,8 +29,6 @@ from tasks.ledger.statements import now_us
 
 N_CREATIONS = 3
 """Creations of one batch without a word from the provider, after which the run gives up."""
-N_ABSENT = 3
-"""Looks in a row in which the provider does not know a batch, or its results, before that is believed."""
 _CLOCKS_DIFFER_S = 3600
 
 
@@ -62,9 +59,11 @@ class BatchMachine:
     _n_absent: Counter[str] = field(default_factory=Counter)
     _sought_s: dict[tuple[str, int | None], float] = field(default_factory=dict)  # since when a creation is looked for
     _backoff: CallBackoff = field(init=False)
+    _results: ResultFiles = field(init=False)
 
     def __post_init__(self) -> None:
         self._backoff = CallBackoff(self.rules.patience_s, self.rules.first_patience_s, self.ledger.machine.uniform)
+        self._results = ResultFiles(self.api, self.collector, self._backoff, self.folder)
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
@@ -137,14 +136,13 @@ class BatchMachine:
                 said = f"the provider does not know batch {batch.provider_id} any more; it may have been billed"
                 await self._give_up(batch, InDoubt(said))
             return
+        del self._n_absent[batch.token]
         self.seen[batch.token] = seen
         if seen.is_failed:
             self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
             if seen.is_over_capacity:
                 self.over_capacity.append(batch.n_lines)
             await self._give_back(batch, self.problem)
-        elif seen.is_ended and seen.n_completed and seen.output_file_id is None:
-            self._wait_for_results(batch, seen)
         elif seen.is_ended:
             await self._collect(batch, seen)
 
@@ -210,41 +208,16 @@ class BatchMachine:
         with suppress(CallFailedError):
             await self.api.cancel(seen.provider_id)
 
-    def _wait_for_results(self, batch: Batch, seen: ProviderBatch) -> None:
-        """What is answered is paid for: it is not asked again while the provider says that it is there."""
-        self._n_absent[batch.token] += 1
-        if self._n_absent[batch.token] >= N_ABSENT:
-            raise ProviderError(
-                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies and "
-                "names no file of them; run the same command again later to fetch them"
-            )
-
     async def _collect(self, batch: Batch, seen: ProviderBatch) -> None:
-        paths = []
-        try:
-            for file_id in filter(None, (seen.output_file_id, seen.error_file_id)):
-                paths.append(self.folder / f"batch-{uuid.uuid4().hex}.jsonl")
-                await self._download(file_id, paths[-1])
-            is_whole = await self.collector.collect(
-                batch.token, chain.from_iterable(map(self.api.results, [path for path in paths if path.exists()]))
-            )
-        finally:
-            for path in paths:
-                path.unlink(missing_ok=True)
-        if not is_whole:  # the lines that are left are another run's
+        if not await self._results.collect(batch, seen):
+            return  # the next step looks again
+        if await self.ledger.alone(partial(keys_of, token=batch.token)):  # the lines that are left are another run's
             await self._change(batch, holder_id=None)
         if seen.is_cancelled:
             raise ProviderError(
                 f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} was cancelled at the provider. What it "
                 "had answered is stored; run the same command again to ask the rest"
             )
-
-    async def _download(self, file_id: str, path: Path) -> None:
-        try:
-            await self._backoff.until_done(partial(self.api.download, file_id, path))
-        except CallFailedError as error:
-            if not error.is_absent:  # providers delete files after some weeks
-                raise
 
     async def _give_back(self, batch: Batch, why: str) -> None:
         """End a batch whose lines nobody has worked on."""

@@ -476,11 +476,11 @@ def hostile(call: str, body: bytes) -> bytes:
 
 def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
     bench = make_bench()
-    n_downloads = []
+    files: list[str] = []
 
     def change(call: str, body: bytes) -> bytes:
-        n_downloads.append(call) if call.endswith("/content") else None
-        return hostile(call, body) if len(n_downloads) == 1 else body
+        files.append(call) if call.endswith("/content") else None
+        return hostile(call, body) if files[:1] == [call] else body  # however often it is fetched
 
     bench.wire.change = change
     outcome = bench.run()

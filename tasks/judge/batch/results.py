@@ -1,0 +1,99 @@
+"""The files of results of a batch that has ended: fetched, and held against what the provider counts before they are believed.
+
+When a batch is looked at is state_machine.py, what comes of its lines collect.py.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from schemas.errors import ProviderError
+from tasks.judge.batch.collect import NEVER_CAME, Collector
+from tasks.judge.batch.state import Batch
+from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch
+from tasks.judge.provider.exchange import Ended
+from tasks.judge.retries import CallBackoff
+
+N_ABSENT = 3
+"""Looks in a row in which the provider does not know a batch, or its results, before that is believed."""
+
+
+@dataclass(slots=True)
+class ResultFiles:
+    """Fetches results, and has what came of our lines stored. Lines that never came are given up after N_ABSENT looks."""
+
+    api: BatchApi
+    collector: Collector
+    backoff: CallBackoff
+    folder: Path
+    _n_short: Counter[str] = field(default_factory=Counter)
+
+    async def collect(self, batch: Batch, seen: ProviderBatch) -> bool:
+        """Store what came. False where more may come: results that are paid for are looked for again, not bought again.
+
+        Raises CallFailedError, ProviderError, StoreError.
+        """
+        if seen.n_completed and seen.output_file_id is None:
+            self._wait_for_file(batch, seen)
+            return False
+        counted = _counted(batch, seen)
+        paths = [self.folder / f"batch-{uuid.uuid4().hex}.jsonl" for _ in counted]
+        told: list[set[str]] = [set() for _ in counted]
+        try:
+            are_there = [await self._download(file_id, path) for (file_id, _), path in zip(counted, paths, strict=True)]
+            lines = (
+                _noted(self.api.results(path), names, n)
+                for path, names, (_, n) in zip(paths, told, counted, strict=True)
+                if path.exists()
+            )
+            missing = await self.collector.collect(batch.token, chain.from_iterable(lines))
+        finally:
+            for path in paths:
+                path.unlink(missing_ok=True)
+        are_whole = all(are_there) and all(len(names) >= n for names, (_, n) in zip(told, counted, strict=True))
+        if missing and not (counted and are_whole):
+            self._n_short[batch.token] += 1
+            if self._n_short[batch.token] < N_ABSENT:
+                return False
+        await self.collector.give_up(batch.token, missing, NEVER_CAME)
+        return True
+
+    def _wait_for_file(self, batch: Batch, seen: ProviderBatch) -> None:
+        """What is answered is paid for: it is not asked again while the provider says that it is there."""
+        self._n_short[batch.token] += 1
+        if self._n_short[batch.token] >= N_ABSENT:
+            raise ProviderError(
+                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies and "
+                "names no file of them; run the same command again later to fetch them"
+            )
+
+    async def _download(self, file_id: str, path: Path) -> bool:
+        """False where the provider does not have the file: it deletes them after some weeks."""
+        try:
+            await self.backoff.until_done(partial(self.api.download, file_id, path))
+        except CallFailedError as error:
+            if not error.is_absent:
+                raise
+            return False
+        return True
+
+
+def _counted(batch: Batch, seen: ProviderBatch) -> list[tuple[str, int]]:
+    """The files there are, and how many lines each holds as the provider counts: what it answered, and the rest."""
+    n_done = min(seen.n_done, batch.n_lines)
+    if seen.output_file_id is not None and seen.error_file_id is not None:
+        n_completed = min(seen.n_completed, n_done)
+        return [(seen.output_file_id, n_completed), (seen.error_file_id, n_done - n_completed)]
+    return [(file_id, n_done) for file_id in (seen.output_file_id, seen.error_file_id) if file_id is not None]
+
+
+def _noted(results: Iterable[tuple[str, Ended]], names: set[str], n_most: int) -> Iterator[tuple[str, Ended]]:
+    """The results, while up to so many of their names are noted: a line that stands there twice is one."""
+    for name, ended in results:
+        if len(names) < n_most:
+            names.add(name)
+        yield name, ended
