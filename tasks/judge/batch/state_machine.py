@@ -114,14 +114,17 @@ class BatchMachine:
         sought_s = self._sought_s.setdefault((batch.token, batch.create_sent_at_us), clock_s())
         try:
             found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s, batch.n_lines))
-        except UndecidedError:
-            return  # the next step looks again
+        except UndecidedError as undecided:
+            self._n_absent[batch.token] = self._n_absent[batch.token] + 1 if undecided.is_lost else 0
+            if self._n_absent[batch.token] < N_ABSENT:
+                return  # the next step looks again
+            found = []
         if found:
             await self._adopt(batch, found[0])
             for more in found[1:]:
                 await self._cancel(more)
         elif clock_s() - sought_s > self.rules.settle_s:  # by a clock nobody sets: it was sent before this process looked first
-            await self._move(batch, BatchState.UPLOADED)
+            await self._put_back(batch)
 
     async def look(self, batch: Batch) -> None:
         """See how far it is at the provider; where it has ended, collect its lines."""
@@ -145,6 +148,14 @@ class BatchMachine:
             await self._give_back(batch, self.problem)
         elif seen.is_ended:
             await self._collect(batch, seen)
+
+    async def _put_back(self, batch: Batch) -> None:
+        """Have a batch that was not found created again; where one that may be it has lost its results, as possibly billed."""
+        if self._n_absent[batch.token] < N_ABSENT:
+            await self._move(batch, BatchState.UPLOADED)
+            return
+        said = "a batch of as many requests has no results at the provider any more; it may have been this one, and billed"
+        await self._give_up(batch, InDoubt(said))
 
     async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:
         """Bring a batch to its next state, durably; returns it as it is then. Raises LostHoldError."""
@@ -192,7 +203,10 @@ class BatchMachine:
                 raise error
             return  # the next step looks for it
         if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
-            self.problem = f"the provider refused to create a batch: {error.answer.detail}"
+            is_ours = error.answer.status == ReplyStatus.NOT_ASKED  # nothing was sent
+            self.problem = (
+                f"{'no batch was created' if is_ours else 'the provider refused to create a batch'}: {error.answer.detail}"
+            )
             await self._give_back(batch, self.problem)
             return
         await self._move(batch, BatchState.UPLOADED)

@@ -26,7 +26,14 @@ class CallFailedError(Exception):
 
 
 class UndecidedError(Exception):
-    """A batch at the provider may be the one that is looked for; it cannot be told before it has ended."""
+    """A batch at the provider may be the one that is looked for; it cannot be told before it has ended.
+
+    `is_lost`: it has ended, and what would tell is not there any more.
+    """
+
+    def __init__(self, *, is_lost: bool = False) -> None:
+        super().__init__("a batch at the provider may be the one that is looked for")
+        self.is_lost = is_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class BatchApi(Protocol):
     async def find(self, token: str, since_s: int, n_lines: int) -> list[ProviderBatch]:
         """The batches of so many lines created with this token since that second, oldest first.
 
-        Raises UndecidedError where one may be it and nobody can tell yet.
+        Raises UndecidedError where one may be it and nobody can tell, or not yet.
         """
 
     async def look(self, provider_id: str) -> ProviderBatch:

@@ -68,19 +68,20 @@ class AnthropicBatches:
     async def find(self, token: str, since_s: int, n_lines: int) -> list[ProviderBatch]:
         """The batches whose requests bear this token. Only one that has ended shows its requests' names.
 
-        Raises UndecidedError while one of as many requests is worked on.
+        Raises UndecidedError while one of as many requests is worked on, or where its results are gone.
         """
-        found, is_open = [], False
+        found, doubts = [], list[Exception]()
         for row in await self._rows(since_s):
             seen = self._read(row)
             if total(*map(count, mapping(row.get("request_counts")).values())) != n_lines:
                 continue
-            if not seen.is_ended:
-                is_open = True
-            elif seen.output_file_id is not None and await self._is_of(seen.output_file_id, token):
-                found.append(seen)
-        if is_open and not found:
-            raise UndecidedError
+            try:
+                if await self._is_of(seen, token, is_archived=row.get("archived_at") is not None):
+                    found.append(seen)
+            except (CallFailedError, UndecidedError) as doubt:
+                doubts.append(doubt)  # another one may be it
+        if doubts and not found:
+            raise min(doubts, key=lambda doubt: isinstance(doubt, UndecidedError) and doubt.is_lost)
         return sorted(found, key=lambda batch: batch.created_s)
 
     async def look(self, provider_id: str) -> ProviderBatch:
@@ -125,13 +126,28 @@ class AnthropicBatches:
             after = f"&after_id={last}"
         return rows
 
-    async def _is_of(self, results_url: str, token: str) -> bool:
+    async def _is_of(self, seen: ProviderBatch, token: str, *, is_archived: bool) -> bool:
+        """Whether the batch's first result bears the token. What cannot be told is no "no": the batch would be bought again.
+
+        Raises UndecidedError, CallFailedError.
+        """
+        if not seen.is_ended or is_archived:
+            raise UndecidedError(is_lost=is_archived)
+        if seen.output_file_id is None:
+            raise self._calls.failed(f"batch {seen.provider_id} has ended and names no results, so whose it is cannot be told")
         try:
-            line = await self._calls.first_line(results_url)
-            name = text(mapping(orjson.loads(line)).get("custom_id"))
-        except (CallFailedError, orjson.JSONDecodeError):
-            return False
-        return name is not None and name.startswith(f"{token[:_TOKEN_CHARACTERS]}_")
+            name = text(mapping(orjson.loads(await self._calls.first_line(seen.output_file_id))).get("custom_id"))
+        except orjson.JSONDecodeError:
+            name = None
+        except CallFailedError as error:
+            if error.is_absent:
+                raise UndecidedError(is_lost=True) from error
+            raise
+        if name is None:
+            raise self._calls.failed(
+                f"the first result of batch {seen.provider_id} cannot be read, so whose it is cannot be told"
+            )
+        return name.startswith(f"{token[:_TOKEN_CHARACTERS]}_")
 
     def _url(self, path: str = "", query: str = "") -> str:
         return self._address(_PATH + path, query)
