@@ -30,6 +30,7 @@ from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.base import Provider, provider_of
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError
+from tasks.judge.retries import MAX_RETRY_AFTER_S
 from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger, opened
@@ -132,7 +133,10 @@ async def _until_stopped(run: BatchRun, stop: threading.Event | None) -> bool:
         if not work.cancelled():
             work.result()
     except CallFailedError as error:
-        raise outage(provider.judge, provider.endpoint, error.answer.status, error.answer.detail) from error
+        answer, asked_for_s = error.answer, error.answer.retry_after_s or 0.0
+        pause_s = asked_for_s if answer.status == ReplyStatus.RATE_LIMITED and asked_for_s > MAX_RETRY_AFTER_S else None
+        silent_s = None if pause_s is None else 0.0
+        raise outage(provider.judge, provider.endpoint, answer.status, answer.detail, silent_s, pause_s) from error
     else:
         return is_stopped
     finally:

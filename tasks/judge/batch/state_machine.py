@@ -23,7 +23,7 @@ from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, cha
 from tasks.judge.provider.base import Provider, is_loopback
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.exchange import InDoubt, NotSent
-from tasks.judge.retries import RETRIES, CallBackoff
+from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
@@ -210,9 +210,10 @@ class BatchMachine:
             await self._give_back(batch, self.problem)
             return
         await self._move(batch, BatchState.UPLOADED)
-        if retry is None or n_tried >= retry.n_attempts:
-            raise error
-        await asyncio.sleep((error.answer.retry_after_s or 0.0) + retry.wait_s(n_tried, self.ledger.machine.uniform))
+        asked_for_s = error.answer.retry_after_s or 0.0
+        if retry is None or n_tried >= retry.n_attempts or asked_for_s > MAX_RETRY_AFTER_S:
+            raise error  # the next run creates it, of the file that is there
+        await asyncio.sleep(asked_for_s + retry.wait_s(n_tried, self.ledger.machine.uniform))
 
     async def _adopt(self, batch: Batch, seen: ProviderBatch) -> None:
         self.seen[batch.token] = seen

@@ -64,6 +64,7 @@ class Wire:
     on_call: Callable[[str, str], object] = lambda _moment, _call: None
     change: Callable[[str, bytes], bytes] = lambda _call, body: body
     answer: Callable[[str], tuple[int, bytes] | None] = lambda _call: None
+    headers: dict[str, str] = field(default_factory=dict)  # of what `answer` plays
     is_early: Callable[[str, bytes], bool] = lambda _call, _body: False  # whether to ask the provider anew before passing on
     url: str = ""
 
@@ -126,7 +127,7 @@ class Wire:
             request.transport.abort()
         played = (500, b"") if request.transport is None or request.transport.is_closing() else self.answer(call)
         if played is not None:
-            return web.Response(status=played[0], body=played[1], content_type="application/json")
+            return web.Response(status=played[0], body=played[1], content_type="application/json", headers=self.headers)
         headers = {name: value for name, value in request.headers.items() if name not in _HOP_BY_HOP}
         try:
             while True:

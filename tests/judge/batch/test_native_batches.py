@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge, Price
-from schemas.errors import ProviderError
+from schemas.errors import ProviderDownError, ProviderError
 from schemas.records import PlannedPart
 from schemas.statuses.rows import ReplyOrigin
 from schemas.statuses.rows import ReplyStatus as S
@@ -33,6 +33,11 @@ FIELDS: dict[str, dict[str, Any]] = {
     "gemini": {"parameters": {"generationConfig": {"maxOutputTokens": 400}}},
 }
 CREATION = {"anthropic": "POST /messages/batches", "gemini": f"POST /models/{JUDGE}:batchGenerateContent"}
+
+REFUSALS = {
+    "anthropic": b'{"type": "error", "error": {"type": "rate_limit_error", "message": "later"}}',
+    "gemini": b'{"error": {"code": 429, "message": "later", "status": "RESOURCE_EXHAUSTED"}}',
+}
 
 
 @pytest.fixture(scope="module", params=FIELDS)
@@ -108,6 +113,24 @@ def test_a_creation_that_never_arrived_is_made_again_after_a_while(
     bench.wire.answer = lambda call: (502, b"bad gateway") if call == created and bench.wire.n(call) < 2 else None
     assert bench.run().n_answered == N_REQUESTS
     assert bench.wire.n(created) == 2
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    bench.check_all_is_settled()
+
+
+def test_a_creation_refused_for_longer_than_five_minutes_stops_the_run_and_keeps_what_was_uploaded(
+    make_bench: Callable[..., Bench], native: dict[str, Any]
+) -> None:
+    bench, stop = make_bench(), threading.Event()
+    created, told = CREATION[native["provider"]], (429, REFUSALS[native["provider"]])
+    bench.wire.answer, bench.wire.headers = lambda call: told if call == created else None, {"Retry-After": "7200"}
+    threading.Timer(10.0, stop.set).start()  # or it would sleep
+    with pytest.raises(ProviderDownError, match=r"asks for a pause of [\d,]+ s .*nothing more is asked") as stopped:
+        bench.run(stop=stop)
+    assert stopped.value.exit_code == 3
+    assert bench.wire.n(created) == 1
+    assert bench.rows("SELECT state FROM batches") == [("uploaded",)]
+    bench.wire.answer = lambda _call: None
+    assert bench.run().n_answered == N_REQUESTS
     assert bench.wire.bills() == {1: N_REQUESTS}
     bench.check_all_is_settled()
 
