@@ -14,6 +14,7 @@ from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import BatchLine, lines_of, release_lines
+from tasks.judge.batch.usage import BatchUsage
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
@@ -51,6 +52,7 @@ class Collector:
     attempts_per_request: int
     cost_of: Callable[[Answer], float | None]
     on_reply: Callable[[JudgeReply], None] | None = None
+    usage: BatchUsage | None = None
     outcome: Outcome = field(default_factory=Outcome)
     ended: dict[str, ReplyStatus] = field(default_factory=dict)
     n_tried: dict[tuple[str, int], Counter[ReplyStatus]] = field(default_factory=lambda: defaultdict(Counter))
@@ -96,6 +98,8 @@ class Collector:
                 await self._store(token, arrived, readings)
                 arrived = []
         await self._store(token, arrived, readings)
+        if self.usage is not None:
+            await self.usage.learn()
         if tally.is_rejected_whole:
             self.rejected.update(tally.ours)
             (self.rejected_with,) = tally.rejections
@@ -150,6 +154,8 @@ class Collector:
         if opened is not None:
             await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "waits for the next batch")
             self.outcome.n_reasked += 1
+        if self.usage is not None:
+            self.usage.note(line.request_key, ended)
         self.outcome.count(reply)
         self.ended[line.request_key] = ended.status
         self.n_final += 1

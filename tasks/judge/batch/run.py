@@ -24,14 +24,13 @@ from tasks.judge.batch.state import (
 )
 from tasks.judge.batch.state_machine import BatchMachine
 from tasks.judge.batch.submit import Submitter
-from tasks.judge.budget.budget import reserve_for_good
-from tasks.judge.budget.cost import Costs
+from tasks.judge.batch.usage import BatchUsage
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.base import Provider, provider_of
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError
 from tasks.judge.retries import MAX_RETRY_AFTER_S
-from tasks.judge.work_queue import PlannedRequests, QueuedRequest
+from tasks.judge.work_queue import PlannedRequests
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger, opened
 
@@ -89,23 +88,17 @@ def judge_by_batch(
         n_in_flight, n_done = _n_in_flight(ledger, requests, judge.id), len(_done(ledger, requests))
         if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
-        declared = max(context.rubrics[part.rubric_id].n_output_tokens_expected for part in asked.parts)
-        costs = Costs(judge, declared, is_batch=True)
-
-        def reserve(queued: Sequence[QueuedRequest]) -> int:
-            """Nothing set aside is given back: the replies may come in another run. A picture counts at the largest size."""
-            each = (costs.estimate(one.messages_json, one.parameters_json) for one in queued)
-            return reserve_for_good(ledger, ids.run_id, limits.max_usd or 0.0, [one.worst_usd or 0.0 for one in each])
+        usage = BatchUsage(ledger, requests, judge, ids.run_id, limits.max_usd or 0.0)
 
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, requests, judge.id, pin, most, costs.cost_usd, asked.on_reply)
+            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, usage)
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking
             )
             claims = Claims(ledger)
-            submitter = Submitter(ledger, requests, claims, machine, rules, reserve if limits.max_usd is not None else None)
+            submitter = Submitter(ledger, requests, claims, machine, rules, usage.reserve if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
             is_stopped = await _until_stopped(run, stop)
             return _outcome(ledger, run, judge.id, is_stopped=is_stopped)

@@ -72,7 +72,7 @@ class Submitter:
     claims: Claims
     machine: BatchMachine
     rules: BatchRules
-    reserve: Callable[[Sequence[QueuedRequest]], int] | None = None
+    reserve: Callable[[Sequence[QueuedRequest], PartPictures], int] | None = None
     n_sent: int = 0
     n_elsewhere: int = 0  # of the last round's requests, those that another process is asking
     left_out: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class Submitter:
         try:
             with closing(self.requests.blocks(keys)) as blocks:
                 for rows, pictures in blocks:
-                    for request in self._within_budget(await self._claim(rows)):
+                    for request in self._within_budget(await self._claim(rows), pictures):
                         await self._add(request, pictures)
                         await asyncio.sleep(0)  # claims are renewed meanwhile
             if self._file is not None:
@@ -107,10 +107,10 @@ class Submitter:
         is_used_up = self.machine.collector.is_used_up
         return [request for request in queued if not is_used_up(request.request_key, request.ask_index)]
 
-    def _within_budget(self, queued: list[QueuedRequest]) -> list[QueuedRequest]:
+    def _within_budget(self, queued: list[QueuedRequest], pictures: PartPictures) -> list[QueuedRequest]:
         if self.reserve is None or not queued:
             return queued
-        n_affordable = 0 if self.is_over_budget else self.reserve(queued)
+        n_affordable = 0 if self.is_over_budget else self.reserve(queued, pictures)
         self.is_over_budget |= n_affordable < len(queued)
         self.left_out.update(request.request_key for request in queued[n_affordable:])
         return queued[:n_affordable]

@@ -4,6 +4,7 @@ No tests here.
 """
 
 import asyncio
+import io
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from typing import Any
 import aiohttp
 import polars as pl
 from aiohttp import web
+from PIL import Image
 from sqlalchemy import create_engine, text
 
 from demo.drawing import draw_png
@@ -132,7 +134,7 @@ class Wire:
         try:
             while True:
                 async with self._session.request(
-                    request.method, f"{self._origin}{request.rel_url}", data=body, headers=headers
+                    request.method, f"{self._origin}{request.rel_url}", data=io.BytesIO(body), headers=headers
                 ) as response:
                     said = await response.read()
                 if not self.is_early(call, said):
@@ -262,14 +264,14 @@ class Child:
         return list(json.loads(self.path.read_text()))
 
 
-def plan_scenes(folder: Path, judge: Judge) -> tuple[Lake, list[PlannedPart]]:
-    """Two parts of drawn scenes, each asked about under two rubrics."""
+def plan_scenes(folder: Path, judge: Judge, side_px: int | None = None) -> tuple[Lake, list[PlannedPart]]:
+    """Two parts of drawn scenes, each asked about under two rubrics; `side_px`: on white squares so large."""
     forkserver.ensure_running()
     lake = Lake(folder / "lake")
     scenes = list(islice(painted_scenes(seed=3), 0, N_SAMPLES * 7, 7))
     staging = stage(lake, SAMPLES)
     for index in range(2):
-        staging.write_part(index, samples(scenes[index::2], first=index))
+        staging.write_part(index, samples(scenes[index::2], index, side_px))
     staging.commit(DATASET)
     stagings, parts = new_stagings(lake), []
     context = context_of(lake, RUBRICS, judge, "", RunIds(dataset_id=DATASET))
@@ -281,8 +283,10 @@ def plan_scenes(folder: Path, judge: Judge) -> tuple[Lake, list[PlannedPart]]:
     return lake, parts
 
 
-def samples(scenes: list[Any], first: int) -> pl.DataFrame:
+def samples(scenes: list[Any], first: int, side_px: int | None = None) -> pl.DataFrame:
     images = [draw_png(painted.scene) for painted in scenes]
+    if side_px is not None:
+        images = [on_white(image, side_px) for image in images]
     n = len(scenes)
     data: dict[str, Any] = {name: [None] * n for name in SAMPLES.columns}
     data |= {
@@ -291,6 +295,15 @@ def samples(scenes: list[Any], first: int) -> pl.DataFrame:
         "prompt": [painted.prompt for painted in scenes], "category": [painted.category for painted in scenes],
         "image": [{"bytes": image, "path": f"{index}.png"} for index, image in enumerate(images)],
         "image_sha256": [sha256(image).hexdigest() for image in images], "image_format": ["PNG"] * n, "status": ["ok"] * n,
+        "width_px": [int.from_bytes(image[16:20]) for image in images],
+        "height_px": [int.from_bytes(image[20:24]) for image in images],
     }  # fmt: skip
     empty = SAMPLES.empty()
     return pl.DataFrame(data, schema=empty.schema)
+
+
+def on_white(image: bytes, side_px: int) -> bytes:
+    square, buffer = Image.new("RGB", (side_px, side_px), "white"), io.BytesIO()
+    square.paste(Image.open(io.BytesIO(image)).convert("RGB"))
+    square.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()

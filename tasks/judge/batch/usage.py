@@ -1,0 +1,73 @@
+"""What a run's batches may cost at most, and what their replies were billed: bounds that the ledger knows, kept up to date.
+
+Who may spend is budget.py, what a request costs cost.py.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from schemas.benchmark.judges import Judge
+from tasks.judge.budget.budget import reserve_for_good
+from tasks.judge.budget.cost import Costs, Estimate
+from tasks.judge.budget.observed_usage import AboutKey, Observed, load_observed, store_observed
+from tasks.judge.part_pictures import PartPictures
+from tasks.judge.pictures import digests_of
+from tasks.judge.provider.exchange import Answer
+from tasks.judge.work_queue import PlannedRequests, QueuedRequest
+from tasks.ledger.ledger import Ledger
+
+
+@dataclass(slots=True)
+class BatchUsage:
+    """The costs of one judge's batches, by rubric. Replies of all batches of a run raise the bounds of what it asks later."""
+
+    ledger: Ledger
+    requests: PlannedRequests
+    judge: Judge
+    budget_id: str
+    max_usd: float
+    _costs: dict[AboutKey, Costs] = field(default_factory=dict)
+    _replied: dict[str, Answer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = load_observed(self.ledger)
+        for part in self.requests.parts:
+            rubric = self.requests.context.rubrics[part.rubric_id]
+            about = (rubric.id, rubric.version, self.judge.id)
+            self._costs[about] = Costs(self.judge, rubric.n_output_tokens_expected, known.get(about), is_batch=True)
+
+    def reserve(self, queued: Sequence[QueuedRequest], pictures: PartPictures) -> int:
+        """For how many, from the first on, the budget has room. Nothing is given back: replies may come in another run."""
+        worst = [self._estimate(request, pictures).worst_usd or 0.0 for request in queued]
+        return reserve_for_good(self.ledger, self.budget_id, self.max_usd, worst)
+
+    def cost_usd(self, answer: Answer) -> float | None:
+        """What an answer cost: a judge has one price, whatever the rubric."""
+        return next(iter(self._costs.values())).cost_usd(answer)
+
+    def note(self, request_key: str, answer: Answer) -> None:
+        """Keep what a stored reply says that it was billed, until `learn`."""
+        self._replied[request_key] = replace(answer, text=None, refusal_text=None, logprobs_json=None)
+
+    async def learn(self) -> None:
+        """Correct bounds and estimates by the replies noted, here and in the ledger. Raises StoreError, CorruptLakeError."""
+        replied, self._replied = self._replied, {}
+        with closing(self.requests.blocks(replied)) as blocks:
+            for rows, pictures in blocks:
+                for request in (QueuedRequest(*row) for row in rows.iter_rows()):
+                    self._costs[self._about(request)].observe(self._estimate(request, pictures), replied[request.request_key])
+                await asyncio.sleep(0)  # claims are renewed meanwhile
+        for about, costs in self._costs.items():
+            seen, costs.seen = costs.seen, Observed()
+            await store_observed(self.ledger, about, seen)
+
+    def _estimate(self, request: QueuedRequest, pictures: PartPictures) -> Estimate:
+        shown = map(pictures, digests_of(request.messages_json))
+        sizes_px = [(picture.width_px, picture.height_px) for picture in shown]
+        return self._costs[self._about(request)].estimate(request.messages_json, request.parameters_json, sizes_px)
+
+    def _about(self, request: QueuedRequest) -> AboutKey:
+        rubric = self.requests.context.rubrics[self.requests.parts[self.requests.part_of[request.request_key]].rubric_id]
+        return rubric.id, rubric.version, self.judge.id
