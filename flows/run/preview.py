@@ -26,6 +26,7 @@ from tasks.judge.batch.folders import check_exportable, check_folder
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.observed_usage import load_observed
+from tasks.judge.part_pictures import example_sizes
 from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.ledger.ledger import Ledger, opened
@@ -195,7 +196,8 @@ def _add(run: StageContext, part: PlannedPart, tally: Tally, ledger: Ledger, *, 
     """One part: its requests and the sizes of its pictures, no picture. Stored replies are read where nothing is known yet."""
     requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, FORECAST_COLUMNS)
     shown = {digest for said in requests["messages_json"].drop_nulls() for digest in digests_of(said)}
-    pictures = run.dataset.sizes_of(part.samples_part, shown)
+    sizes = run.dataset.sizes_of(part.samples_part, shown)
+    pictures = pl.concat([sizes, example_sizes(run.rubrics[part.rubric_id])], how="vertical_relaxed")
     known = ledger.known(requests["request_key"])
     replies = ledger.replies(known) if known and not has_observed else None
     tally.add(requests, pictures, known, replies)

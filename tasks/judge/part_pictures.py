@@ -4,7 +4,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -13,10 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rubrics.messages import Example
+from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError
 from schemas.records import PlannedPart
 from tasks.context import StageContext
-from tasks.judge.pictures import UnreadablePictureError, digests_of, fitted_px, shrunk
+from tasks.judge.pictures import UnreadablePictureError, digests_of, fitted_px, shrunk, size_px_of
 from tasks.judge.provider.exchange import RequestPicture
 
 ROWS_AT_ONCE = 8
@@ -64,7 +66,11 @@ class PartPictures:
         """The picture with this digest; its bytes are read when they are asked for. Both raise CorruptLakeError."""
         example, place = self._examples.get(image_sha256), self._places.get(image_sha256)
         if example is not None:
-            return self._shown(lambda: example.content, image_sha256, (example.image_format, None, None))
+            shown = self._shown(lambda: example.content, image_sha256, (example.image_format, None, None))
+            width_px, height_px = _size_px(example)
+            if width_px is not None and height_px is not None:
+                width_px, height_px = fitted_px(width_px, height_px, self._max_side_px)
+            return replace(shown, width_px=width_px, height_px=height_px)
         if place is None:
             path = self._elsewhere(image_sha256) if self._elsewhere else None
             if path is not None and path != self._path:
@@ -142,6 +148,18 @@ class PartPictures:
 
     def _corrupt(self, what: str) -> CorruptLakeError:
         return CorruptLakeError(f"{self._path} {what}; delete the partition and run again")
+
+
+@lru_cache(maxsize=256)
+def _size_px(example: Example) -> tuple[int, int] | tuple[None, None]:
+    found = size_px_of(example.content)
+    return (None, None) if found is None or min(found) < 1 else found
+
+
+def example_sizes(rubric: Rubric) -> pl.DataFrame:
+    """The sizes of a rubric's example pictures, by digest."""
+    rows = [(example.sha256, *_size_px(example)) for example in rubric.examples.values()]
+    return pl.DataFrame(rows, {"image_sha256": pl.String, "width_px": pl.Int32, "height_px": pl.Int32}, orient="row")
 
 
 def part_pictures(context: StageContext, part: PlannedPart, requests: pl.DataFrame) -> PartPictures:

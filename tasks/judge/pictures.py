@@ -33,6 +33,19 @@ def fitted_px(width_px: int, height_px: int, max_side_px: int | None) -> tuple[i
     return width, height
 
 
+def size_px_of(content: bytes) -> tuple[int, int] | None:
+    """The size that a picture's header says; None where it cannot be read. Nothing is decoded."""
+    from PIL import Image  # only rubrics with example pictures need it
+
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG", "WEBP")) as image:
+            return image.size
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - decoders raise whatever they like
+        return None
+
+
 def shrunk(content: bytes | memoryview, max_side_px: int) -> bytes:
     """The picture resampled (Lanczos) to the size of fitted_px, as a PNG: nothing is lost beyond the resampling.
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from rubrics.messages import Example
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
@@ -142,6 +143,21 @@ def test_pictures_are_read_whichever_way_their_part_was_written_and_now_a_few_at
     assert bytes(pictures(digests[3]).read()) == contents[3]  # a retry, long after
     pictures.close()
     assert is_old or n_held < 5_000_000  # of a row group of 9.6 MB
+
+
+@pytest.mark.parametrize(("max_side_px", "shown_px"), [(None, (80, 40)), (64, (64, 32)), (100, (80, 40))])
+def test_an_example_picture_has_the_size_that_its_header_says(
+    stored: Stored, max_side_px: int | None, shown_px: tuple[int, int]
+) -> None:
+    buffer = io.BytesIO()
+    Image.new("RGB", (80, 40), "red").save(buffer, "PNG")
+    broken = b"\x89PNG\r\n\x1a\nno more of it"
+    examples = [Example(sha256(content).hexdigest(), "PNG", content) for content in (buffer.getvalue(), broken)]
+    lake, dataset_id = stored.store(stored.samples(1))
+    pictures = PartPictures(lake.part(SAMPLES, dataset_id, 0), max_side_px, examples=examples)
+    sizes_px = [(shown.width_px, shown.height_px) for shown in (pictures(example.sha256) for example in examples)]
+    assert sizes_px == [shown_px, (None, None)]
+    pictures.close()
 
 
 def test_one_byte_of_one_picture_asks_exactly_its_request_again_and_a_new_name_none(

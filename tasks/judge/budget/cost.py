@@ -25,7 +25,10 @@ from tasks.judge.provider.exchange import Answer
 TOKENS_PER_MESSAGE = 3
 """And once more for the start of the answer: OpenAI's cookbook, "How to count tokens with tiktoken"."""
 TOKENS_PER_MESSAGE_MOST = 16
-_SIZE_UNKNOWN_PX = 2048
+_SIZE_UNKNOWN_PX = (2048, 2048)
+_LARGEST_PX = ((5_000, 5_000), (10_000, 2_500), (2_500, 10_000), (4_096, 4_096))
+"""Of a picture whose size is not known the bound is that of the dearest of these: as many pixels as a picture may have, and the
+size at which a grid, which rounds down beyond it, is full."""
 
 MAY_BE_BILLED = frozenset({ReplyStatus.TIMED_OUT, ReplyStatus.UNREACHABLE, ReplyStatus.BAD_RESPONSE})
 """Attempts that ended without an answer after they were sent: nobody knows whether they were billed, so the worst is assumed."""
@@ -97,8 +100,13 @@ class Costs:
 
     def picture_tokens(self, width_px: int | None, height_px: int | None) -> tuple[int, int]:
         """(tokens as billed, the most they can be) of a picture of this size as the judge is shown it."""
-        size_px = fitted_px(width_px or _SIZE_UNKNOWN_PX, height_px or _SIZE_UNKNOWN_PX, self._max_side_px)
-        return self._picture_rule.tokens(*size_px, self._detail)
+        if width_px is None or height_px is None:
+            most = max(self._tokens(*size_px)[1] for size_px in _LARGEST_PX)
+            return self._tokens(*_SIZE_UNKNOWN_PX)[0], most
+        return self._tokens(width_px, height_px)
+
+    def _tokens(self, width_px: int, height_px: int) -> tuple[int, int]:
+        return self._picture_rule.tokens(*fitted_px(width_px, height_px, self._max_side_px), self._detail)
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""

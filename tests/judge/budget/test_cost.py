@@ -183,6 +183,18 @@ def test_a_picture_counts_by_its_size_and_its_digest_not_at_all() -> None:
     assert large.n_input_tokens - small.n_input_tokens == 3 * 170
 
 
+@pytest.mark.parametrize(
+    "model", [*MODELS, "gemini-2.5-flash-lite", "claude-sonnet-4-5", "qwen/qwen2.5-vl-72b-instruct", "unknown"]
+)
+@pytest.mark.parametrize(
+    "size_px", [(5000, 5000), (4096, 4096), (10_000, 2_500), (2_500, 10_000), (3000, 1000), (512, 512), (1, 1)]
+)
+def test_a_picture_of_unknown_size_is_bounded_by_the_largest_there_may_be(model: str, size_px: tuple[int, int]) -> None:
+    costs = Costs(_judge(model), 45)
+    assert costs.picture_tokens(None, None)[1] >= max(costs.picture_tokens(*size_px))
+    assert costs.picture_tokens(None, None)[0] == costs.picture_tokens(2048, 2048)[0]
+
+
 def test_what_is_sent_beside_the_messages_is_counted() -> None:
     schema = json.dumps({"type": "object", "properties": {"score": {"type": "integer"}}})
     costs, messages = Costs(_judge("gpt-4.1"), 20), json.dumps([{"role": "user", "content": "Judge this."}])
