@@ -1,11 +1,12 @@
-"""The pages that Great Expectations writes, made to load nothing from outside. What they say is its own: great_expectations.py.
+"""The pages that Great Expectations writes: all of them, loading nothing from outside. What they say is great_expectations.py's.
 
 It writes them to load scripts and styles from six outside hosts: whoever opens one tells them so, and runs what they send.
 """
 
+import logging
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _POLICY: Final = "default-src 'none'; style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:; font-src 'self' file:"
 _HEAD: Final = f"""\
@@ -24,6 +25,37 @@ _OUTSIDE: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(r"""url\(\s*["']?(?:https?:)?//[^)]*\)""", re.IGNORECASE)
 _START: Final = re.compile(r"<head[^>]*>", re.IGNORECASE)
+
+
+_log = logging.getLogger("salon.checks")
+_SYSTEM_SAID: Final = re.compile(r"\[Errno \d+\] [^\n\"]+")
+
+
+class _Heard(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+def build_pages(context: Any) -> None:
+    """Write the Data Docs. Raises OSError where a page could not be written: the library logs a traceback and goes on without."""
+    logger, heard = logging.getLogger("great_expectations"), _Heard()
+    is_passed_on, logger.propagate = logger.propagate, False
+    logger.addHandler(heard)
+    try:
+        context.build_data_docs()
+    finally:
+        logger.removeHandler(heard)
+        logger.propagate = is_passed_on
+    for said in heard.said:
+        if found := _SYSTEM_SAID.search(said):
+            raise OSError(found[0])
+        _log.warning("a page of the Data Docs could not be made: %s", " ".join(said.split())[:300])
 
 
 def make_self_contained(folder: Path) -> None:

@@ -18,6 +18,7 @@ from schemas.statuses.rows import CheckSeverity
 from tasks.lake.atomic_files import locked, place_folder, scratch, store_error
 from tasks.stopping import check_not_stopped, import_heeding
 from tasks.validate.buckets import ROW
+from tasks.validate.data_docs import build_pages
 from tasks.validate.expectations import Check
 from tasks.validate.frames import Batch
 
@@ -44,7 +45,7 @@ class Outcome:
 def evaluate(batches: Iterable[Batch], checks: Sequence[Check], docs_folder: Path | None) -> list[Outcome]:
     """Run every check on its table's batches: one outcome for each, in order. Writes Data Docs where a folder is given.
 
-    Raises StoppedError.
+    Raises StoppedError, and OSError where a page cannot be written.
     """
     found: dict[str, list[Outcome]] = {check.name: [] for check in checks}
     with warnings.catch_warnings():
@@ -61,7 +62,7 @@ def evaluate(batches: Iterable[Batch], checks: Sequence[Check], docs_folder: Pat
                 found[outcome.check.name].append(outcome)
         check_not_stopped()
         if docs_folder is not None:
-            context.build_data_docs()
+            build_pages(context)
             check_not_stopped()
     return [_merged(check, found[check.name]) for check in checks]
 

@@ -81,6 +81,16 @@ def test_data_docs_have_a_page_a_table_and_no_path_of_this_machine(right, tmp_pa
     assert not [page for page in pages if str(tmp_path_factory.getbasetemp()) in page.read_text()]
 
 
+def test_data_docs_that_cannot_be_written_are_an_error_and_no_traceback(lakes, tmp_path, capfd):
+    """The library logs such a page and goes on without it; a file stands for a disk that is full at that moment."""
+    lake = lakes.write(tmp_path / "lake", lakes.together([lakes.world(0)]))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "validations").write_text("in the way")
+    with pytest.raises(OSError, match=r"Errno \d+.*validations"):
+        lakes.check(lake, tmp_path / "docs")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_what_is_wrong_is_reported_by_key_in_tables_that_conform(lakes, tmp_path):
     rows = lakes.together([lakes.world(1)])
     lake = lakes.write(tmp_path / "lake", rows)
