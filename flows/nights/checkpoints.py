@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from schemas.benchmark.file import source_name
 from schemas.errors import InputError
 from schemas.metrics import natural_key
 from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
-from tasks.ingest.sources import ResolvedSource, expand
+from tasks.ingest.sources import ResolvedSource, expand, no_rows
 
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
 
@@ -35,10 +36,13 @@ def find_checkpoints(run: StageContext) -> list[Checkpoint]:
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
     With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
-    order of their names (the order predecessors are found by). Raises SourceError, and InputError where the table is none.
+    order of their names (the order predecessors are found by). Raises SourceError, also where no source has a row, and InputError
+    where the table is none.
     """
     benchmark = run.benchmark
     found = _in_sources(run)
+    if not found:
+        raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     if benchmark.nightly.checkpoints is not None:
         listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
         found = {key: listed[key] for key in found if key in listed}
@@ -72,9 +76,13 @@ def made_until(checkpoints: Sequence[Checkpoint], day: date) -> list[Checkpoint]
 def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, since: date | None) -> list[Checkpoint]:
     """Those of these names (`checkpoint` or `model/checkpoint`), or made on `since` or later; all where neither is given.
 
-    Raises InputError for a name that is not there, and where the date of one is not known.
+    Raises InputError for a name that is not there, where the date of one is not known, and where none is chosen.
     """
+    if not checkpoints:
+        raise InputError("the table under [nightly] checkpoints lists no checkpoint that a source holds; add its rows")
     if names is not None:
+        if not names:
+            raise InputError(f"no checkpoint is named; there are: {_names(checkpoints)}")
         unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
         if unknown:
             raise InputError(f"there is no checkpoint {', '.join(unknown)}; there are: {_names(checkpoints)}")
@@ -87,7 +95,14 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
             f"--since needs a date for each checkpoint, and there is none for {_names(dateless)}; name a table with the columns "
             "model, checkpoint and date under [nightly] checkpoints, or use --checkpoints"
         )
-    return [one for one in checkpoints if one.made_on is not None and one.made_on >= since]
+    found = [one for one in checkpoints if one.made_on is not None and one.made_on >= since]
+    if not found:
+        last = max(checkpoints, key=lambda one: one.made_on or date.min)
+        raise InputError(
+            f"no checkpoint was made on {since} or later; the newest, {last.name}, is of {last.made_on}. Give an earlier date, "
+            "or --checkpoints"
+        )
+    return found
 
 
 def _names(checkpoints: Sequence[Checkpoint]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.benchmark.file import Benchmark, source_name
+from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
 from schemas.identities import RunIds
 from schemas.records import Sample
@@ -21,7 +21,7 @@ from tasks.ingest.known_sources import KnownPart, KnownSources, Origin
 from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, take_part, write_part
 from tasks.ingest.readers import read
 from tasks.ingest.shards import OpenedShard, shards
-from tasks.ingest.sources import expand
+from tasks.ingest.sources import expand, no_rows
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
@@ -90,7 +90,7 @@ def find_shards(
     empty = [name for name, n in n_rows.items() if not n]
     # Of some checkpoints alone a source may well have nothing; of all of them, an empty source is a mistake.
     if empty and (checkpoints is None or len(empty) == len(n_rows)):
-        raise _no_rows(benchmark, empty[0], checkpoints)
+        raise no_rows(benchmark, empty[0], checkpoints)
 
 
 def open_and_write_shard(shard: OpenShard) -> ShardResult:
@@ -148,10 +148,3 @@ def _is_same(lake: Lake, key: str, parts: Sequence[ShardResult]) -> bool:
     if lake.n_parts(SAMPLES, key) != len(parts):
         return False
     return all(packed(lake.read_part(SAMPLES, key, one.index, ["sample_id"])["sample_id"]) == one.ids for one in parts)
-
-
-def _no_rows(benchmark: Benchmark, name: str, checkpoints: Collection[str] | None) -> SourceError:
-    source = next(one for index, one in enumerate(benchmark.sources) if source_name(one, index) == name)
-    where = f", where = {dict(source.where)}" if source.where else ""
-    only = f", checkpoints {', '.join(sorted(checkpoints))}" if checkpoints else ""
-    return SourceError(f"source {name!r} is empty: reader {source.reader} finds no row at path = {source.path!r}{where}{only}")

@@ -22,12 +22,11 @@ from sqlalchemy import select
 from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
 from flows.nightly import open_night, run_night
-from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
 from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
-from flows.run.context import RunContext, open_run
-from schemas.errors import InputError, ProviderError
+from flows.run.context import RunContext
+from schemas.errors import ProviderError
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.context import StageContext
 from tasks.judge.provider.openai.client import OpenAIProvider
@@ -255,65 +254,3 @@ def _wait_for(url: str, n: int) -> None:
     while n_billed(url) < n:
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-OLD, NEW, BARE = Checkpoint("m", "9", date(2026, 1, 5)), Checkpoint("m", "10", date(2026, 2, 1)), Checkpoint("n", "10")
-
-
-@pytest.mark.parametrize(
-    ("names", "since", "found"),
-    [
-        (None, None, [OLD, NEW, BARE]),
-        (["10"], None, [NEW, BARE]),
-        (["m/10"], None, [NEW]),
-        (["n/10", "9"], None, [OLD, BARE]),
-        (["11"], None, "no checkpoint 11; there are: m/9, m/10, n/10"),
-        (["m"], None, "no checkpoint m"),
-        (None, date(2026, 2, 1), "none for n/10"),
-    ],
-    ids=["all", "of every model", "of one", "several", "not there", "a model is none", "a date is missing"],
-)
-def test_which_checkpoints(names: list[str] | None, since: date | None, found: list[Checkpoint] | str) -> None:
-    if isinstance(found, str):
-        with pytest.raises(InputError, match=found):
-            chosen([OLD, NEW, BARE], names, since)
-    else:
-        assert chosen([OLD, NEW, BARE], names, since) == found
-
-
-def test_since_includes_its_day() -> None:
-    assert chosen([OLD, NEW], None, date(2026, 2, 1)) == [NEW]
-    assert chosen([OLD, NEW], None, date(2026, 1, 5)) == [OLD, NEW]
-
-
-def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: Path) -> None:
-    for name in ("step-9", "step-10", "step-11"):
-        (tmp_path / "made" / MODEL / name).mkdir(parents=True)
-    url = "http://127.0.0.1:1/v1"
-    by_name = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url))))
-    assert [one.checkpoint for one in by_name] == ["step-9", "step-10", "step-11"]  # numbers as numbers
-    assert all(one.made_on is not None for one in by_name)  # the folders' own dates
-
-    rows = ["step-10,2026-01-01", "step-9,2026-01-02", "gone,2026-01-03"]
-    (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *(f"{MODEL},{row}" for row in rows)]))
-    listed = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url, nightly='checkpoints = "ready.csv"'))))
-    assert listed == [
-        Checkpoint(MODEL, "step-10", date(2026, 1, 1)),
-        Checkpoint(MODEL, "step-9", date(2026, 1, 2)),  # step-11 is not ready, `gone` is not there
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("ready.txt", "", "is one of .csv, .jsonl, .parquet"),
-        ("ready.csv", "name,when\na,b\n", "needed: model, checkpoint"),
-        ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
-    ],
-)
-def test_a_table_that_cannot_be_used(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / "made" / MODEL / "step-1").mkdir(parents=True)
-    (tmp_path / name).write_text(text)
-    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=f'checkpoints = "{name}"')
-    with pytest.raises(InputError, match=said):
-        find_checkpoints(open_run(Path(file)))

@@ -1,0 +1,108 @@
+"""Which checkpoints a backfill is about: by their names, their dates or a table; what is said where there is none."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
+from flows.run.context import open_run
+from schemas.errors import InputError
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import MODEL, write_benchmark
+
+OLD, NEW, BARE = Checkpoint("m", "9", date(2026, 1, 5)), Checkpoint("m", "10", date(2026, 2, 1)), Checkpoint("n", "10")
+
+
+@pytest.mark.parametrize(
+    ("names", "since", "found"),
+    [
+        (None, None, [OLD, NEW, BARE]),
+        (["10"], None, [NEW, BARE]),
+        (["m/10"], None, [NEW]),
+        (["n/10", "9"], None, [OLD, BARE]),
+        (["11"], None, "no checkpoint 11; there are: m/9, m/10, n/10"),
+        (["m"], None, "no checkpoint m"),
+        (None, date(2026, 2, 1), "none for n/10"),
+    ],
+    ids=["all", "of every model", "of one", "several", "not there", "a model is none", "a date is missing"],
+)
+def test_which_checkpoints(names: list[str] | None, since: date | None, found: list[Checkpoint] | str) -> None:
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            chosen([OLD, NEW, BARE], names, since)
+    else:
+        assert chosen([OLD, NEW, BARE], names, since) == found
+
+
+def test_since_includes_its_day() -> None:
+    assert chosen([OLD, NEW], None, date(2026, 2, 1)) == [NEW]
+    assert chosen([OLD, NEW], None, date(2026, 1, 5)) == [OLD, NEW]
+
+
+@pytest.mark.parametrize(
+    ("there", "names", "since", "said"),
+    [
+        ([NEW, OLD], None, date(2026, 2, 2), "made on 2026-02-02 or later; the newest, m/10, is of 2026-02-01"),
+        ([OLD], [], None, "no checkpoint is named; there are: m/9"),
+        ([], None, None, r"the table under \[nightly\] checkpoints lists no checkpoint"),
+    ],
+    ids=["all are older", "no name", "none is listed"],
+)
+def test_where_no_checkpoint_is_chosen(there: list[Checkpoint], names: list[str] | None, since: date | None, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        chosen(there, names, since)
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ()], ids=["a preview", "asked"])
+@pytest.mark.parametrize(
+    ("path", "which", "said"),
+    [
+        ("made/{model}/{checkpoint}", ("--since", "2999-01-01"), "no checkpoint was made on 2999-01-01 or later"),
+        ("made/none", ("--all",), "source 'source-0' is empty: reader geneval finds no row at path = 'made/none'"),
+    ],
+    ids=["a day to come", "an empty folder"],
+)
+def test_a_backfill_of_nothing_says_so(
+    salon: Callable[..., Said], tmp_path: Path, path: str, which: tuple[str, str], said: str, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "made" / MODEL / "step-1").mkdir(parents=True)
+    (tmp_path / "made" / "none").mkdir()
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1")
+    file.write_text(file.read_text().replace("made/{model}/{checkpoint}", path))
+    done = salon("backfill", file, *which, *options)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: Path) -> None:
+    for name in ("step-9", "step-10", "step-11"):
+        (tmp_path / "made" / MODEL / name).mkdir(parents=True)
+    url = "http://127.0.0.1:1/v1"
+    by_name = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url))))
+    assert [one.checkpoint for one in by_name] == ["step-9", "step-10", "step-11"]  # numbers as numbers
+    assert all(one.made_on is not None for one in by_name)  # the folders' own dates
+
+    rows = ["step-10,2026-01-01", "step-9,2026-01-02", "gone,2026-01-03"]
+    (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *(f"{MODEL},{row}" for row in rows)]))
+    listed = find_checkpoints(open_run(Path(write_benchmark(tmp_path, url, nightly='checkpoints = "ready.csv"'))))
+    assert listed == [
+        Checkpoint(MODEL, "step-10", date(2026, 1, 1)),
+        Checkpoint(MODEL, "step-9", date(2026, 1, 2)),  # step-11 is not ready, `gone` is not there
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("ready.txt", "", "is one of .csv, .jsonl, .parquet"),
+        ("ready.csv", "name,when\na,b\n", "needed: model, checkpoint"),
+        ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
+    ],
+)
+def test_a_table_that_cannot_be_used(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / "made" / MODEL / "step-1").mkdir(parents=True)
+    (tmp_path / name).write_text(text)
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=f'checkpoints = "{name}"')
+    with pytest.raises(InputError, match=said):
+        find_checkpoints(open_run(Path(file)))
