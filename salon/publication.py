@@ -12,7 +12,7 @@ from salon.errors import SalonError
 from salon.notebook import as_html
 from salon.places import Place
 from salon.report import Report
-from salon.rows import given, is_of, narrowed, turned_round, with_blindness
+from salon.rows import given, headlines, is_of, narrowed, turned_round, with_blindness
 from salon.samples import Samples
 
 if TYPE_CHECKING:
@@ -140,16 +140,17 @@ class Publication:
         """Who is better and how sure that is, best first: the table `standings`, of the headline dimensions alone.
 
         `dimension` names another one, `is_all` leaves none out. Ranks, differences and p come from one family of comparisons.
-        Where the judge had its exam, `blind_to` says which planted faults it does not notice there.
+        Where the judge had its exam, `blind_to` says which planted faults it does not notice there. Raises SalonError for a value
+        that no ranking has, and for a category where only headline rankings are asked for, which have none.
         """
-        import polars as pl
-
-        rows = self.table("standings").filter(category=category)
+        table = self.table("standings")
+        is_asked = (rubric, dimension, category) != (None, None, MACRO)  # else a publication without a ranking has none to show
+        rows = narrowed(table, rubric_id=rubric, dimension=dimension, category=category) if is_asked else table
+        rows = rows.filter(category=category)
+        if dimension is None and not is_all:
+            rows = headlines(rows, narrowed(table, rubric_id=rubric)) if is_asked else rows.filter("is_headline")
         if "exam.parquet" in self.files:
             rows = with_blindness(rows, self.table("exam"))
-        if dimension is None and not is_all:
-            rows = rows.filter(pl.col("is_headline"))
-        rows = narrowed(rows, rubric_id=rubric, dimension=dimension)
         order = ["rubric_id", "judge_model", "dimension", "rank_low", "rank_high", "estimate", *_CONTESTANT]
         return rows.sort(order, descending=[name == "estimate" for name in order], nulls_last=True)
 
@@ -180,7 +181,10 @@ class Publication:
         category: str | None = None,
         rubric: str | None = None,
     ) -> Samples:
-        """The judged samples with their scores, and in a notebook their pictures. `prompt`: a part of its text, in any case."""
+        """The judged samples with their scores, and in a notebook their pictures. `prompt`: a part of its text, in any case.
+
+        Raises SalonError for another value that no sample, or no judgement, has.
+        """
         return Samples.of(self, prompt, given(model=model, checkpoint=checkpoint, category=category), rubric)
 
     def report(self) -> Report:

@@ -19,12 +19,33 @@ def given(**named: str | None) -> dict[str, str]:
 
 
 def narrowed(rows: "pl.DataFrame", **named: str | None) -> "pl.DataFrame":
-    """The rows with these values. Raises SalonError for a value that no row has."""
-    for name, value in given(**named).items():
+    """The rows with these values. Raises SalonError for a value that no row has, or none beside the values before it."""
+    wanted = given(**named)
+    for name, value in wanted.items():  # first each by itself: a value that is there is not called missing because of another
         if value not in rows[name]:
-            raise SalonError(f"there is no {name} {value!r} here; there are: {', '.join(sorted(rows[name].unique()))}")
+            raise SalonError(f"there is no {name} {value!r} here; there are: {_values(rows, name)}")
+    of: list[str] = []
+    for name, value in wanted.items():
+        if value not in rows[name]:
+            raise SalonError(f"there is no {name} {value!r} of {', '.join(of)} here; there are: {_values(rows, name)}")
+        of.append(f"{name} {value!r}")
         rows = rows.filter(**{name: value})
     return rows
+
+
+def headlines(rows: "pl.DataFrame", of_rubric: "pl.DataFrame") -> "pl.DataFrame":
+    """Those of the headline rankings. Raises SalonError where other rankings alone were asked for."""
+    found = rows.filter("is_headline")
+    if not found.is_empty():
+        return found
+    there = of_rubric.filter("is_headline")
+    if there.is_empty():
+        raise SalonError("none of these rankings is a headline; is_all=True shows them")
+    raise SalonError(f"the headline rankings have {_values(there, 'category')} alone; is_all=True shows the categories")
+
+
+def _values(rows: "pl.DataFrame", name: str) -> str:
+    return ", ".join(sorted(rows[name].drop_nulls().unique())) or "none"
 
 
 def is_of(columns: tuple[str, ...], values: tuple[str, ...]) -> "pl.Expr":

@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon.rows import narrowed
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -34,13 +36,13 @@ class Samples:
         """See Publication.samples."""
         import polars as pl
 
-        samples = publication.table("samples").filter(**named).select(_OF_SAMPLE)
+        samples = narrowed(publication.table("samples"), **named).select(_OF_SAMPLE)
         if prompt is not None:
             samples = samples.filter(pl.col("prompt").str.to_lowercase().str.contains(prompt.lower(), literal=True))
         asked = publication.table("judgements").filter(pl.col("occasion") == "")  # anchors are asked again each night
-        if rubric is not None:
-            asked = asked.filter(rubric_id=rubric)
-        asked = asked.select(*_KEY, "request_key", judgement_status="status", judgement_reason="reason")
+        asked = narrowed(asked, rubric_id=rubric).select(
+            *_KEY, "request_key", judgement_status="status", judgement_reason="reason"
+        )
         read = publication.table("scores").select("request_key", "dimension", "score", "status", "reason", "note")
         joined = samples.join(asked, on="sample_id").join(read, on="request_key", how="left")
         joined = joined.with_columns(

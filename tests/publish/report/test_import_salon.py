@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -39,6 +40,27 @@ def test_it_reads_wherever_the_tables_are(published: Path, inside: str, hostile:
         assert p.table(table.name).equals(hostile.tables[table].select(table.columns))
     ranked = p.standings(is_all=True).filter(pl.col("rank_low").is_not_null())
     assert ranked["estimate"].is_sorted(descending=True) or ranked["dimension"].n_unique() > 1
+
+
+def test_a_value_is_held_against_all_rankings_before_those_that_are_left(
+    small: Made, publish_one: Callable[..., Published], tmp_path: Path
+) -> None:
+    totals = small.tables[STANDINGS]
+    rows = totals.filter("is_headline").with_columns(category=pl.lit("counting"), is_headline=pl.lit(value=False))
+    publish_one(tmp_path, replace(small, tables=small.tables | {STANDINGS: pl.concat([totals, rows])}), 1)
+    p = salon.open(tmp_path)
+    assert p.standings("small", category="counting", is_all=True).height == p.standings().height == 3
+    for named, said in (
+        ({"rubric": "small", "category": "counting"}, "the headline rankings have __macro__ alone; is_all=True shows the cat"),
+        ({"rubric": "small", "category": "countng"}, "no category 'countng' here; there are: __macro__, counting"),
+        ({"category": "countng"}, "no category 'countng' here; there are: __macro__, counting"),
+        (
+            {"dimension": "accuracy", "category": "counting"},
+            "no category 'counting' of dimension 'accuracy' here; there are: __m",
+        ),
+    ):
+        with pytest.raises(salon.SalonError, match=said):
+            p.standings(**named)
 
 
 def test_a_comparison_seen_from_the_other_side_is_the_same_comparison(published: Path, hostile: Made) -> None:
@@ -98,6 +120,12 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
         pytest.param(lambda root: salon.open(root, publication="ffffffff"), "no publication", id="no such publication"),
         pytest.param(lambda root: salon.open(root).table("nonesuch"), "it has benchmark_long", id="no such table"),
         pytest.param(lambda root: salon.open(root).standings("nonesuch"), "there are: small", id="no such rubric"),
+        pytest.param(
+            lambda root: salon.open(root).standings("small", "accuracy", "nonesuch"), "category 'nonesuch'", id="no such category"
+        ),
+        pytest.param(lambda root: salon.open(root).samples("cube", rubric="nonesuch"), "there are: small", id="samples: rubric"),
+        pytest.param(lambda root: salon.open(root).samples(category="nonesuch"), "there are: ", id="samples: category"),
+        pytest.param(lambda root: salon.open(root).samples(checkpoint="nonesuch"), "there are: ", id="samples: checkpoint"),
         pytest.param(lambda root: salon.open(root).compare("x", "y"), "is 0 of the published", id="no such checkpoint"),
         pytest.param(lambda root: salon.open(root).report(), "has no file 'report.html'", id="no page"),
         pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
