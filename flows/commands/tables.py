@@ -236,8 +236,10 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     console.print(f"publication {published.publication_id[:16]} ({word}; {current})")
     lake = Lake(published.folder.parents[3])
     console.print(f"files       {escape(one_line(f'{lake.place}/{published.folder.relative_to(lake.root)}'))}/")
-    lake_option = _lake_option(lake)
-    console.print(f"next        salon table{lake_option}    salon explain CELL{lake_option}")
+    options, apart = _lake_option(lake), "    "
+    if not published.is_current:  # without its id the commands would show another one
+        options, apart = f"{options} --publication {published.publication_id[:16]}", f"\n{'':<12}"
+    console.print(f"next        salon table{options}{apart}salon explain CELL{options}")
 
 
 def _lake_option(lake: Lake) -> str:

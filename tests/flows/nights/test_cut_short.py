@@ -21,7 +21,8 @@ def test_a_run_stopped_by_its_budget_never_takes_a_good_tables_place(
     world, lake = World(tmp_path), tmp_path / "lake"
     world.make(1)
     file = write_benchmark(tmp_path, judge_url)
-    assert salon("run", file, "--run-date", "2026-03-01").code == 0
+    good = salon("run", file, "--run-date", "2026-03-01")
+    assert (good.code, "next        salon table    salon explain CELL\n" in good.out) == (0, True)
     assert _named(lake) == ["2026-03-01"] * 2
     world.make(2)
     for _ in range(2):
@@ -30,5 +31,9 @@ def test_a_run_stopped_by_its_budget_never_takes_a_good_tables_place(
         assert "not made current: " in cut_short.out
         assert "of its 16 cells lack replies" in cut_short.out
         assert _named(lake) == ["2026-03-01"] * 2
+        publication = cut_short.out.partition("publication ")[2][:16]
+        for suggested in (f"salon table --publication {publication}", f"salon explain CELL --publication {publication}"):
+            assert suggested in cut_short.out
+        assert f"publication {publication} (not the current one)" in salon("table", "--publication", publication).out
     assert salon("run", file, "--run-date", "2026-03-02").code == 0
     assert _named(lake) == ["2026-03-02"] * 2
