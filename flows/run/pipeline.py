@@ -10,17 +10,21 @@ import polars as pl
 from flows.nights.drift import write_drift
 from flows.nights.record import Night, note_night
 from flows.observability.progress import RunSummary
+from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.context import RunContext
+from flows.run.preview import forecasts
 from flows.run.rounds import judge_all
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
+from schemas.records import Plan
 from schemas.tables.published import BENCHMARK_LONG, POOLED
 from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.folders import BatchResults
+from tasks.judge.budget.forecast import total_usd
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
@@ -71,7 +75,7 @@ def run_pipeline(
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
         asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)
-        _say_what_is_missing(run, asked)
+        _say_what_is_missing(run, planned, asked)
     elif asked_before is not None:  # of each checkpoint alone: pairs are of two
         asked += judge_all(run, [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs])
     elif isinstance(replies, BatchResults):
@@ -96,11 +100,22 @@ def run_pipeline(
     return summary
 
 
-def _say_what_is_missing(run: RunContext, asked: Outcome) -> None:
-    if asked.is_spent:
+def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None:
+    if not asked.is_spent:
+        return
+    max_usd, then = run.benchmark.limits.max_usd, "cells without enough replies are blocked; run again with more"
+    if asked.is_out_of_reach:
+        with opened(run.ledger_url) as ledger:
+            left = [row.forecast for row in forecasts(RunContext.of(run.stage), planned, ledger) if row.forecast.n_to_ask]
+        all_usd = format_usd(total_usd(one.worst_usd for one in left))
         run.reporter.say(
-            f"max_usd = {run.benchmark.limits.max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no "
-            "reply, and cells without enough of them are blocked; run again with more to go on from here"
+            f"max_usd = {max_usd:g} covers no request: one may cost up to ${asked.refused_usd:.4g}, all {asked.n_left:,} without "
+            f"a reply up to {all_usd}. Nothing was sent, and {then}"
+        )
+    else:
+        run.reporter.say(
+            f"max_usd = {max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, and {then} to "
+            "go on from here"
         )
 
 

@@ -35,6 +35,7 @@ class AdmissionControl:
     budget: Budget | None = None
     attempts: Attempts | None = None
     is_spent: bool = False
+    refused_usd: float = 0.0
     turn: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -140,7 +141,8 @@ class AdmissionControl:
     async def _reserve(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         if self.budget is None or await self.budget.reserve(estimate.worst_usd or 0.0, stopping):
             return True
-        self.is_spent |= not stopping.is_set()
+        if not stopping.is_set():
+            self.is_spent, self.refused_usd = True, max(self.refused_usd, estimate.worst_usd or 0.0)
         return False
 
 

@@ -71,7 +71,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
         raise failed[0]
     run.outcome.n_requests, run.outcome.n_cached = requests.height, queue.n_done
     run.outcome.is_stopped = stop is not None and stop.is_set()
-    run.outcome.is_spent = admission.is_spent
+    run.outcome.is_spent, run.outcome.refused_usd = admission.is_spent, admission.refused_usd
     await run.raise_failure()
     return run.outcome
 

@@ -26,6 +26,7 @@ class Outcome:
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
     is_stopped: bool = False  # it ended early because the caller said so
     is_spent: bool = False  # it ended early because max_usd is reached
+    refused_usd: float = 0.0  # the most that one request might have cost for which max_usd had no room
 
     @property
     def n_answered(self) -> int:
@@ -36,6 +37,11 @@ class Outcome:
     def n_left(self) -> int:
         """Requests without a final reply; one that was filtered or rejected has its own."""
         return self.n_requests - self.n_cached - sum(self.n_by_status[status.value] for status in FINAL_REPLY_STATUSES)
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether max_usd stopped it before anything was sent: it is less than what one request may cost."""
+        return self.is_spent and not self.n_asked and not self.n_in_flight
 
     def count(self, reply: JudgeReply) -> None:
         """Add what a stored reply was billed."""
@@ -53,10 +59,11 @@ class Outcome:
             cost_usd=sum(costs) if costs else None,
             is_stopped=self.is_stopped or other.is_stopped,
             is_spent=self.is_spent or other.is_spent,
+            refused_usd=max(self.refused_usd, other.refused_usd),
         )
 
 
-_APART = ("cost_usd", "is_stopped", "is_spent")
+_APART = ("cost_usd", "is_stopped", "is_spent", "refused_usd")
 
 
 def outage(

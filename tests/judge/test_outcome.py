@@ -22,3 +22,11 @@ LEFT: dict[str, tuple[dict[ReplyStatus, int], int, int]] = {
 def test_what_is_left_has_no_final_reply(by_status: dict[ReplyStatus, int], n_cached: int, n_left: int) -> None:
     counted = Counter({status.value: n for status, n in by_status.items()})
     assert Outcome(n_requests=4, n_cached=n_cached, n_by_status=counted).n_left == n_left
+
+
+def test_a_request_is_out_of_reach_where_money_was_refused_and_nothing_sent() -> None:
+    refused = Outcome(n_requests=3, is_spent=True, refused_usd=0.01) + Outcome(n_requests=2, is_spent=True, refused_usd=0.02)
+    assert (refused.is_out_of_reach, refused.refused_usd) == (True, 0.02)
+    assert not (refused + Outcome(n_requests=1, n_asked=1)).is_out_of_reach
+    assert not (refused + Outcome(n_requests=1, n_in_flight=1)).is_out_of_reach
+    assert not Outcome(n_requests=3).is_out_of_reach

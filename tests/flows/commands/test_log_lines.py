@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,7 +39,12 @@ def test_a_run_says_json_lines_and_its_table_stays_a_table(tmp_path: Path, judge
     assert "publication" in said.out
     messages = [line["message"] for line in _lines(said)]
     assert {"ingest: 24 done", "plan: 1 done"} <= set(messages)
-    assert any(message.startswith("note: max_usd = 0.002 is reached") for message in messages)
+    told = next(message for message in messages if message.startswith("note: max_usd = 0.002 covers no request: one may cost"))
+    (each, everything) = (float(usd) for usd in re.findall(r"up to \$([\d.]+\d)", told))
+    assert 0.002 < each < everything < 25 * each  # of the 24, each by the size of its picture
+    assert "all 24 without a reply" in told
+    few = salon("run", file, "--run-date", "2026-03-02", "--max-usd", str(2 * each))
+    assert any(line["message"].startswith(f"note: max_usd = {2 * each:g} is reached: ") for line in _lines(few))
 
 
 @pytest.mark.usefixtures("as_json")

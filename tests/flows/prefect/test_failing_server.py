@@ -67,7 +67,7 @@ def test_a_paid_run_is_published(
 @pytest.mark.parametrize(
     ("options", "source", "code", "sentence"),
     [
-        (("--max-usd", "0.002"), "", 1, "max_usd = 0.002 is reached"),
+        (("--max-usd", "0.002"), "", 1, "max_usd = 0.002 covers no request"),
         ((), 'where = { tag = "none" }', 2, "source 'source-0' is empty"),
     ],
     ids=["its budget is reached", "nothing to judge"],
