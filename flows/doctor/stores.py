@@ -101,14 +101,25 @@ _REFILL = "was it deleted, or put back from a copy? The next run refills it from
 
 
 def _compared(run: StageContext, snapshot_id: str) -> Finding:
-    path = run.lake.parts(REPLIES, snapshot_id)[0]
-    is_final = pl.col("status").is_in([status.value for status in FINAL_REPLY_STATUSES])
-    final = pl.scan_parquet(path).filter(is_final).select("request_key").head(N_COMPARED).collect()["request_key"].unique()
+    final, is_all = first_replies(run.lake, snapshot_id)
+    first = "" if is_all else "the first "
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
         n_known = len(ledger.known(final))
     if n_known == len(final):
-        return ok(SYNC, f"{n_known} of {len(final)} replies of the newest snapshot are in the ledger")
-    return wrong(SYNC, f"the ledger lacks {len(final) - n_known} of {len(final)} replies of the lake's newest snapshot", _REFILL)
+        return ok(SYNC, f"{n_known} of {first}{len(final)} replies of the newest snapshot are in the ledger")
+    lacks = f"the ledger lacks {len(final) - n_known} of {first}{len(final)} replies of the lake's newest snapshot"
+    return wrong(SYNC, lacks, _REFILL)
+
+
+def first_replies(lake: Lake, snapshot_id: str, most: int = N_COMPARED) -> tuple[list[str], bool]:
+    """The first requests with a final reply in a snapshot, part by part, and whether it has no more of them."""
+    is_final = pl.col("status").is_in([status.value for status in FINAL_REPLY_STATUSES])
+    found: dict[str, None] = {}
+    for path in lake.parts(REPLIES, snapshot_id):
+        found |= dict.fromkeys(pl.scan_parquet(path).filter(is_final).select("request_key").collect()["request_key"])
+        if len(found) > most:
+            return list(found)[:most], False
+    return list(found), True
 
 
 def _age(marker: Path) -> float:

@@ -9,6 +9,7 @@ from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
 from schemas.records import PlannedPart
+from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
@@ -69,6 +70,21 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
 def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
     """Those with requests to a judge that is asked."""
     return [part for part in parts if part.n_requests and not context.judge(part.judge_model).recorded]
+
+
+def recorded(context: StageContext, parts: Sequence[PlannedPart]) -> Outcome:
+    """The requests to recorded judges that have their reply: stored before, like those of a judge that is asked."""
+    mine = [part for part in parts if context.judge(part.judge_model).recorded]
+    if not mine:
+        return Outcome()
+    with opened(context.ledger_url) as ledger:
+        before = still_holds(context, ledger.state())
+        if before is not None and before.is_answered:
+            n_stored = sum(part.n_requests for part in mine)
+        else:
+            keys = (context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"]) for part in mine)
+            n_stored = sum(len(ledger.known(part["request_key"])) for part in keys)
+    return Outcome(n_requests=n_stored, n_cached=n_stored)
 
 
 def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart]) -> None:

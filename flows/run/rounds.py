@@ -8,7 +8,7 @@ from typing import Protocol
 import polars as pl
 
 from flows.run.context import RunContext
-from flows.run.judging import judge
+from flows.run.judging import judge, recorded
 from flows.run.looks import WatchedScores
 from schemas.benchmark.exam import OCCASION
 from schemas.metrics import primary_of
@@ -54,7 +54,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     judge_some = partial(judge, run, is_retrying=is_retrying, n_of_run=sum(part.n_requests for part in parts))
     in_rounds = dict(_by_judge(parts))
     examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
-    total = judge_some([part for part in parts if part.round is None and part not in examined])
+    total = judge_some([part for part in parts if part.round is None and part not in examined]) + recorded(run, parts)
     n_family = _n_family_of_pairs(run, in_rounds)
     for (rubric_id, judge_model), mine in in_rounds.items():
         if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:

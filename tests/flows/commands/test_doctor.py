@@ -16,6 +16,9 @@ import prefect
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from flows.doctor.stores import first_replies
+from schemas.tables.stored import REPLIES
+from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, findings
 from tests.flows.nights.night_world import World, n_billed, write_benchmark
 
@@ -65,6 +68,22 @@ def test_before_and_after_a_run_all_is_well_and_nothing_is_left_behind(salon: Sa
     assert found["lake and ledger"] == "ok: 24 of 24 replies of the newest snapshot are in the ledger"
     assert found["ledger"].endswith("ledger.db can be written")
     assert {path for path in (file.parent / "lake").rglob("*") if path.is_file()} == stored
+
+
+@pytest.mark.usefixtures("_no_server")
+def test_the_replies_of_every_part_are_looked_for(salon: Salon, tmp_path: Path, judge_url: str) -> None:
+    World(tmp_path).make(1)
+    World(tmp_path).make(2)
+    file = write_benchmark(tmp_path, judge_url)
+    assert salon("run", file).code == 0
+    assert (
+        findings(salon("doctor", file).out)["lake and ledger"] == "ok: 48 of 48 replies of the newest snapshot are in the ledger"
+    )
+    lake = Lake(tmp_path / "lake")
+    (snapshot,) = lake.keys(REPLIES)
+    assert [(len(keys), is_all) for keys, is_all in (first_replies(lake, snapshot, most) for most in (47, 48))] == [
+        (47, False), (48, True),
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("_no_server")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.replies.read import parse_reply
@@ -125,3 +126,29 @@ recorded = true
     assert said.code == 2
     assert why in said.err
     assert not (tmp_path / "lake" / "samples").exists()
+
+
+def test_a_run_counts_recorded_replies_as_stored(salon: Callable[..., Said], tmp_path: Path) -> None:
+    for n in range(3):
+        Image.new("RGB", (8, 8), (80 * n, 0, 0)).save(tmp_path / f"{n}.png")
+    rows = [f'{{"image": "{n}.png", "prompt": "shade {n}", "model": "m", "checkpoint": "c"}}' for n in range(3)]
+    (tmp_path / "m.jsonl").write_text("\n".join(rows))
+    (tmp_path / "replies.jsonl").write_text("\n".join(f'{{"prompt": "shade {n}", "reply": "Score: {n + 1}"}}' for n in (0, 1)))
+    (tmp_path / "b.toml").write_text("""\
+name = "shades"
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "gpt-4o"
+recorded = true
+""")
+    assert "requests    3: 0 stored already, 0 sent" in salon("run", "b.toml").out
+    assert "2 rows: 2 stored" in salon("import", "b.toml", "--replies", "replies.jsonl").out
+    for _ in range(2):
+        assert "requests    3: 2 stored already, 0 sent" in salon("run", "b.toml").out
+    (tmp_path / "replies.jsonl").write_text('{"prompt": "shade 2", "reply": "Score: 3"}')
+    assert "1 rows: 1 stored" in salon("import", "b.toml", "--replies", "replies.jsonl").out
+    assert "requests    3: 3 stored already, 0 sent" in salon("run", "b.toml").out
