@@ -54,8 +54,11 @@ def rubric_files(folder: Path) -> list[str]:
     return sorted({DECLARATION, *_prompt_names(declared), *_example_names(declared), *inside})
 
 
-def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Rubric]:
-    """The rubrics of these ids, by id; each of `folders` is a rubric folder or holds some. Raises RubricError."""
+def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,), advice: str = "") -> dict[str, Rubric]:
+    """The rubrics of these ids, by id; each of `folders` is a rubric folder or holds some. Raises RubricError.
+
+    `advice` says how the caller is told of another folder.
+    """
     places = _places(folders)
     found: dict[str, Rubric] = {}
     for name in ids:
@@ -65,7 +68,7 @@ def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,)) -> di
             hint = f"; did you mean {close[0]!r}?" if close else "."
             known = ", ".join(sorted(places)) or "none"
             searched = ", ".join(str(folder) for folder in folders)
-            raise RubricError(f"there is no rubric {name!r}{hint} Known: {known}. Searched: {searched}")
+            raise RubricError(f"there is no rubric {name!r}{hint} Known: {known}. Searched: {searched}{advice and f'; {advice}'}")
         if len(at) > 1:
             both = " and ".join(str(folder) for folder in at)
             raise RubricError(f"the rubric {name!r} stands in {both}; rename one, so that it is clear which is meant")

@@ -16,7 +16,7 @@ def export_bundle(folder: Path, lake: Lake, out: Path, rubrics: Sequence[Path], 
     said = read_provenance(folder)
     if said is None:
         raise CorruptLakeError(f"{folder / PROVENANCE} cannot be read; restore the folder from a copy, or run again")
-    opened = open_published(folder, said, lake.root, None, rubrics)
+    opened = open_published(folder, said, lake.root, None, rubrics, advice="name its folder with --rubrics DIR")
     if opened.differences:
         one = opened.differences[0]
         raise InputError(

@@ -44,11 +44,19 @@ SETTINGS = "settings"
 
 
 def open_published(
-    folder: Path, said: Mapping[str, Any], lake: Path, file: Path | None, rubrics: Sequence[Path], *, is_alone: bool = False
+    folder: Path,
+    said: Mapping[str, Any],
+    lake: Path,
+    file: Path | None,
+    rubrics: Sequence[Path],
+    *,
+    advice: str = "",
+    is_alone: bool = False,
 ) -> Reopened:
     """Open what provenance.json says. Raises InputError where the benchmark file or a rubric is not the one published from.
 
-    `is_alone`: rubrics are those in `rubrics`, and neither the shipped ones nor any that the settings name.
+    `advice`: how a rubric that is not found is named. `is_alone`: rubrics are those in `rubrics`, and neither the shipped ones
+    nor any that the settings name.
     """
     benchmark = load_benchmark(file) if file else _settings(folder, said)
     digest = benchmark_digest(benchmark)
@@ -58,7 +66,7 @@ def open_published(
             f"{str(said.get('benchmark_digest'))[:12]}; name the file as it was then"
         )
     more = [] if is_alone else [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
-    found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more])
+    found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more], advice)
     ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
     differences = [
         Difference(PROVENANCE, "", f"rubrics.{name}.digest", str(_digest_of(said, name)), f"{rubric.digest} ({rubric.folder})")

@@ -82,6 +82,9 @@ def verify_bundle(bundle: OpenedBundle, reporter: Reporter) -> Verdict:
     return verify(bundle.folder, Lake(bundle.root), reporter, None, [bundle.rubrics], bundle=bundle)
 
 
+_ADVICE = "name its folder with --rubrics DIR, or its benchmark file with --file FILE"
+
+
 def verify(
     folder: Path,
     lake: Lake,
@@ -107,7 +110,8 @@ def verify(
         return verdict
     with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
         try:
-            published = open_published(folder, said, Path(temporary) / "lake", file, rubrics, is_alone=bundle is not None)
+            own, advice = Path(temporary) / "lake", "" if bundle else _ADVICE
+            published = open_published(folder, said, own, file, rubrics, advice=advice, is_alone=bundle is not None)
         except InputError as error:
             if bundle is None:
                 raise  # it is of what the user named

@@ -47,6 +47,8 @@ def verify(
         if file or rubrics:
             raise InputError("--file and --rubrics are for a publication in a lake; a bundle has its own with it")
         return _verify_bundle(Path(publication), limit, as_json=as_json)
+    if publication.endswith(".zip") and not Path(publication).exists():
+        raise InputError(f"there is no file {publication}; name a bundle that salon export --to bundle wrote, or a publication")
     with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
         folder = find_folder(named.root, publication)
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
