@@ -69,11 +69,19 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         content = body[:MAX_DETAIL_CHARACTERS].decode("utf-8", "replace")
     said = message_of(content)
     if status_code < 400:
-        target = urlsplit(headers.get("location", ""))
-        where = f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
+        where = _without_secrets(headers.get("location", ""))
         return bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
     status = _failure_status(status_code, content, said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
+
+
+def _without_secrets(address: str) -> str:
+    """Where a redirect leads, without login and query."""
+    try:
+        target = urlsplit(address)
+    except ValueError:  # brackets that hold no IPv6 address
+        return "what is no address"
+    return f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
 
 
 def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus:

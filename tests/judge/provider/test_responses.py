@@ -108,6 +108,19 @@ BAD_200 = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("location", "where"),
+    [
+        ("https://u:p@judge.example/v2?key=s", "https://judge.example;"), ("/v2/x?key=s", "/v2/x;"), ("", "another address;"),
+        ("http://[::1", "what is no address;"), ("//[x]/", "what is no address;"),
+    ],
+)  # fmt: skip
+def test_a_redirect_says_where_it_leads_without_its_secrets(location: str, where: str) -> None:
+    answer = read_answer(307, {"location": location}, b"")
+    assert answer.status == S.BAD_RESPONSE
+    assert f"HTTP 307: redirected to {where} redirects are not followed" in (answer.detail or "")
+
+
 @pytest.mark.parametrize("body", BAD_200.values(), ids=BAD_200.keys())
 def test_a_200_that_is_no_completion_is_a_bad_response(body: bytes) -> None:
     answer = read_answer(200, {}, body)
