@@ -130,8 +130,8 @@ def test_a_standing_is_headline_where_its_rubric_leads_up_to_it(make_rubric, all
 
 
 NOT_COMPARED = {
-    "blocked": (scored("1", [FAILS] * 20 + [5] * 10), {"min_coverage": 0.5}, "blocked"),
-    "other prompts": (over([f"q{n}" for n in range(30)], "1", lambda n: n % 7), {}, "dataset differs"),
+    "blocked": (scored("1", [FAILS] * 20 + [5] * 10), {"min_coverage": 0.5}, "one of them is blocked"),
+    "other prompts": (over([f"q{n}" for n in range(30)], "1", lambda n: n % 7), {}, "they share no prompt"),
 }
 
 

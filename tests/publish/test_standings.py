@@ -97,15 +97,16 @@ def test_several_measures_are_counted():
 
 
 _NO_DELTA = {"predecessor": "2", "reason_predecessor": "blocked"}
+_ALONE = {"predecessor": "2", "reason_predecessor": "alone"}
 _NO_P = {"predecessor": "2", "reason_predecessor": "no_variation", "delta_predecessor": 0.5, "n_family": None, "adjustment": None}
 
 
 @pytest.mark.parametrize(
     ("newest", "said"),
     [
-        ([_NO_DELTA], "3 was not compared with 2: blocked."),
-        ([_NO_DELTA, _NO_DELTA | {"reason_predecessor": "alone"}], "3 was not compared with 2: alone or blocked."),
-        ([_NO_P], "3 against 2: +0.50 on 40 prompts, not tested: no variation."),
+        ([_NO_DELTA], "3 was not compared with 2: one of them is blocked."),
+        ([_ALONE, _NO_DELTA], "3 was not compared with 2: alone, or one of them is blocked."),
+        ([_NO_P], "3 against 2: +0.50 on 40 prompts, not tested: the prompts' differences do not vary."),
         (
             [_NO_DELTA | {"n_family": None}, {"predecessor": "2", **BETTER}, {"predecessor": "2", **OPEN}],
             ("3 is better than 2 on 1 of 3 measures; on 1 these prompts cannot tell; on 1 they were not compared "

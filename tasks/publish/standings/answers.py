@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
-from tasks.publish.standings.wording import VERDICT_WORDS, Row, delta, namer, no_rank
+from tasks.publish.standings.wording import VERDICT_WORDS, Row, delta, namer, no_rank, why_not_compared
 
 _N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
 
@@ -65,7 +65,7 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
     other = rows[0]["predecessor"]
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
     if not tested:
-        reasons = " or ".join(sorted({str(row["reason_predecessor"] or "no reason given").replace("_", " ") for row in rows}))
+        reasons = ", or ".join(sorted({why_not_compared(row, "predecessor") for row in rows}))
         if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
             return f"{one} was not compared with {other}: {reasons}."
         return f"{one} against {other}: {_figure(rows[0])}, not tested: {reasons}."

@@ -22,6 +22,25 @@ VERDICT_WORDS = {
 }
 
 
+_NOT_COMPARED = {
+    ComparisonReason.RUBRIC_DIFFERS: "other versions of the rubric judged them",
+    ComparisonReason.JUDGE_DIFFERS: "another judge judged the one",
+    ComparisonReason.ANSWERING_MODEL_DIFFERS: "under the judge's name another model answered for the one",
+    ComparisonReason.DATASET_DIFFERS: "they share no prompt",
+    ComparisonReason.TOO_FEW_PAIRED_PROMPTS: "they share too few prompts",
+    ComparisonReason.NO_SUCH_TOTAL: "one of them has no such mean",
+    ComparisonReason.BLOCKED: "one of them is blocked",
+    ComparisonReason.NO_VARIATION: "the prompts' differences do not vary",
+    ComparisonReason.TOO_MANY_TO_RANK: "there are more checkpoints than statistics.max_ranked",
+}
+
+
+def why_not_compared(row: Row, other: str) -> str:
+    """Why there is no difference to `other`, or no p of it."""
+    reason = row[f"reason_{other}"]
+    return _NOT_COMPARED.get(reason, str(reason or "no reason given").replace("_", " "))
+
+
 def best_first(row: Row) -> tuple[object, ...]:
     """The order within a ranking, wherever rows are listed: by rank range, then by mean, the unranked last; equals by name."""
     estimate, low, high = row["estimate"], row["rank_low"], row["rank_high"]
