@@ -35,7 +35,7 @@ class NightSummary:
     """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked.
 
     `same_as`: the night before, where no model has had a newer checkpoint since. `changes`: judges under whose name another model
-    answered than on the night before.
+    answered than on the night before. `is_again`: an earlier try published the same night, and told what there is to tell of it.
     """
 
     run_date: date
@@ -45,6 +45,7 @@ class NightSummary:
     run: RunSummary | None
     same_as: date | None = None
     changes: tuple[ModelChange, ...] = ()
+    is_again: bool = False
 
 
 def nightly(
@@ -67,7 +68,8 @@ def nightly(
     with heeding_sigterm(), redacted_errors():
         benchmark = load_benchmark(file)
         due = benchmark.nightly.newest_due(now_or_due()).date()
-        night, gives_up_at = run_date or due, benchmark.nightly.gives_up_at(run_date or due)
+        night = _not_after(run_date or due, due)
+        gives_up_at = benchmark.nightly.gives_up_at(night)
         if after_crash:
             check_in_time(gives_up_at)
         until = night if night < due else None
@@ -108,10 +110,10 @@ def _attempt(
             limit_usd = run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
         send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
-        if summary.same_as is not None and summary.run.published.is_new:
+        if summary.same_as is not None and summary.run.published.is_new and not summary.is_again:
             send(run.benchmark.name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
         write_grid(run, file)
-        show_in_prefect(run, summary.run, summary.run.cells)
+        show_in_prefect(run, summary.run, summary.run.cells, is_again=summary.is_again)
     return summary
 
 
@@ -125,11 +127,19 @@ def open_night(
     is_asking: bool = True,
 ) -> StageContext:
     """The run of a night: `run_date`, else the latest that is due at `now`. Raises InputError, MissingKeyError."""
-    night = run_date or load_benchmark(file).nightly.newest_due(now or datetime.now(UTC)).date()
+    due = load_benchmark(file).nightly.newest_due(now or datetime.now(UTC)).date()
+    night = _not_after(run_date or due, due)
     run = open_run(file, night, judge_url, max_usd)
     if is_asking:
         check_keys(run)
     return run
+
+
+def _not_after(night: date, due: date) -> date:
+    """The night. Raises InputError for one that is not due yet: no later one would become current until its date."""
+    if night > due:
+        raise InputError(f"--run-date {night} is not due yet; the latest night that is due is {due}")
+    return night
 
 
 def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool = False) -> NightSummary:
@@ -156,7 +166,8 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
         same_as = date.fromisoformat(before) if before is not None and is_same else None
         publication = summary.published.publication_id
-        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
+        is_again = own is not None
+        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes, is_again)
 
 
 def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:

@@ -40,6 +40,10 @@ class Derived:
     note: str
 
 
+_OF_ALL = ("product", "sqrt_product")
+"""Forms whose scale is that of all operands: above 0 to 1 they would be smaller, and of another scale, without one of them."""
+
+
 def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     """The figure a dimension declares, over its operands in order."""
     figure = dimension.figure
@@ -49,16 +53,17 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     note = f"{figure.form} of {', '.join(f'{one.name}: {_shown(one)}' for one in chosen)}"[:4000]
     if voided:
         note += f"; a parent failed: {', '.join(voided)}"
-    if not counted:
+    is_of_less = figure.form in _OF_ALL and dimension.maximum > 1 and len(counted) < len(chosen)
+    if not counted or is_of_less:
         return Derived(None, dimension.minimum, dimension.maximum, None, note)
-    low, high = sorted(_value(figure, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
+    low, high = sorted(_on_scale(dimension, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
     in_doubt = {one.name for one in chosen if one.does_apply and one.score is None}
     if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
         low, high = dimension.minimum, dimension.maximum  # which items count is not known either
     reasons = [one.reason or "missing_key" for one in counted if one.score is None]
     if reasons:
         return Derived(None, low, high, min(reasons, key=lambda reason: (-reasons.count(reason), reason)), note)
-    score = _value(figure, counted, [one.score for one in counted if one.score is not None])
+    score = _on_scale(dimension, counted, [one.score for one in counted if one.score is not None])
     return Derived(score, score, score, None, note)
 
 
@@ -113,6 +118,15 @@ def failed_parents(operands: Sequence[Operand]) -> dict[str, str]:
     failed = {one.name for one in operands if one.score is not None and one.score <= one.lowest}
     found = {one.name: next((name for name in one.parents if name in failed), None) for one in operands}
     return {name: parent for name, parent in found.items() if parent is not None}
+
+
+def _on_scale(dimension: Dimension, operands: Sequence[Operand], values: Sequence[float]) -> float:
+    """The form's value. Roots and weights, rounded to binary numbers, may miss an end of the scale by the last digit: the end."""
+    figure = dimension.figure
+    assert figure is not None
+    value = _value(figure, operands, values)
+    ends = (float(dimension.minimum), float(dimension.maximum))
+    return next((end for end in ends if math.isclose(value, end, rel_tol=1e-12, abs_tol=1e-12)), value)
 
 
 def _value(figure: Figure, operands: Sequence[Operand], values: Sequence[float]) -> float:

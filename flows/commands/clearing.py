@@ -64,6 +64,7 @@ def pin(
 ) -> int:
     """Keep a publication, and all it is made of, whatever salon gc is told."""
     from tasks.publish import pins
+    from tasks.publish.folders import LAYOUT, MANIFEST
     from tasks.verify.publication import find_folder
 
     root, out = _folder(open_lake(lake)).root, result_console()
@@ -77,7 +78,11 @@ def pin(
             raise InputError(f"{len(named)} pins begin with {publication!r}; `salon pin` lists them")
         out.print(f"no longer pinned: {named[0][:12]}")
         return 0
-    made = pins.pin(root, find_folder(root, publication).name, because)
+    folder = find_folder(root, publication)
+    home = (root / "publish" / LAYOUT).resolve()
+    if not folder.resolve().is_relative_to(home) or not (folder / MANIFEST).is_file():
+        raise InputError(f"{publication!r} is no publication of the lake {lake}; name one of {home}, or its lake with --lake")
+    made = pins.pin(root, folder.name, because)
     out.print(f"pinned: {made.publication_id[:12]}")
     return 0
 

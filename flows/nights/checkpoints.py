@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,11 @@ from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.sources import ResolvedSource, expand, no_rows
 
-READERS: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
+READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": partial(pl.read_csv, infer_schema=False),  # a checkpoint called 001000 or 1.10 is no number
+    ".jsonl": pl.read_ndjson,
+    ".parquet": pl.read_parquet,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
         )
     found = [one for one in checkpoints if one.made_on is not None and one.made_on >= since]
     if not found:
-        last = max(checkpoints, key=lambda one: one.made_on or date.min)
+        last = max(reversed(checkpoints), key=lambda one: one.made_on or date.min)
         raise InputError(
             f"no checkpoint was made on {since} or later; the newest, {last.name}, is of {last.made_on}. Give an earlier date, "
             "or --checkpoints"

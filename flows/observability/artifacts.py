@@ -63,7 +63,9 @@ def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:
     return ProgressArtifact(benchmark) if is_in_flow_run() else None
 
 
-def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
+def show_in_prefect(
+    run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
+) -> None:
     """Create the run's artifacts, each under a key of the benchmark's own, and send its events; best effort, in a flow run alone.
 
     `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
@@ -71,7 +73,7 @@ def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFram
     """
     if is_in_flow_run():
         _told(_create_artifacts, run, summary, cells)
-        _told(emit_after_run, run, summary, cells, is_backfill=is_backfill)
+        _told(emit_after_run, run, summary, cells, is_backfill=is_backfill, is_again=is_again)
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:

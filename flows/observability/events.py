@@ -22,19 +22,21 @@ if TYPE_CHECKING:
     from tasks.publish.folders import Published
 
 
-def emit_after_run(run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
+def emit_after_run(
+    run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
+) -> list[str]:
     """Send what the run's publication gives occasion for; the names of what was sent."""
-    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill)
+    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, is_again=is_again)
     return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
 
 
 def alerts_after_run(
-    run: "StageContext", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False
+    run: "StageContext", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
 ) -> list[Alert]:
     """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
 
     One that was there before, or is a backfill's, gives none but for blocked cells; nor does one that is not current, but for
-    missed nights: the next night would not tell of them any more.
+    missed nights: the next night would not tell of them any more. `is_again`: an earlier try at the night told of these.
     """
     lake_root, name = run.lake.root, run.benchmark.name
     alerts: list[Alert] = []
@@ -43,7 +45,7 @@ def alerts_after_run(
         drift = living_table(lake_root, DRIFT, name)
         alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
         alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift else []
-    if published.is_new and not is_backfill:
+    if published.is_new and not is_backfill and not is_again:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
     if published.is_new:
         alerts += alerting.blocked_cells(cells)

@@ -65,6 +65,36 @@ def test_what_does_not_apply_leaves_it_and_where_nothing_applies_there_is_none()
     assert (nothing.score, nothing.reason, nothing.low, nothing.high) == (None, None, 0, 1)
 
 
+def on(form: str, low: float, high: float, **more: object) -> Dimension:
+    return Dimension("f", ("f",), low, high, figure=Figure(form, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("form", "high"), [("product", 100), ("sqrt_product", 10)])
+def test_a_product_of_which_something_does_not_apply_does_not_apply(form: str, high: float) -> None:
+    """Of 8 and nothing it is neither 8 of 100 nor the root of 8 of 10. On 0 to 1 the rest is on the same scale."""
+    aside = missing("b", does_apply=False)
+    found = derive(on(form, 0, high, of=("a", "b")), [scored("a", 8.0), aside])
+    assert (found.score, found.reason, found.low, found.high) == (None, None, 0, high)
+    assert (
+        derive(of(form, of=("a", "b")), [scored("a", 0.25), aside]).score
+        == derive(of(form, of=("a",)), [scored("a", 0.25)]).score
+    )
+
+
+@pytest.mark.parametrize("top", [3.0, 7.0, 10.0, 100.0])
+@pytest.mark.parametrize(
+    ("form", "more"),
+    [("geometric_mean", {}), ("weighted_mean", {"of": ("a", "b", "c"), "weights": (0.1, 0.2, 0.3)}), ("mean", {})],
+)
+def test_perfect_scores_give_the_scales_end_and_not_a_digit_more(form: str, more: dict[str, object], top: float) -> None:
+    found = derive(on(form, 1, top, **more), [scored(name, top) for name in "abc"])
+    assert (found.score, found.low, found.high) == (top, top, top)
+
+
+def test_what_is_off_the_scale_by_more_stays_to_be_seen() -> None:
+    assert derive(on("mean", 0, 10), [scored("a", 11.0)]).score == 11.0
+
+
 CHAIN = [scored("a", 0.0), scored("b", 1.0, parents=("a",)), scored("c", 1.0, parents=("b",)), scored("d", 1.0)]
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.nightly import nightly
+from flows.nightly import nightly, open_night, run_night
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.record import notes
+from flows.observability.alerting import NIGHT_MISSED
+from flows.observability.events import alerts_after_run
+from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
@@ -112,6 +115,35 @@ def test_a_late_night_is_about_the_checkpoints_of_its_date(salon: Callable[..., 
     assert f"{MODEL}/step-2;" in fresh.out
     assert "2 nights were due and have no publication: 2026-03-05, 2026-03-06" in fresh.out
     assert "no fresh" not in fresh.out
+
+
+def test_a_night_that_is_not_due_yet_is_refused(salon: Callable[..., Said], world: World, judge_url: str) -> None:
+    """A mistyped year would be the current publication, and keep every night before it from being so."""
+    file, tomorrow = write_benchmark(world.folder, judge_url), f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
+    for more in ((), ("--check",)):
+        said = salon("nightly", file, "--run-date", tomorrow, *more)
+        assert (said.code, f"--run-date {tomorrow} is not due yet; the latest night" in said.err) == (2, True), said
+    assert not (world.folder / "lake" / "publish").exists()
+
+
+def test_what_an_earlier_try_told_of_the_night_is_not_told_again(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first try lacks a reply and publishes; the second, with all of them, is a new publication of the same night."""
+    provider.then, night = GOOD, date(2026, 3, 5)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    file = write_benchmark(world.folder, provider.url)
+    run_night(RunContext.of(open_night(file, date(2026, 3, 1))))
+    world.make(2)
+    provider.script = deque([NO_CREDIT])
+    tries = [run_night(RunContext.of(open_night(file, night))) for _ in range(2)]
+    assert [(one.is_again, one.run is not None and one.run.published.is_new) for one in tries] == [(False, True), (True, True)]
+    run, told = open_night(file, night, is_asking=False), []
+    for one in tries:
+        assert one.run is not None
+        alerts = alerts_after_run(run, one.run.published, one.run.cells, is_again=one.is_again)
+        told.append([alert.name for alert in alerts if alert.name == NIGHT_MISSED])
+    assert told == [[NIGHT_MISSED], []]
 
 
 def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:

@@ -92,6 +92,17 @@ def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: P
     ]
 
 
+def test_names_in_a_table_are_texts_also_where_they_look_like_numbers(tmp_path: Path) -> None:
+    names = ["001000", "1.10", "1.1", "final"]
+    for name in names:
+        (tmp_path / "made" / MODEL / name).mkdir(parents=True)
+    (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *(f"{MODEL},{name}," for name in names)]))
+    listed = find_checkpoints(
+        open_run(Path(write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly='checkpoints = "ready.csv"')))
+    )
+    assert {one.checkpoint for one in listed} == {*names}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
