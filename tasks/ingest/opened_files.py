@@ -96,5 +96,7 @@ def own_path(path: str | None) -> str | None:
     if not path:
         return None
     plain = PurePosixPath(path.replace("\\", "/"))
+    if not plain.parts:  # "." and "./" are no file's
+        return None
     is_of_a_machine = plain.is_absolute() or ".." in plain.parts or plain.parts[0].endswith(":")
     return encodable(plain.name if is_of_a_machine else str(plain))

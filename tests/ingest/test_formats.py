@@ -115,6 +115,17 @@ def test_huggingface_images_may_be_null_or_paths(tmp_path, ingest_rows, picture)
     assert rows["image_sha256"].is_null().to_list() == [True, False, True, True, True]
 
 
+def test_a_row_that_stands_there_twice_is_a_duplicate_and_another_picture_under_its_id_is_not(tmp_path, ingest_rows, picture):
+    """As where a manifest names files: the one judgement counts for both, or the later one is refused."""
+    contents = [picture(0), picture(1), picture(0), picture(2)]
+    hf_frame(*[{"bytes": one, "path": None} for one in contents], id=["a", "b", "a", "b"], prompt=["p"] * 4).write_parquet(
+        tmp_path / "d.parquet"
+    )
+    source = {"reader": "huggingface", "path": "d.parquet", "model": "m", "columns": {"item_id": "id"}}
+    _, rows = ingest_rows(source)
+    assert rows["status"].to_list() == ["ok", "ok", "duplicate", "repeated_id"]
+
+
 def test_a_dataset_written_by_datasets_is_read(tmp_path, ingest_rows, picture):
     import datasets
 
@@ -214,6 +225,15 @@ def link(name: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, "/etc/passwd"
     return info
+
+
+def test_what_a_mac_puts_into_a_tar_is_no_sample(tmp_path, ingest_rows, picture):
+    """Its tar writes a `._` file before each one; a name without a suffix is none of a sample's either."""
+    ours = [(f"x/{n}.{kind}", content) for n in range(3) for kind, content in (("png", picture(n)), ("txt", b"p"))]
+    theirs = [one for name, content in ours for one in ((name.replace("x/", "x/._"), b"Mac OS X"), (name, content))]
+    (tmp_path / "a.tar").write_bytes(tar(("._x", b"Mac OS X"), ("README", b"read"), ("x/.DS_Store", b"s"), *theirs))
+    _, rows = ingest_rows({"reader": "webdataset", "path": "a.tar", "model": "m"})
+    assert rows.select("source_key", "status", "prompt").rows() == [(f"a.tar:x/{n}", "ok", "p") for n in range(3)]
 
 
 def test_webdataset_tars(tmp_path, ingest_rows, picture):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.ingest.opened_files import own_path
 from tasks.ingest.paths import RefusedPath, is_inside, locate, quote, read_file
 
 
@@ -136,3 +137,20 @@ def test_quoted_data_is_one_short_printable_line():
     assert quote("a\nb\x1b[31m") == r"'a\nb\x1b[31m'"
     assert len(quote("x" * 10_000)) < 130
     quote("\ud800").encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (None, None), ("", None), (".", None), ("./", None), (".//.", None), ("./a/b.png", "a/b.png"), ("a\\b.png", "a/b.png"),
+        ("/home/someone/b.png", "b.png"), ("C:\\Users\\someone\\b.png", "b.png"), ("../b.png", "b.png"), ("..", ".."), ("/", ""),
+    ],
+)  # fmt: skip
+def test_the_path_a_picture_is_known_by_is_of_no_machine(said: str | None, kept: str | None) -> None:
+    assert own_path(said) == kept
+
+
+@given(st.text())
+def test_whatever_a_row_calls_its_picture_it_has_a_path_or_none(said: str) -> None:
+    found = own_path(said)
+    assert found is None or not found.startswith("/")

@@ -199,3 +199,14 @@ def test_the_harmless_twin_shows_the_same_pixels():
     again = picture_faults.as_png(picture_faults.opened(content))
     with Image.open(io.BytesIO(content)) as before, Image.open(io.BytesIO(again)) as after:
         assert before.convert("RGB").tobytes() == after.tobytes()
+
+
+@pytest.mark.parametrize("fault", PICTURE_FAULTS)
+@pytest.mark.parametrize("size", [(1, 1), (2, 9), (8, 8), (11, 11), (3, 40), (40, 11), (12, 12), (13, 17), (24, 12)])
+def test_no_picture_is_too_small_to_be_looked_at(size, fault):
+    """Pictures of noise, so that any region is conspicuous; what is too small for a region has none planted."""
+    for seed in range(20):
+        pixels = np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
+        planted = picture_faults.with_fault(pixels, fault)
+        assert planted is None or planted.shape == pixels.shape
+        assert planted is None or fault not in (F.ERASED, F.DOUBLED) or min(size) >= 12

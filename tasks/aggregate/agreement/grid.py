@@ -12,7 +12,7 @@ from tasks.aggregate.agreement.pairs import Mask, Rated, people
 from tasks.aggregate.intervals import Counts
 
 System = tuple[str, str]
-_NO_CATEGORY = "\0"
+_NO_CATEGORY = "\0none"  # NumPy drops NULs at the end of a text
 
 
 @dataclass(frozen=True, slots=True)

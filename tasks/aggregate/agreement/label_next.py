@@ -96,7 +96,7 @@ def label_plan(
     if not n_prompts:
         raise InputError(f"{wanted.n_ratings} ratings are too few for one prompt of two checkpoints; ask for 2 or more")
     n_all = np.bincount(part.strata[~np.isnan(scored)], minlength=len(spread))
-    within = float(np.nanvar(labels if np.isfinite(labels).sum() > 1 else scored))
+    within = _within(labels if np.isfinite(labels).sum() > 1 else scored, part.strata)
     is_known = int(n_each.sum()) >= MIN_LABELLED and int(n_each.min()) >= MIN_IN_STRATUM
     halves = [_half(spread, n, n_all, within) if is_known else None for n in (n_each, planned)]
     ends = (_name(grid.systems[a]), _name(grid.systems[b]))
@@ -155,6 +155,14 @@ def _spread(labels: Floats, scored: Floats, strata: Counts) -> Floats:
     pooled = float(squares.sum()) / max(int(n.sum()) - len(n), 1)
     found: Floats = np.sqrt((squares + _PRIOR_DF * pooled) / (np.maximum(n - 1, 0) + _PRIOR_DF))
     return found if pooled > 0 else np.ones(len(n))
+
+
+def _within(values: Floats, strata: Counts) -> float:
+    """The variance within a category, pooled over all: what lies between them is in no mean over them."""
+    there = ~np.isnan(values)
+    n = np.bincount(strata[there], minlength=int(strata.max()) + 1)
+    means = np.bincount(strata[there], weights=values[there], minlength=len(n)) / np.maximum(n, 1)
+    return float(((values[there] - means[strata[there]]) ** 2).sum()) / max(int(n.sum()) - int((n > 0).sum()), 1)
 
 
 def _order(spread: Floats, n_each: Counts, n_left: Sequence[int]) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from schemas.errors import SourceError
-from schemas.records import Sample
+from schemas.records import RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
@@ -49,14 +49,20 @@ def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
     role = (sample.model, sample.checkpoint, sample.item_id, sample.seed)
     digest, whole = (
         _digest(role),
-        _digest((role, [(one.role, one.path) for one in sample.pictures], sorted(sample.texts.items()))),
+        _digest((role, [_named(one) for one in sample.pictures], sorted(sample.texts.items()))),
     )
-    if digest in seen and (whole not in seen or any(one.content is not None for one in sample.pictures)):
+    if digest in seen and whole not in seen:
         seed = "" if sample.seed is None else f" with seed {sample.seed}"
         detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}, and counts"
         return replace(sample, status=SampleStatus.REPEATED_ID, detail=detail)
     seen |= {digest, whole}
     return sample
+
+
+def _named(picture: RolePicture) -> tuple[object, ...]:
+    """What tells a picture that is not opened yet from another: its path, and its bytes where the row holds them."""
+    content = picture.content
+    return picture.role, picture.path, None if content is None else hashlib.sha256(content).digest()
 
 
 def _digest(values: object) -> bytes:

@@ -100,7 +100,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
         with tarfile.open(path, "r|", tarinfo=_BoundedMember) as archive:
             while member := archive.next():
                 archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
-                if member.isdir():
+                if member.isdir() or not _is_of_a_sample(member.name):
                     continue
                 key, suffix = _split(member.name)
                 if group is None or group.key != key:
@@ -143,6 +143,12 @@ def _split(name: str) -> tuple[str, str]:
     folder, slash, last = name.rpartition("/")
     stem, _, suffix = last.partition(".")
     return folder + slash + stem, suffix.lower()
+
+
+def _is_of_a_sample(name: str) -> bool:
+    """Not `README`, nor what begins with a dot: macOS puts a `._0001.png` beside each file."""
+    key, suffix = _split(name)
+    return bool(suffix and key.rpartition("/")[2])
 
 
 def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suffix: str) -> None:

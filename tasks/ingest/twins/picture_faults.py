@@ -37,8 +37,9 @@ def as_png(pixels: Pixels) -> bytes:
 
 
 def with_fault(pixels: Pixels, fault: PlantedFault) -> Pixels | None:
-    """The picture with the fault; None where that is no visible change: an even picture, one that is its own mirror."""
-    changed = _CHANGES[fault](pixels)
+    """The picture with the fault; None where that is no visible change: an even picture, its own mirror, one too small."""
+    is_of_part = _CHANGES[fault] in (_erased, _doubled)
+    changed = None if is_of_part and min(pixels.shape[:2]) < _N_CELLS else _CHANGES[fault](pixels)
     if changed is None:
         return None
     difference = np.abs(changed.astype(np.int16) - pixels).max(axis=2)

@@ -37,6 +37,7 @@ def tables(
         primary: list[str] | None = None,
         reference: str | None = None,
         everywhere: float | None = None,
+        has_categories: bool = True,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -49,7 +50,8 @@ def tables(
                 people = judged = np.full(N, everywhere)
             for p in range(N):
                 scores = dict.fromkeys(dimensions, float(judged[p]))
-                where = {"model": model, "checkpoint": "1", "category": f"c{p // 60}", "prompt": p, "sample": p}
+                category = f"c{p // 60}" if has_categories else None
+                where = {"model": model, "checkpoint": "1", "category": category, "prompt": p, "sample": p}
                 rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
                 if reference and rows[-1]["rated"]:
                     by_them = {"scores": dict.fromkeys(dimensions, float(people[p])), "judge": reference, "rated": False}
@@ -171,6 +173,11 @@ def test_what_cannot_be_compared_has_no_rows(tables: Callable[..., Tables], how:
     found = tables(**how)
     assert found["corrected_comparisons"].is_empty()
     assert found["corrected_standings"].is_empty()
+
+
+def test_without_categories_there_is_the_total_alone(tables: Callable[..., Tables]) -> None:
+    found = tables(has_categories=False)
+    assert set(found["corrected_comparisons"]["category"]) == {"__macro__"}
 
 
 def test_two_raters_who_say_the_same_add_nothing(tables: Callable[..., Tables]) -> None:

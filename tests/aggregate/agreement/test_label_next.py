@@ -11,7 +11,9 @@ import pytest
 from schemas.errors import InputError
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
-from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
+from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, _half, _spread, _within, label_plan
+from tasks.aggregate.agreement.powered import stratified_powered
+from tasks.aggregate.intervals import t_quantile
 
 SIZES = {"calm": 80, "wild": 80}
 CHECKPOINTS = ("step-900", "step-1000", "base")
@@ -114,3 +116,15 @@ def test_without_a_baseline_the_newest_is_held_against_the_one_before(plan: Call
 def test_between_names_the_ends_in_their_order(plan: Callable[..., Any]) -> None:
     found, _ = plan(Wanted(20, ("north/base", "north/step-900"), "plain.look"))
     assert (found.a, found.b, found.dimension) == ("north/base", "north/step-900", "look")
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 4.0])
+def test_the_interval_told_is_the_one_that_is_published_however_far_categories_lie_apart(gap: float) -> None:
+    rng, strata = np.random.default_rng(0), np.repeat(np.arange(4), 60)
+    scored = strata * gap + rng.normal(0, 1, 240)
+    labels = np.where(np.arange(240) % 60 < 10, scored + rng.normal(0, 0.5, 240), np.nan)
+    published = stratified_powered(labels, scored, strata)
+    assert published is not None
+    n_each, n_all = np.bincount(strata[~np.isnan(labels)]), np.bincount(strata)
+    told = _half(_spread(labels, scored, strata), n_each, n_all, _within(labels, strata))
+    assert told == pytest.approx(t_quantile(0.95, published.df) * published.se, rel=0.05)
