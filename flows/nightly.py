@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
-from flows.nights.checkpoints import Checkpoint, find_checkpoints, made_until, newest
+from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.record import Night, note_night, notes
 from flows.observability.alerting import judge_changed, night_failed, no_fresh_checkpoint
@@ -158,7 +158,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         known = known if until is None else made_until(known, until)
         night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
-        is_same = before is not None and dict(noted[before].checkpoints) == night.checkpoints
+        is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
         plan_id = note_run(run, summary.published.publication_id, "nightly").ids.plan_id
         changes = tuple(adopt(ledger, name, plan_id, run.benchmark.judges))

@@ -62,6 +62,24 @@ def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:
     return {one.model: one for one in checkpoints}
 
 
+def has_newer(before: Mapping[str, str], now: Mapping[str, str], checkpoints: Sequence[Checkpoint]) -> bool:
+    """Whether a model has a newer checkpoint `now` than `before`, both by model, or is new. `checkpoints`: oldest first.
+
+    One that is gone, and an older one in its place, are nothing newer.
+    """
+    place = {(one.model, one.checkpoint): index for index, one in enumerate(checkpoints)}
+
+    def is_newer(model: str, name: str) -> bool:
+        old = before.get(model)
+        if old is None or old == name:
+            return old is None
+        if (model, old) in place:
+            return place[model, old] < place[model, name]
+        return natural_key(old) < natural_key(name)
+
+    return any(is_newer(model, name) for model, name in now.items())
+
+
 def made_until(checkpoints: Sequence[Checkpoint], day: date) -> list[Checkpoint]:
     """Those made on `day` or before: what a past night is about. Raises InputError where none is, or one has no date."""
     dateless = [one for one in checkpoints if one.made_on is None]

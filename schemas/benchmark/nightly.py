@@ -59,7 +59,15 @@ class Nightly(BaseModel):
     def newest_due(self, now: datetime) -> datetime:
         """The latest moment at or before `now` at which a night is due, in the schedule's own time zone."""
         local = now.astimezone(ZoneInfo(self.timezone)).replace(second=1, microsecond=0)  # what is looked for lies before it
-        return next(CronSim(self.schedule, local, reverse=True))
+        due = next(CronSim(self.schedule, local, reverse=True))
+        if not local.fold:
+            return due
+        # In an hour that the clocks repeat, what was due later in its first pass lies before now too.
+        end = local.replace(fold=0)
+        while end.utcoffset() != end.replace(fold=1).utcoffset():
+            end += timedelta(minutes=1)
+        first = next(CronSim(self.schedule, end - timedelta(minutes=1), reverse=True))
+        return max((one for one in (due, first) if one.timestamp() <= now.timestamp()), key=datetime.timestamp)
 
     def gives_up_at(self, night: date) -> datetime | None:
         """The first `finish_by` after the night is due; None without one. A date on which none is due begins at midnight."""

@@ -152,6 +152,24 @@ def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
         made_until(dateless, date(2026, 3, 2))
 
 
+@pytest.mark.parametrize("schedule", ["0 2 * * *", "30 2 * * *", "59 2 * * *", "30 23 * * *", "15 1 * * *", "0 3 * * *"])
+@pytest.mark.parametrize(
+    ("timezone", "day"),
+    [
+        ("Europe/Berlin", "2026-10-25"), ("America/Santiago", "2026-04-05"), ("America/New_York", "2026-11-01"),
+        ("Australia/Lord_Howe", "2026-04-05"), ("Europe/Berlin", "2026-03-29"), ("UTC", "2026-03-05"),
+    ],
+)  # fmt: skip
+def test_the_night_that_is_due_never_goes_back(schedule: str, timezone: str, day: str) -> None:
+    """Also on the days on which clocks do, and go through an hour twice."""
+    section, start = Nightly(schedule=schedule, timezone=timezone), datetime.fromisoformat(f"{day}T00:00:00+00:00")
+    moments = [start + timedelta(minutes=10 * step + 1) for step in range(-144, 288)]
+    nights = [section.newest_due(moment) for moment in moments]
+    assert [night.date() for night in nights] == sorted(night.date() for night in nights)
+    assert all(night.timestamp() <= moment.timestamp() for night, moment in zip(nights, moments, strict=True))
+    assert len({night.date() for night in nights}) >= 3, "one a day"
+
+
 @pytest.mark.parametrize(
     ("schedule", "timezone", "finish_by", "expected"),
     [

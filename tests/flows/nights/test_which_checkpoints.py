@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints
+from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints, has_newer
 from flows.run.context import open_run
 from schemas.errors import InputError
 from tests.flows.flow_support import Said
@@ -53,6 +53,22 @@ def test_since_includes_its_day() -> None:
 def test_where_no_checkpoint_is_chosen(there: list[Checkpoint], names: list[str] | None, since: date | None, said: str) -> None:
     with pytest.raises(InputError, match=said):
         chosen(there, names, since)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_newer"),
+    [
+        ({"m": "9"}, {"m": "10"}, True), ({"m": "9"}, {"m": "9"}, False), ({"m": "10"}, {"m": "9"}, False),
+        ({"m": "9", "n": "10"}, {"m": "9"}, False), ({"m": "9"}, {"m": "9", "n": "10"}, True), ({"m": "11"}, {"m": "10"}, False),
+        ({"m": "8"}, {"m": "9"}, True), ({}, {"m": "9"}, True), ({"m": "9"}, {}, False),
+    ],
+    ids=[
+        "newer", "the same", "gone back", "a model is gone", "a model came", "gone back, removed", "on, the old one removed",
+        "the first night", "none is left",
+    ],
+)  # fmt: skip
+def test_a_night_has_something_newer_where_a_model_went_on(before: dict[str, str], now: dict[str, str], is_newer: bool) -> None:
+    assert has_newer(before, now, [OLD, NEW, BARE]) == is_newer
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ()], ids=["a preview", "asked"])
