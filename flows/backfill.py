@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 from pydantic import Field
 
 from flows.executors.base import ShardCall, stage_task
@@ -28,12 +29,21 @@ from flows.partitions.plan import (
     prices_of,
     print_preview,
 )
-from flows.partitions.table import BACKFILL, PartitionState, find_partitions, whole_checkpoints, write_partitions
+from flows.partitions.table import (
+    BACKFILL,
+    OF_CHECKPOINT,
+    PartitionState,
+    find_partitions,
+    read_partitions,
+    whole_checkpoints,
+    write_partitions,
+)
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
@@ -206,7 +216,7 @@ def _with_attempts_for_all(run: RunContext, n_to_ask: int) -> RunContext:
 
 
 def _is_published(run: StageContext, names: Sequence[str]) -> bool:
-    """Whether a publication by the present settings and rubrics holds all of these checkpoints."""
+    """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples."""
     digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     for publication in publications(run.lake.root):
         if publication.benchmark != run.benchmark.name:
@@ -217,6 +227,19 @@ def _is_published(run: StageContext, names: Sequence[str]) -> bool:
         if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} != digests:
             continue
         cells = load_cells(publication).select("model", "checkpoint").unique()
-        if set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}:
+        is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
+        if is_of_all and _has_present_samples(run, names, str(said["identities"]["dataset_id"])):
             return True
     return False
+
+
+def _has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
+    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
+    is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
+    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
+    datasets = [dataset_id, *done["dataset_id"].unique()]
+    if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
+        return False
+    published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)
+    both = [rows.filter(is_named).sort(of) for rows in (published, pl.concat(asked).unique())]
+    return both[0].equals(both[1])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -120,6 +121,26 @@ def _claim_for_a_dead_process(folder: Path) -> None:
     left = {"n_left": pl.lit(1, pl.Int64), "pid": pl.lit(pid, pl.Int64)}
     text = {"state": pl.lit("running"), "process_started": pl.lit("1")}
     pl.read_parquet(row).with_columns(**left, **text).write_parquet(row)
+
+
+def test_a_checkpoint_whose_pictures_were_made_anew_is_published_beside_the_others(tmp_path: Path, judge_url: str) -> None:
+    """A night judged and published the new ones beside the checkpoint before alone: of all there is no table but the old one."""
+    world, made = World(tmp_path), tmp_path / "made" / MODEL
+    for number in (1, 2, 3):
+        world.make(number)
+    file = write_benchmark(tmp_path, judge_url)
+    assert _backfill(file).run is not None
+    assert _backfill(file).run is None, "nothing to do"
+    world.make(16)
+    shutil.rmtree(made / "step-3")
+    (made / "step-16").rename(made / "step-3")
+    night = run_night(RunContext.of(open_night(file, DAY))).run
+    assert night is not None
+    again = _backfill(file).run
+    assert again is not None
+    assert set(pl.read_parquet(again.published.folder / "benchmark_long.parquet")["checkpoint"]) == {"step-1", "step-2", "step-3"}
+    assert _cells(again.published.folder, "step-3")["estimate"].equals(_cells(night.published.folder, "step-3")["estimate"])
+    assert _backfill(file).run is None, "nothing to do"
 
 
 def test_a_night_goes_first_and_a_lost_judge_fails_its_partitions(tmp_path: Path, judge_url: str) -> None:
