@@ -67,13 +67,14 @@ def nightly(
     """
     with heeding_sigterm(), redacted_errors():
         benchmark = load_benchmark(file)
-        due = benchmark.nightly.newest_due(now_or_due()).date()
+        moment = now_or_due()  # a worker begins a run some seconds before it is due
+        due = benchmark.nightly.newest_due(moment).date()
         night = _not_after(run_date or due, due)
         gives_up_at = benchmark.nightly.gives_up_at(night)
         if after_crash:
             check_in_time(gives_up_at)
         until = night if night < due else None
-        opening = partial(open_night, file, night, judge_url, max_usd)
+        opening = partial(open_night, file, night, judge_url, max_usd, moment)
         attempt = partial(_attempt, file, opening, until, runner, is_retrying=retry is not None)
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)))
