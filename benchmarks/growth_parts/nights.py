@@ -27,7 +27,7 @@ from tasks.publish.machine_tables import runs
 from tasks.publish.publication import Draft, publish
 from tasks.publish.reading import Publication, find_publication, load_cells
 
-NAME, FIRST, MODEL = "year", date(2026, 1, 1), "demo-painter"
+NAME, FIRST, MODEL = "year", date(2025, 1, 1), "demo-painter"
 NIGHT_NOISE = 0.026  # of a mean on a scale of ten, as in docs/nights.md: nights of equal numbers are no nights
 HELD = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
 BENCHMARK = """\
