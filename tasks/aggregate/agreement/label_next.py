@@ -148,10 +148,7 @@ def _spread(labels: Floats, scored: Floats, strata: Counts) -> Floats:
     if powered is not None and powered.n_labelled < powered.n_prompts:
         slope = powered.tuning * powered.n_prompts / (powered.n_prompts - powered.n_labelled)
         values = labels - slope * scored
-    there = ~np.isnan(values)
-    n = np.bincount(strata[there], minlength=int(strata.max()) + 1)
-    means = np.bincount(strata[there], weights=values[there], minlength=len(n)) / np.maximum(n, 1)
-    squares = np.bincount(strata[there], weights=(values[there] - means[strata[there]]) ** 2, minlength=len(n))
+    n, squares = _squares(values, strata)
     pooled = float(squares.sum()) / max(int(n.sum()) - len(n), 1)
     found: Floats = np.sqrt((squares + _PRIOR_DF * pooled) / (np.maximum(n - 1, 0) + _PRIOR_DF))
     return found if pooled > 0 else np.ones(len(n))
@@ -159,10 +156,17 @@ def _spread(labels: Floats, scored: Floats, strata: Counts) -> Floats:
 
 def _within(values: Floats, strata: Counts) -> float:
     """The variance within a category, pooled over all: what lies between them is in no mean over them."""
+    n, squares = _squares(values, strata)
+    return float(squares.sum()) / max(int(n.sum()) - int((n > 0).sum()), 1)
+
+
+def _squares(values: Floats, strata: Counts) -> tuple[Counts, Floats]:
+    """By category, how many values there are, and the sum of their squared distances from its mean."""
     there = ~np.isnan(values)
     n = np.bincount(strata[there], minlength=int(strata.max()) + 1)
     means = np.bincount(strata[there], weights=values[there], minlength=len(n)) / np.maximum(n, 1)
-    return float(((values[there] - means[strata[there]]) ** 2).sum()) / max(int(n.sum()) - int((n > 0).sum()), 1)
+    squares = np.bincount(strata[there], weights=(values[there] - means[strata[there]]) ** 2, minlength=len(n))
+    return n, np.asarray(squares, dtype=np.float64)
 
 
 def _order(spread: Floats, n_each: Counts, n_left: Sequence[int]) -> list[int]:

@@ -38,8 +38,7 @@ def as_png(pixels: Pixels) -> bytes:
 
 def with_fault(pixels: Pixels, fault: PlantedFault) -> Pixels | None:
     """The picture with the fault; None where that is no visible change: an even picture, its own mirror, one too small."""
-    is_of_part = _CHANGES[fault] in (_erased, _doubled)
-    changed = None if is_of_part and min(pixels.shape[:2]) < _N_CELLS else _CHANGES[fault](pixels)
+    changed = _CHANGES[fault](pixels)
     if changed is None:
         return None
     difference = np.abs(changed.astype(np.int16) - pixels).max(axis=2)
@@ -60,7 +59,7 @@ def _blurred(pixels: Pixels) -> Pixels:
 
 
 def _erased(pixels: Pixels) -> Pixels | None:
-    box = _conspicuous(_energy(pixels))
+    box = _region(pixels, _energy(pixels))
     if box is None:
         return None
     top, left, bottom, right = _in_pixels(box, pixels)
@@ -71,7 +70,7 @@ def _erased(pixels: Pixels) -> Pixels | None:
 
 def _doubled(pixels: Pixels) -> Pixels | None:
     energy = _energy(pixels)
-    box = _conspicuous(energy)
+    box = _region(pixels, energy)
     place = None if box is None else _calmest(energy, box)
     if box is None or place is None:
         return None
@@ -96,6 +95,11 @@ def _energy(pixels: Pixels) -> npt.NDArray[np.float64]:
     down, across = np.abs(np.diff(small, axis=0, prepend=small[:1])), np.abs(np.diff(small, axis=1, prepend=small[:, :1]))
     cells = (down + across).sum(axis=2).reshape(_N_CELLS, _CELL_PX, _N_CELLS, _CELL_PX).sum(axis=(1, 3))
     return np.asarray(cells, dtype=np.float64)
+
+
+def _region(pixels: Pixels, energy: npt.NDArray[np.float64]) -> Box | None:
+    """The most conspicuous region; None also where a side has fewer pixels than the grid has cells: one may have none."""
+    return None if min(pixels.shape[:2]) < _N_CELLS else _conspicuous(energy)
 
 
 def _conspicuous(energy: npt.NDArray[np.float64]) -> Box | None:

@@ -75,14 +75,15 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
     n = Counter(row["verdict_predecessor"] for row in tested)
     better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
     n_open = len(tested) - better - worse
-    told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
+    open_told = f"These prompts cannot tell {one} from {other}"
     if len(rows) == 1:
-        told = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
-        told = f"{f'These prompts cannot tell {one} from {other}' if n_open else told}: {_figure(rows[0])}"
+        decided = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
+        told = f"{open_told if n_open else decided}: {_figure(rows[0])}"
     elif n_open == len(rows):
-        told = f"These prompts cannot tell {one} from {other} on any of {n_open} measures"
-    elif n_open:
-        told += f"; on {n_open} these prompts cannot tell"
+        told = f"{open_told} on any of {n_open} measures"
+    else:
+        told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
+        told += f"; on {n_open} these prompts cannot tell" if n_open else ""
     untested = f"; on {len(rows) - len(tested)} they were not compared" if len(tested) < len(rows) else ""
     return f"{told}{untested} ({sure})."
 
