@@ -16,7 +16,7 @@ from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
 from tasks.judge.shard import JudgeShard
 from tasks.judge.shard_requests import OnAttempt, OnReply
-from tasks.ledger.ledger import opened
+from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
 from tasks.stopping import check_not_stopped
 
@@ -72,19 +72,33 @@ def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[Pla
     return [part for part in parts if part.n_requests and not context.judge(part.judge_model).recorded]
 
 
-def recorded(context: StageContext, parts: Sequence[PlannedPart]) -> Outcome:
+def recorded(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
     """The requests to recorded judges that have their reply: stored before, like those of a judge that is asked."""
-    mine = [part for part in parts if context.judge(part.judge_model).recorded]
+    mine = [part for part in parts if run.judge(part.judge_model).recorded]
     if not mine:
         return Outcome()
-    with opened(context.ledger_url) as ledger:
-        before = still_holds(context, ledger.state())
+    n_requests = sum(part.n_requests for part in mine)
+    with opened(run.ledger_url) as ledger:
+        before = still_holds(run, ledger.state())
         if before is not None and before.is_answered:
-            n_stored = sum(part.n_requests for part in mine)
-        else:
-            keys = (context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"]) for part in mine)
-            n_stored = sum(len(ledger.known(part["request_key"])) for part in keys)
+            return Outcome(n_requests=n_requests, n_cached=n_requests)
+        n_stored = _n_stored(run, mine, ledger)
+        if n_stored < n_requests and _take_back(run, ledger):
+            n_stored = _n_stored(run, mine, ledger)
     return Outcome(n_requests=n_stored, n_cached=n_stored)
+
+
+def _n_stored(run: RunContext, parts: Sequence[PlannedPart], ledger: Ledger) -> int:
+    keys = (run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, ["request_key"]) for part in parts)
+    return sum(len(ledger.known(part["request_key"])) for part in keys)
+
+
+def _take_back(run: RunContext, ledger: Ledger) -> bool:
+    """The lake's replies into a ledger that lacks them; whether it did."""
+    n_restored = restore(run.lake, ledger)
+    if n_restored:
+        run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
+    return n_restored > 0
 
 
 def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart]) -> None:
@@ -100,8 +114,7 @@ def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart
         if before is not None and before.is_answered:
             return []
         asked = parts_to_ask(run, every, ledger)
-        if asked and (n_restored := restore(run.lake, ledger)):
-            run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
+        if asked and _take_back(run, ledger):
             asked = parts_to_ask(run, every, ledger)
     return asked
 

@@ -77,7 +77,11 @@ def run_pipeline(
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
     elif asked_before is not None:  # of each checkpoint alone: pairs are of two
-        asked += judge_all(run, [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs])
+        of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
+        n_others = planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests
+        if n_others > 0:  # of checkpoints that were done before, and stand in the table too
+            asked += Outcome(n_requests=n_others, n_cached=n_others)
+        asked += judge_all(run, of_pairs)
     elif isinstance(replies, BatchResults):
         imported, asked = stages.import_batch_results(run, planned, replies)
     elif replies is not None:
@@ -90,7 +94,8 @@ def run_pipeline(
         _record(run, asked, _row(run, started_at, dataset, asked, "blocked", None))
         raise
     pairs = boards_in(published.folder)
-    summary = RunSummary(dataset, planned.n_requests, asked, published, cells, run.benchmark.gate, imported, pairs)
+    n_requests = planned.n_requests if asked_before is None else asked.n_requests
+    summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs)
     _record(run, asked, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)

@@ -101,7 +101,7 @@ def judge_by_batch(
             submitter = Submitter(ledger, requests, claims, machine, rules, usage.reserve if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
             is_stopped = await _until_stopped(run, stop)
-            return _outcome(ledger, run, judge.id, is_stopped=is_stopped)
+            return _outcome(ledger, run, judge.id, usage.refused_usd, is_stopped=is_stopped)
 
         return asyncio.run(work())
 
@@ -166,7 +166,7 @@ def _n_in_flight(ledger: Ledger, requests: PlannedRequests, judge_model: str) ->
     return n_in_flight
 
 
-def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, *, is_stopped: bool) -> Outcome:
+def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, refused_usd: float, *, is_stopped: bool) -> Outcome:
     """The counts of a run. What other processes bought meanwhile counts as cached."""
     outcome, ended, done = run.collector.outcome, run.collector.ended, _done(ledger, run.requests)
     outcome.n_requests = len(run.requests.part_of)
@@ -175,5 +175,5 @@ def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, *, is_stopped: boo
     outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out))
     outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())
     outcome.n_in_flight = _n_in_flight(ledger, run.requests, judge_model)
-    outcome.is_stopped = is_stopped
+    outcome.is_stopped, outcome.is_spent, outcome.refused_usd = is_stopped, run.submitter.is_over_budget, refused_usd
     return outcome

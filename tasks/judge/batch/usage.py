@@ -28,6 +28,7 @@ class BatchUsage:
     judge: Judge
     budget_id: str
     max_usd: float
+    refused_usd: float = 0.0  # the most that one request might have cost for which there was no room
     _costs: dict[AboutKey, Costs] = field(default_factory=dict)
     _replied: dict[str, Answer] = field(default_factory=dict)
 
@@ -41,7 +42,9 @@ class BatchUsage:
     def reserve(self, queued: Sequence[QueuedRequest], pictures: PartPictures) -> int:
         """For how many, from the first on, the budget has room. Nothing is given back: replies may come in another run."""
         worst = [self._estimate(request, pictures).worst_usd or 0.0 for request in queued]
-        return reserve_for_good(self.ledger, self.budget_id, self.max_usd, worst)
+        n_affordable = reserve_for_good(self.ledger, self.budget_id, self.max_usd, worst)
+        self.refused_usd = max([self.refused_usd, *worst[n_affordable:]])
+        return n_affordable
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost: a judge has one price, whatever the rubric."""

@@ -152,3 +152,10 @@ recorded = true
     (tmp_path / "replies.jsonl").write_text('{"prompt": "shade 2", "reply": "Score: 3"}')
     assert "1 rows: 1 stored" in salon("import", "b.toml", "--replies", "replies.jsonl").out
     assert "requests    3: 3 stored already, 0 sent" in salon("run", "b.toml").out
+    board = (cells_of(tmp_path / "lake")).filter(metric="mean")["estimate"].to_list()
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        (tmp_path / "lake" / name).unlink(missing_ok=True)
+    said = salon("run", "b.toml")
+    assert "requests    3: 3 stored already, 0 sent" in said.out
+    assert "the ledger lacked 3 replies that the lake holds" in said.err
+    assert cells_of(tmp_path / "lake").filter(metric="mean")["estimate"].to_list() == board

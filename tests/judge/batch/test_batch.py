@@ -498,8 +498,11 @@ def test_a_budget_lets_so_many_through(make_bench: Callable[..., Bench]) -> None
     price = Price(input_usd_per_million=0, output_usd_per_million=1, batch_share=1)  # at worst 0.001 a line
     outcome = bench.run(judge=bench.judge(parameters=bounded, price=price), max_usd=0.0105)
     assert dict(outcome.n_by_status) == {"answered": 10, "not_asked": N_REQUESTS - 10}
+    assert (outcome.is_spent, outcome.is_out_of_reach, outcome.refused_usd) == (True, False, 0.001)
     assert bench.wire.bills() == {1: 10}
-    assert bench.run().n_answered == N_REQUESTS - 10
+    assert bench.run(judge=bench.judge(parameters=bounded, price=price), max_usd=0.0005).is_out_of_reach
+    outcome = bench.run()
+    assert (outcome.n_answered, outcome.is_spent) == (N_REQUESTS - 10, False)
 
 
 NASTY = {
