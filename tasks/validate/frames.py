@@ -71,22 +71,25 @@ def _among(column: str, other: pl.DataFrame, table: Table, stored: Buckets) -> p
 def _answers(
     links: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, same_models: Mapping[str, Sequence[str]]
 ) -> pl.DataFrame:
-    """For each judgement (ROW): its cell, whether its request is there, and the model that answered. Names as categories."""
-    answered = replies.filter(pl.col("ask_index") == 0).select("request_key", "answered_model")
-    answered = answered.unique("request_key", keep="first", maintain_order=True)
-    found = links.with_columns(
-        has_request=pl.col("request_key").is_in(requests["request_key"].drop_nulls().unique().implode())
-    ).join(answered, on="request_key", how="left", maintain_order="left")
-    for judge, names in same_models.items():
-        is_one = (pl.col("judge_model") == judge) & pl.col("answered_model").is_in(names)
-        found = found.with_columns(answered_model=pl.when(is_one).then(pl.lit(names[0])).otherwise("answered_model"))
-    return found.select(ROW, "has_request", pl.col(*CELL, "answered_model").cast(pl.Categorical))
+    """For each judgement (ROW): its cell, whether its request is there, the models that answered, at first and again.
+
+    Names as categories. A re-ask's reply is what its score was read from.
+    """
+    found = links.with_columns(has_request=pl.col("request_key").is_in(requests["request_key"].drop_nulls().unique().implode()))
+    for name, is_it in (("answered_model", pl.col("ask_index") == 0), ("model_again", pl.col("ask_index") > 0)):
+        answered = replies.filter(is_it).select("request_key", pl.col("answered_model").alias(name))
+        answered = answered.unique("request_key", keep="first", maintain_order=True)
+        found = found.join(answered, on="request_key", how="left", maintain_order="left")
+        for judge, names in same_models.items():
+            is_one = (pl.col("judge_model") == judge) & pl.col(name).is_in(names)
+            found = found.with_columns(pl.when(is_one).then(pl.lit(names[0])).otherwise(name).alias(name))
+    return found.select(ROW, "has_request", pl.col(*CELL, "answered_model", "model_again").cast(pl.Categorical))
 
 
 def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
     """`has_request` and `is_as_its_cell` of every judgement, in the table's order: a few bytes each, all that is kept of all.
 
-    is_as_its_cell: the model that answered is the cell's (the commonest one's); null where nobody said who answered.
+    is_as_its_cell: the models that answered are the cell's (the commonest at first); null where nobody said who answered.
     """
     counts = pl.concat(part.drop_nulls("answered_model").group_by(*CELL, "answered_model").len() for part in answers)
     commonest = (
@@ -95,9 +98,11 @@ def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
         .sort("len", "answered_model", descending=[True, False])
         .group_by(*CELL, maintain_order=True).agg(pl.col("answered_model").first().alias("of_the_cell"))
     )  # fmt: skip
+    is_it = {name: pl.col(name).cast(pl.String) == pl.col("of_the_cell") for name in ("answered_model", "model_again")}
+    both = is_it["answered_model"] & is_it["model_again"].fill_null(value=True)
     said = (
         part.join(commonest, on=CELL, how="left", nulls_equal=True, maintain_order="left").select(
-            ROW, "has_request", is_as_its_cell=pl.col("answered_model").cast(pl.String) == pl.col("of_the_cell")
+            ROW, "has_request", is_as_its_cell=both
         )
         for part in answers
     )

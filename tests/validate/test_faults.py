@@ -124,6 +124,8 @@ FAULTS = [
           {"judgements.request_key.fits_status", "judgements.request_key.is_a_request"}),
     Fault("planned with a reason", change("judgements", 0, reason="why"), {"judgements.reason.fits_status"}),
     Fault("not planned, no reason", change("judgements", 2, reason=None), {"judgements.reason.fits_status"}),
+    Fault("another model answered a re-ask", change("replies", 1, answered_model="j-2"),
+          {"judgements.judge_model.is_one_model_in_a_cell"}),
     Fault("another model answered", change("replies", 2, answered_model="j-2"),
           {"judgements.judge_model.is_one_model_in_a_cell"}),
     Fault("request gone", change("judgements", 0, request_key=ELSEWHERE), {"judgements.request_key.is_a_request"}),
