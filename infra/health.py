@@ -11,9 +11,10 @@ PAGES = {b"server": "http://127.0.0.1:4200/api/health", b"worker": "http://127.0
 def main() -> int:
     """0 where the container is well."""
     words = Path("/proc/1/cmdline").read_bytes().split(b"\0")
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy does not reach into this container
     for word, page in PAGES.items():
         if word in words:
-            with urllib.request.urlopen(page, timeout=5) as answer:  # noqa: S310 - of this container
+            with direct.open(page, timeout=5) as answer:
                 return 0 if answer.status == 200 else 1
     return 0
 

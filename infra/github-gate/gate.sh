@@ -21,14 +21,18 @@ cat "$comment" >> "$GITHUB_STEP_SUMMARY"
 number=$(python3 -c 'import json, os; print(json.load(open(os.environ["GITHUB_EVENT_PATH"])).get("pull_request", {}).get("number", ""))')
 if [ -n "$GH_TOKEN" ] && [ -n "$number" ]; then
   comments="repos/$GITHUB_REPOSITORY/issues/$number/comments"
-  found=$(gh api "$comments" --paginate --slurp | python3 -c '
+  if pages=$(gh api "$comments" --paginate --slurp); then
+    found=$(python3 -c '
 import json, sys
 mine = [one["id"] for page in json.load(sys.stdin) for one in page if one["body"].startswith(sys.argv[1])]
-print(mine[0] if mine else "")' "$mark")
-  if [ -n "$found" ]; then
-    gh api --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$found" -F "body=@$comment" > /dev/null
+print(mine[0] if mine else "")' "$mark" <<< "$pages")
+    if [ -n "$found" ]; then
+      gh api --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$found" -F "body=@$comment" > /dev/null
+    else
+      gh api --method POST "$comments" -F "body=@$comment" > /dev/null
+    fi
   else
-    gh api --method POST "$comments" -F "body=@$comment" > /dev/null
+    false # which comments there are is not known: another one would stand beside an earlier push's
   fi || echo "::warning::the comment could not be written; the ruling stands in the job's summary"
 fi
 exit "$ruling"

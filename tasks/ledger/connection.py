@@ -94,6 +94,7 @@ def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
     cursor.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
     _switch_to_wal(cursor, time.monotonic() + busy_timeout_ms / 1000)
     cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA temp_store = MEMORY")  # else what undoes a savepoint goes to TMPDIR, and a full one undoes all
     cursor.close()
 
 
@@ -155,6 +156,8 @@ def explain(url: URL, error: Exception) -> Exception:
     """A driver's error as one sentence with what to do. Statements and their values stay out of it. Any other error as it is."""
     if not isinstance(error, UNUSABLE):
         return error
+    while "no such savepoint" in str(error) and isinstance(error.__context__, UNUSABLE):
+        error = error.__context__  # the database undid all by itself: why it did so says what is wrong
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
     advice = "mend it, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:

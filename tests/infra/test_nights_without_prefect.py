@@ -59,8 +59,10 @@ def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -
     again = _run(_on(installed, cron), shell=True)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", ""), "cron mails what is printed"
     assert "nothing was asked" in said.read_text()
+    said.write_text("what the night that is at it has said")
     held = _run(_on(installed, f"flock {lock} sh -c {shlex.quote(_on(installed, cron))}"), shell=True)
     assert (held.returncode, held.stdout) == (0, ""), "another start is at it"
+    assert said.read_text() == "what the night that is at it has said"
     (installed / "etc/salon/geneval.toml").write_text("no benchmark")
     assert "not valid TOML" in _run(_on(installed, cron), shell=True).stdout
 

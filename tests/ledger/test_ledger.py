@@ -88,6 +88,7 @@ def test_every_commit_to_sqlite_is_synced(tmp_path: Path) -> None:
         connection = stack.enter_context(ledger._engine.connect())
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA temp_store").scalar() == 2, "MEMORY: a full TMPDIR undoes no transaction"
 
 
 def test_the_first_reply_stays(ledger: Ledger) -> None:

@@ -37,6 +37,8 @@ if "--method" in sys.argv:
     else:
         comments.append({{"id": len(comments) + 1, "body": body}})
     json.dump(comments, open(kept, "w"))
+elif "GH_DOWN" in os.environ:
+    sys.exit("gh: HTTP 502")
 else:
     print(json.dumps([comments[:1], comments[1:]]))
 """
@@ -156,4 +158,5 @@ def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
     assert (code, len(comments), comments[0]) == (0, 2, "what a person wrote")
     assert "No regression found" in comments[1]
     assert "Regression" in (tmp_path / "summary.md").read_text()
+    assert push(GH_DOWN="for a moment") == (1, comments), "which comments there are is not known: none is added"
     assert push(BASELINE="nobody")[0] == 2
