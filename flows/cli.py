@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import NoReturn
 
 from flows.observability.log_lines import complain
@@ -28,6 +29,8 @@ def main() -> NoReturn:
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(StoppedError.exit_code))
     gc.set_threshold(_GC_THRESHOLD)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
     code = run(sys.argv[1:])
     if _has_lost_prefect():  # its client would wait minutes at the process's end, to tell a server that is not there
         sys.stderr.flush()

@@ -20,6 +20,16 @@ def how_to_do_without() -> str:
     return "unset PREFECT_API_URL" if os.environ.get("PREFECT_API_URL") else "`prefect config unset PREFECT_API_URL`"
 
 
+def remedy(error: BaseException) -> str:
+    """What a user does where a server is named and does not answer as one: by what it answered, if it did."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status in (401, 403):
+        return "export PREFECT_API_AUTH_STRING (or PREFECT_API_KEY) as it wants it"
+    if status == 404:
+        return "PREFECT_API_URL ends with /api, as http://HOST:4200/api"
+    return "start it (prefect server start), or mend PREFECT_API_URL"
+
+
 def is_in_flow_run() -> bool:
     """Whether this thread works for a flow run of a Prefect server, which shows tasks, artifacts and events."""
     if "prefect" not in sys.modules:
@@ -43,15 +53,15 @@ def _may_be_configured() -> bool:
     """Whether there is anything from which Prefect would take an address; what it says is for Prefect to read."""
     if os.environ.get("PREFECT_API_URL") or os.environ.get("PREFECT_PROFILE"):
         return True
-    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
-    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-    return any("prefect" in _text(path).lower() for path in (profiles, *map(Path, (".env", "prefect.toml")))) or (
-        "[tool.prefect" in _text(Path("pyproject.toml"))
+    home = os.environ.get("PREFECT_HOME") or "~/.prefect"
+    profiles = os.environ.get("PREFECT_PROFILES_PATH") or f"{home}/profiles.toml"
+    return any("prefect" in _text(path).lower() for path in (profiles, ".env", "prefect.toml")) or (
+        "[tool.prefect" in _text("pyproject.toml")
     )
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     try:
-        return path.expanduser().read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return Path(path).expanduser().read_text(encoding="utf-8", errors="replace")
+    except (OSError, RuntimeError):  # the latter for a user without a home
         return ""

@@ -20,7 +20,7 @@ from flows.observability.log_lines import complain
 from schemas.errors import SalonError, StoreError
 
 PREFECT_AWAY = (
-    "the Prefect server does not answer ({}); start it, or {} to run without one. "
+    "the Prefect server does not answer ({}); {}, or {} to run without one. "
     "What was bought is stored; the same command goes on from there"
 )
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
@@ -136,10 +136,10 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
             from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
 
             if is_prefect_away(error):
-                from flows.prefect_server import how_to_do_without
+                from flows.prefect_server import how_to_do_without, remedy
 
                 PREFECT_IS_AWAY.set()
-                _tell(PREFECT_AWAY.format(error, how_to_do_without()))
+                _tell(PREFECT_AWAY.format(error, remedy(error), how_to_do_without()))
                 raise typer.Exit(StoreError.exit_code) from error
             raise
         raise typer.Exit(code)

@@ -46,7 +46,7 @@ def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
     from flows.doctor import judges, prefect_server, stores
 
-    yield from prefect_server.check_server(run.benchmark.name if run else None)
+    yield from prefect_server.check_server(run.benchmark if run else None)
     if run is None:
         yield from (skipped(what, NO_FILE) for what in (stores.LEDGER, stores.LAKE, stores.SYNC))
         yield from stores.check_disk(Path.cwd())

@@ -1,8 +1,10 @@
 """`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
+import errno
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
@@ -110,11 +112,24 @@ def demo(
     console = Console()
     console.print("Salon's demo: three checkpoints of an imaginary image model draw simple scenes; a judge scores every picture.")
     console.print("The judge is a program that looks at drawn scenes, not a model: it needs no key and knows no other picture.\n")
-    painted = paint(folder)
-    shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
+    with usable(folder):
+        painted = paint(folder)
+        shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
     console.print(f"{painted.n_images} pictures drawn in {folder}/")
     with running_judge() as judge_url:
         return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url, is_demo=True)
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """What is written into the folder that --folder names. Raises InputError where it cannot be."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR):
+            raise
+        said = f"--folder {folder} cannot be used: {error.strerror} ({error.filename})"
+        raise InputError(f"{said}; name a folder that you may write into, as --folder ~/{folder.name}") from error
 
 
 def _run(

@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
+from flows.commands.running import usable
 from flows.observability.terminal import Console, result_console
 from flows.run.programs import LocalServer, Program, answers, free_port
 from flows.serving import local_postgres
 from schemas.errors import InputError, StoppedError, StoreError
+from tasks.ledger.connection import without_password
 
 DEFAULT_POOL = "salon-process"
 
@@ -37,7 +39,7 @@ def deploy(
 
     deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations))
     console = result_console()
-    console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
+    console.print(f"On {without_password(deployed.api_url)}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
     for name in deployed.automations:
@@ -70,8 +72,9 @@ def serve(
     """Serve Prefect's UI on this machine with the demo's nightly and backfill deployed and a worker to run them, until Ctrl-C."""
     console = result_console()
     folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
+    with usable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
     _heed_signals()
     with LocalServer(folder) as local:
         url = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)

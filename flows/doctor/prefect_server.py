@@ -12,7 +12,8 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
-from flows.prefect_server import server_url
+from flows.prefect_server import remedy, server_url
+from schemas.benchmark.file import Benchmark
 from tasks.ledger.connection import without_password
 
 SERVER, SCHEDULER, WORKER, CLOCK = "Prefect server", "scheduler", "worker", "clock"
@@ -25,7 +26,7 @@ MAX_OFF_S = 5.0
 REQUEST_LIMIT_S = 10.0
 
 
-def check_server(benchmark: str | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
+def check_server(benchmark: Benchmark | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
     """The server that PREFECT_API_URL names, and whether the nights of this benchmark, or of all that are deployed, will come."""
     url = server_url()
     if url is None:
@@ -40,11 +41,11 @@ def check_server(benchmark: str | None, patience_s: float = PATIENCE_S) -> Itera
                 yield from _of(client, without_password(url), benchmark, patience_s)
         except Exception as error:  # noqa: BLE001 - what answers there may be anything, and the libraries raise anything then
             said = shortened(f"{without_password(url)} does not answer as one: {type(error).__name__}: {error}")
-            yield wrong(SERVER, said, "start it (prefect server start), or mend PREFECT_API_URL")
+            yield wrong(SERVER, said, remedy(error))
             yield from (skipped(what, "the server does not answer") for what in (SCHEDULER, WORKER, CLOCK))
 
 
-def _of(client: SyncPrefectClient, url: str, benchmark: str | None, patience_s: float) -> Iterator[Finding]:
+def _of(client: SyncPrefectClient, url: str, benchmark: Benchmark | None, patience_s: float) -> Iterator[Finding]:
     before_s = time.time()
     answer = client.request("GET", "/admin/version")
     here_s = (before_s + time.time()) / 2
@@ -69,8 +70,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+", 1)[0].split(".")[:3] if part.isdecimal())
 
 
-def _deployments(client: SyncPrefectClient, benchmark: str | None) -> list[Mapping[str, Any]]:
-    tags = [TAG] if benchmark is None else [TAG, f"benchmark:{benchmark}"]
+def _deployments(client: SyncPrefectClient, benchmark: Benchmark | None) -> list[Mapping[str, Any]]:
+    tags = [TAG] if benchmark is None else [TAG, f"benchmark:{benchmark.name}"]
     found: list[Mapping[str, Any]] = []
     while True:  # page by page
         wanted = {"deployments": {"tags": {"all_": tags}}, "offset": len(found)}
@@ -81,19 +82,22 @@ def _deployments(client: SyncPrefectClient, benchmark: str | None) -> list[Mappi
 
 
 def _scheduler(
-    client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]], benchmark: str | None, patience_s: float
+    client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]], benchmark: Benchmark | None, patience_s: float
 ) -> Iterator[Finding]:
     """For every active schedule a run in the future: that is what a scheduler that ticks leaves behind, and no other sign is."""
     nights = [one for one in deployed if one["schedules"]]
     active = [one for one in nights if not one.get("paused") and any(found["active"] for found in one["schedules"])]
     if not nights:
-        named = "nothing of Salon's" if benchmark is None else benchmark
+        named = "nothing of Salon's" if benchmark is None else benchmark.name
         yield skipped(SCHEDULER, f"{named} has no schedule on this server", "salon deploy FILE sets the nights up")
     for one in nights:
         if one not in active:
             yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
     give_up_s = time.monotonic() + patience_s
     for one in active:
+        if benchmark is not None and (theirs := _schedule_of(one)) not in (None, (ours := _schedule(benchmark))):
+            said = f"{one['name']} comes at {theirs}, and [nightly] of the file says {ours}"
+            yield wrong(SCHEDULER, said, "salon deploy FILE sets it up as the file says")
         due = _next_run(client, one["id"])
         while due is None and time.monotonic() < give_up_s:
             time.sleep(0.5)
@@ -107,6 +111,16 @@ def _scheduler(
             )
         else:
             yield ok(SCHEDULER, f"{one['name']}: next run {due:%Y-%m-%d %H:%M} UTC")
+
+
+def _schedule(benchmark: Benchmark) -> str:
+    return f"{benchmark.nightly.schedule!r} {benchmark.nightly.timezone}"
+
+
+def _schedule_of(deployed: Mapping[str, Any]) -> str | None:
+    """Of a deployment's first active schedule; None where it is no cron line."""
+    first = next(found["schedule"] for found in deployed["schedules"] if found["active"])
+    return f"{first['cron']!r} {first.get('timezone') or 'UTC'}" if "cron" in first else None
 
 
 def _next_run(client: SyncPrefectClient, deployment_id: str) -> datetime | None:
@@ -131,7 +145,7 @@ def _workers(client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]]) -
         yield skipped(WORKER, "nothing is deployed that needs one")
     for pool in pools:
         try:
-            is_paused = client.request("GET", "/work_pools/{name}", path_params={"name": pool}).json()["is_paused"]
+            said = client.request("GET", "/work_pools/{name}", path_params={"name": pool}).json()
             workers = client.request(
                 "POST", "/work_pools/{work_pool_name}/workers/filter", path_params={"work_pool_name": pool}, json={}
             ).json()
@@ -139,14 +153,35 @@ def _workers(client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]]) -
             yield wrong(WORKER, f"work pool {pool}: {error.response.status_code}", "salon deploy FILE makes the pool")
             continue
         alive = [str(one["last_heartbeat_time"]) for one in workers if one["status"] == "ONLINE"]
-        if is_paused:
-            yield wrong(WORKER, f"work pool {pool} is paused", f"prefect work-pool resume {pool}")
-        elif alive:
+        closed = [*_closed(client, pool, said, deployed)]
+        yield from closed
+        if closed:
+            continue
+        if alive:
             last = datetime.fromisoformat(max(alive)).astimezone(UTC)
             yield ok(WORKER, f"{len(alive)} alive on work pool {pool}, last heard of {last:%H:%M:%S} UTC")
         else:
             known = f"; the last of {len(workers)} is gone" if workers else ""
             yield wrong(WORKER, f"none is alive on work pool {pool}{known}", f"salon worker --pool {pool}")
+
+
+def _closed(
+    client: SyncPrefectClient, pool: str, said: Mapping[str, Any], deployed: Iterable[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """What lets no run through to a worker: the pool, or a queue of it that our deployments use, paused or of no runs at once."""
+    if said["is_paused"]:
+        yield wrong(WORKER, f"work pool {pool} is paused", f"prefect work-pool resume {pool}")
+    if said["concurrency_limit"] == 0:
+        yield wrong(WORKER, f"work pool {pool} has the limit 0", f"prefect work-pool clear-concurrency-limit {pool}")
+    for name in sorted({str(one["work_queue_name"]) for one in deployed if one["work_pool_name"] == pool}):
+        where = {"work_pool_name": pool, "name": name}
+        queue = client.request("GET", "/work_pools/{work_pool_name}/queues/{name}", path_params=where).json()
+        option = f"{name} --pool {pool}"
+        if queue["is_paused"]:
+            yield wrong(WORKER, f"queue {name} of work pool {pool} is paused", f"prefect work-queue resume {option}")
+        if queue["concurrency_limit"] == 0:
+            advice = f"prefect work-queue clear-concurrency-limit {option}"
+            yield wrong(WORKER, f"queue {name} of work pool {pool} has the limit 0", advice)
 
 
 def _clock(said: str | None, here_s: float) -> Finding:

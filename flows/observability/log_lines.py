@@ -15,7 +15,7 @@ LOG_FORMAT: Final = "SALON_LOG_FORMAT"
 
 def is_json() -> bool:
     """Whether the lines are for a program."""
-    return os.environ.get(LOG_FORMAT) == "json"
+    return os.environ.get(LOG_FORMAT, "").lower() == "json"
 
 
 def complain(text: str) -> None:

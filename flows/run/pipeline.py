@@ -78,10 +78,9 @@ def run_pipeline(
         _say_what_is_missing(run, planned, asked)
     elif asked_before is not None:  # of each checkpoint alone: pairs are of two
         of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
-        n_others = planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests
-        if n_others > 0:  # of checkpoints that were done before, and stand in the table too
-            asked += Outcome(n_requests=n_others, n_cached=n_others)
-        asked += judge_all(run, of_pairs)
+        # checkpoints that were done before stand in the table too
+        n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests)
+        asked += Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
     elif isinstance(replies, BatchResults):
         imported, asked = stages.import_batch_results(run, planned, replies)
     elif replies is not None:

@@ -147,7 +147,8 @@ def free_port(wanted: int) -> int:
 def answers(url: str) -> bool:
     """Whether a GET is answered with success."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own server on loopback
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy reaches this machine's loopback
+        with direct.open(url, timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

@@ -17,10 +17,11 @@ from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
-from flows.prefect_server import server_url
+from flows.prefect_server import remedy, server_url
 from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
 from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
+from tasks.ledger.connection import without_password
 
 DRAIN_MARGIN_S = 30  # beside the longest request: storing its reply, ending Prefect's own threads
 
@@ -70,7 +71,9 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     server does not answer.
     """
     benchmark = load_benchmark(file)
-    api_url = named_server()
+    if not asked.pool.strip():
+        raise InputError("--pool is empty; name the work pool that the runs go to, as --pool salon-process")
+    api_url, shown = named_server(), without_password(named_server())
     plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
     for entry in plan["deployments"]:  # before anything is set up
         for found in entry["schedules"]:
@@ -85,10 +88,11 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
     except TransportError as error:
-        raise StoreError(f"no Prefect server answers at {api_url} ({type(error).__name__}); start it and deploy again") from error
+        said = f"no Prefect server answers at {shown} ({type(error).__name__})"
+        raise StoreError(f"{said}; {remedy(error)}, then deploy again") from error
     except HTTPStatusError as error:
-        said = error.response.text[:500]
-        raise StoreError(f"the Prefect server at {api_url} refused {error.request.url.path}: {said}") from error
+        said = f"{error.response.status_code} {error.response.text[:500]}"
+        raise StoreError(f"the Prefect server at {shown} refused {error.request.url.path}: {said}; {remedy(error)}") from error
     return deployed
 
 

@@ -1,7 +1,6 @@
 """While a ledger's server is away: which errors pass, and how long it is waited for. What else they mean is connection.py's."""
 
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,11 +39,6 @@ def is_passing(error: BaseException) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     is_of_connection = isinstance(error, OperationalError) and state is None
     return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
-
-
-def store_wait_s() -> float:
-    """Seconds that a server which is away is waited for, as the environment has it."""
-    return float(os.environ.get("SALON_STORE_WAIT_S") or MAX_AWAY_S)
 
 
 @dataclass(slots=True)

@@ -22,8 +22,9 @@ from sqlalchemy.sql.expression import Executable
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyStatus
+from tasks.lake.object_store.client import store_wait_s
 from tasks.ledger import queries
-from tasks.ledger.backoff import retried, store_wait_s
+from tasks.ledger.backoff import MAX_AWAY_S, retried
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_file
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
@@ -60,7 +61,7 @@ class Ledger:
     ) -> None:
         self.machine = machine
         self._busy_timeout_ms = busy_timeout_ms
-        self._max_away_s = store_wait_s() if max_away_s is None else max_away_s
+        self._max_away_s = store_wait_s(MAX_AWAY_S) if max_away_s is None else max_away_s
         self._max_silent_s = max_silent_s
         self._reserve_bytes = reserve_bytes
         self._url = parse_url(url)

@@ -16,6 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from yarl import URL
 
+from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Payload
 from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
 from tasks.judge.provider.wire import Response
@@ -138,9 +139,9 @@ class _Body(aiohttp.payload.Payload):
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address."""
+    """The proxy that the environment names for an address; none for this machine's own, where no proxy reaches."""
     parts = urlsplit(url)
     proxies = getproxies()
-    if proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if is_loopback(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     return proxies.get(parts.scheme) or proxies.get("all")

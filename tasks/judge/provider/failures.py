@@ -71,6 +71,9 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
     if status_code < 400:
         where = _without_secrets(headers.get("location", ""))
         return bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
+    if status_code == 407:
+        advice = "write its user and password into the environment variable http_proxy, or name the judge's host in no_proxy"
+        return Answer(ReplyStatus.UNREACHABLE, one_line(f"HTTP 407: a proxy wants a login ({said}); {advice}"), is_sent=False)
     status = _failure_status(status_code, content, said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
 
@@ -96,7 +99,7 @@ def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus
         return ReplyStatus.FILTERED
     # 404 and 405: an address or a model that is not there is mended in the benchmark file or the account, and then
     # asked again; as `rejected` it would be kept for ever.
-    if status_code in (401, 403, 404, 405, 407) or codes & KEY_CODES or _KEY_WORDS.search(said):
+    if status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said):
         return ReplyStatus.UNAUTHORIZED
     return ReplyStatus.REJECTED
 

@@ -114,7 +114,7 @@ class HttpJudge(ABC):
                 status_code, said, body = await self._wire.post(self._address(self._path()), payload)
                 answer = self._read(status_code, said, self._secrets.out_of_bytes(body))
         except ClientError as error:
-            answer = no_response(error)
+            answer = no_response(error, is_begun=begun.is_set())
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
             if not begun.is_set():

@@ -138,8 +138,11 @@ async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGener
             turn.release()
 
 
-def no_response(error: Exception) -> Answer:
-    """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts."""
+def no_response(error: Exception, *, is_begun: bool = True) -> Answer:
+    """A timeout or a lost connection, told apart by the transport's own exception: the SDK calls both timeouts.
+
+    `is_begun`: whether any of the request's body was asked for; before that a proxy, or TLS, may still be on its way there.
+    """
     import aiohttp
     from aiohttp.http import HttpProcessingError
     from aiohttp.http_exceptions import PayloadEncodingError
@@ -159,7 +162,10 @@ def no_response(error: Exception) -> Answer:
     detail = malformed.message if malformed else "the server closed it" if is_cut else detail
     if is_head:
         detail = f"what answers does not speak HTTP as it should: {detail}"
-    if any(isinstance(cause, connecting) for cause in causes):
+    by_way_of = next((cause for cause in causes if isinstance(cause, aiohttp.ClientProxyConnectionError)), None)
+    if by_way_of is not None:
+        detail = f"the proxy that the environment names does not answer: {detail}; start it, or name the judge's host in no_proxy"
+    if not is_begun or any(isinstance(cause, connecting) for cause in causes):
         return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
         return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")

@@ -52,7 +52,10 @@ def working_root(path: Path) -> Path | None:
 
 def _cache_folder() -> Path:
     said = os.environ.get("SALON_CACHE")
-    return Path(said).resolve() if said else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "salon"
+    try:
+        return Path(said).resolve() if said else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "salon"
+    except RuntimeError:
+        raise InputError("this user has no home for a cache of the bucket's files; export SALON_CACHE=/a/folder") from None
 
 
 def bucket_behind(root: Path) -> Bucket | None:

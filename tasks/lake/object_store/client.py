@@ -6,6 +6,7 @@ What several machines may write at once is written under a condition of the stor
 
 import hashlib
 import logging
+import math
 import os
 import re
 import uuid
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
 DEFAULT_WAIT_S = 30.0
+MOST_WAIT_S = 7 * 86400.0
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _URL = re.compile(rf"s3://({_BUCKET})((?:/[A-Za-z0-9_=+@,.-]+)*)/?")
@@ -184,8 +186,25 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def endpoint() -> str | None:
-    """The address of the S3-compatible store, where it is not AWS itself."""
-    return os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or None
+    """The address of the S3-compatible store, where it is not AWS itself. Raises InputError."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        if address := os.environ.get(name):
+            if not re.fullmatch(r"https?://[^/\s]+.*", address):
+                raise InputError(f"the environment variable {name} = {address[:80]!r} is no address; write http://HOST:9000")
+            return address
+    return None
+
+
+def store_wait_s(default_s: float) -> float:
+    """Seconds that a store or a server which is away is waited for, as the environment has it. Raises InputError."""
+    said = os.environ.get("SALON_STORE_WAIT_S") or str(default_s)
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= MOST_WAIT_S:
+        raise InputError(f"the environment variable SALON_STORE_WAIT_S = {said[:80]!r} is no number of seconds; write 60")
+    return seconds
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -203,7 +222,7 @@ def _client(url: str, address: str | None, _pid: int) -> "S3Store":
     from obstore.store import S3Store
 
     bucket, prefix = split_url(url)
-    wait = timedelta(seconds=float(os.environ.get("SALON_STORE_WAIT_S") or DEFAULT_WAIT_S))
+    wait = timedelta(seconds=store_wait_s(DEFAULT_WAIT_S))
     own: dict[str, Any] = {"endpoint": address} if address else {}
     return S3Store(
         bucket,

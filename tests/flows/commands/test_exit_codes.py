@@ -49,6 +49,23 @@ def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path) ->
     assert "free space" in ended.stderr
 
 
+def test_another_encoding_shows_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0"), ("LC_ALL", "C")):
+        monkeypatch.setenv(name, value)
+    ended = _salon(tmp_path, "rubrics", "show", "caption")
+    assert ended.returncode == 0, ended.stderr
+    assert "within \\xb130% of" in ended.stdout
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "salon-demo").write_text("a file in the way")
+    for command in ("demo", "serve"):
+        ended = _salon(tmp_path, command, "--folder", "salon-demo")
+        assert ended.returncode == 2, ended.stderr
+        assert "--folder" in ended.stderr
+        assert "name a folder that you may write into" in ended.stderr
+
+
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     """Also of the help, which is printed before any command runs."""
     reader, writer = os.pipe()

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from prefect.client.orchestration import get_client
+
 from tasks.publish.reading import current, load_cells
 from tests.flows.flow_support import Said, findings
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
@@ -59,6 +61,13 @@ def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
         finally:
             worker.send_signal(signal.SIGINT)
             end(worker, 60)
+        _pause_the_queue(server)
+        file.write_text(file.read_text().replace('timezone = "UTC"', 'timezone = "Europe/Berlin"'))
+        with shown_by(server.api):
+            said = salon("doctor", file)
+        assert said.code == 3
+        assert "queue nightly of work pool salon-process is paused" in said.out
+        assert f"nights-nightly comes at '{due.minute} {due.hour} * * *' UTC, and [nightly] of the file says" in said.out
         server.stop()
         code, found = _doctor(server, salon, file)
         assert (code, "does not answer" in found["Prefect server"]) == (3, True)
@@ -93,6 +102,12 @@ def _kill_the_server_while_a_run_is_pending(server: RunningPrefect) -> None:
     assert taken["status"] == "ACCEPT"
     server.kill()
     server.start(PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED="true")
+
+
+def _pause_the_queue(server: RunningPrefect) -> None:
+    with shown_by(server.api), get_client(sync_client=True) as client:
+        queue = client.read_work_queue_by_name("nightly", work_pool_name="salon-process")
+        client.update_work_queue(queue.id, is_paused=True)
 
 
 def _deploy(server: RunningPrefect, salon: Callable[..., Said], file: Path) -> None:

@@ -23,7 +23,7 @@ from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.payload import PIECE_BYTES
 from tasks.judge.provider.transport import endpoint
-from tests.judge.misbehaving import misbehaving, whole
+from tests.judge.misbehaving import Play, misbehaving, whole
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-very-secret-1234567890"
@@ -183,6 +183,34 @@ def test_the_environments_proxy_is_used_unless_it_is_not_for_this_host(
     monkeypatch.setenv("no_proxy", bypassed)
     answer = ask(judge.model_copy(update={"base_url": "http://judge.invalid/v1"}))
     assert (answer.status, provider.n) == (expected, int(expected == S.ANSWERED))
+
+
+def test_no_proxy_stands_before_this_machine(provider: Any, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+    assert ask(judge.model_copy(update={"base_url": provider.url})).status == S.ANSWERED
+    answer = ask(judge.model_copy(update={"base_url": "http://judge.invalid/v1"}))
+    assert (answer.status, answer.is_sent) == (S.UNREACHABLE, False)
+    assert "the proxy that the environment names does not answer" in (answer.detail or "")
+
+
+@pytest.mark.parametrize(
+    ("address", "play"),
+    [("https://refused.invalid/v1", Play((b"",))), ("http://refused.invalid/v1", whole(b"", status=407))],
+    ids=["hangs up at CONNECT", "wants a login before plain http"],
+)
+def test_what_a_proxy_did_not_pass_on_was_not_sent(address: str, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with misbehaving({"refused": play, "": play}) as proxy:
+        for name in ("https_proxy", "http_proxy"):
+            monkeypatch.setenv(name, proxy.url("").removesuffix("//v1"))
+        answer = ask(Judge(model="gpt-4.1", base_url=address, api_key_env="SALON_TEST_KEY"))
+    assert (answer.status, answer.is_sent) == (S.UNREACHABLE, False), answer.detail
+    assert "billed" not in (answer.detail or "")
+    assert ("login" in (answer.detail or "")) == address.startswith("http:")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of how the SDK's transport hands a proxy's login on

@@ -14,6 +14,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, read_object, transfer_s, write_results
 from tasks.judge.provider.exchange import Answer, Ended
@@ -36,7 +37,12 @@ class OpenAIBatches:
     def __init__(self, base_url: str, key: str | None, secrets: Secrets) -> None:
         self._secrets = secrets
         timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-        transport = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, event_hooks={"response": [_CallCap()]})
+        transport = DefaultAioHttpClient(
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=not is_loopback(base_url),
+            event_hooks={"response": [_CallCap()]},
+        )
         self._openai = AsyncOpenAI(api_key=key or "none", base_url=base_url, http_client=transport, max_retries=0)
         self._files = self._openai.files.with_raw_response
         self._batches = self._openai.batches.with_raw_response

@@ -11,6 +11,7 @@ import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.input_budget import REPLY_WAITING_BYTES
+from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Payload
 from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
 from tasks.judge.provider.wire import Response
@@ -27,6 +28,7 @@ class SdkWire:
             limits=httpx2.Limits(max_connections=n_connections, keepalive_expiry=0),
             timeout=timeout,
             follow_redirects=False,
+            trust_env=not is_loopback(base_url),
             event_hooks={"response": [ReplyCap()]},
         )
         sdk = AsyncOpenAI(api_key="none", base_url=base_url, http_client=self._transport, max_retries=0)
