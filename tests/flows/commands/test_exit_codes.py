@@ -57,6 +57,17 @@ def test_another_encoding_shows_what_it_can(tmp_path: Path, monkeypatch: pytest.
     assert "within \\xb130% of" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("AWS_ENDPOINT_URL", "minio:9000"), ("SALON_STORE_WAIT_S", "30s"), ("SALON_STORE_WAIT_S", "nan")]
+)
+def test_a_setting_of_the_environment_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    for each, said in (("AWS_ENDPOINT_URL", "http://127.0.0.1:9"), ("SALON_CACHE", str(tmp_path / "cache")), (name, value)):
+        monkeypatch.setenv(each, said)
+    ended = _salon(tmp_path, "table", "--lake", "s3://some-bucket/lake")
+    assert ended.returncode == 2, ended.stderr
+    assert f"the environment variable {name} = '{value}' is no" in ended.stderr
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "salon-demo").write_text("a file in the way")
     for command in ("demo", "serve"):

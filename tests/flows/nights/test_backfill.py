@@ -113,6 +113,20 @@ def test_a_backfill_from_preview_to_stale(tmp_path: Path, judge_url: str) -> Non
     assert [one.n_to_ask for one in _planned(file).checkpoints] == [each] * 3
 
 
+def test_a_backfill_of_one_checkpoint_counts_the_requests_of_its_whole_table(tmp_path: Path, judge_url: str) -> None:
+    world = World(tmp_path)
+    for number in range(2):
+        world.make(number)
+    file = write_benchmark(tmp_path, judge_url, rubrics=RUBRICS)
+    each = N_SAMPLES * len(RUBRICS)
+    for n_before, name in enumerate(("step-0", "step-1")):
+        run = open_backfill(file, DAY)
+        summary = run_backfill(RunContext.of(run), plan_backfill(run, [name], None, Reporter())).run
+        assert summary is not None
+        asked = summary.asked
+        assert (summary.n_requests, asked.n_cached, asked.n_asked, asked.n_left) == (each * (n_before + 1), each * n_before, each, 0)
+
+
 def _claim_for_a_dead_process(folder: Path) -> None:
     """Leave one row as a backfill leaves it that is killed while it asks."""
     row = min((folder / "lake" / "partitions" / "nights").glob("*.parquet"))
