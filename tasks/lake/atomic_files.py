@@ -106,11 +106,12 @@ def sha256_without_pictures(path: Path) -> str:
     """sha256 of a Parquet file less the column chunks that hold pictures: its footer, which is believed, says where they are."""
     digest, done = hashlib.sha256(), 0
     metadata = pq.read_metadata(path)
-    names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    # Not by `metadata.schema`, which makes a circle with it: a megabyte that waits for the garbage collector.
+    names = [groups[0].column(index).path_in_schema for index in range(metadata.num_columns)] if groups else []
     pictures = [index for index, name in enumerate(names) if name.startswith("image.")]
     with path.open("rb") as file:
-        for group in range(metadata.num_row_groups):
-            rows = metadata.row_group(group)
+        for rows in groups:
             for chunk in (rows.column(index) for index in pictures):
                 start = chunk.dictionary_page_offset or chunk.data_page_offset
                 digest.update(file.read(start - done))

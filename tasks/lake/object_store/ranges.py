@@ -82,7 +82,9 @@ def bring_slim(bucket: Bucket, root: Path, folder: Path, entries: Iterable[Mappi
         path: Path = root / SLIM / folder.relative_to(root) / entry["sha256"][:16] / entry["name"]
         if not path.is_file():
             with opened(bucket, root, folder, entry) as file:
-                columns = [file.metadata.schema.column(index).path for index in range(file.metadata.num_columns)]
+                schema = file.schema_arrow  # `metadata.schema` would make a circle with its footer, a megabyte
+                of_picture = [f"{PICTURE}.{field.name}" for field in schema.field(PICTURE).type]
+                columns = [*(name for name in schema.names if name != PICTURE), *of_picture]
                 try:
                     table = file.read([name for name in columns if name != _BYTES])
                 except pa.ArrowException as error:
