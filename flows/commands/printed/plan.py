@@ -31,6 +31,7 @@ _LEVER_SAID = {
 _CHANGES_QUESTION = (Lever.MAX_SIDE_1024, Lever.MAX_SIDE_512, Lever.DETAIL_LOW)
 _ASKS_LESS = (Lever.REPEATS_1, Lever.SHARE_HALF)
 _TEXT_WIDTH = 120
+_LEAST_SAVED = 0.005
 
 
 def print_plan(console: Console, preview: "Preview") -> None:
@@ -168,7 +169,7 @@ def _levers(preview: "Preview") -> list[PricedLever]:
 
 def _print_levers(console: Console, preview: "Preview") -> None:
     """What would cost less, each by itself, where the provider's prices say so."""
-    found = _levers(preview)
+    found = [one for one in _levers(preview) if one.saved_share >= _LEAST_SAVED]
     for number, one in enumerate(found):
         start = f"cheaper     {format_usd(preview.expected_usd)} would be" if number == 0 else ""
         console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_told(one)}"))
@@ -179,8 +180,7 @@ def _print_levers(console: Console, preview: "Preview") -> None:
 
 
 def _told(one: PricedLever) -> str:
-    saved = f"{one.saved_share:.0%} less" if one.saved_share >= 0.005 else "no less"
-    return f"{_LEVER_SAID[one.lever]}: {saved}"
+    return f"{_LEVER_SAID[one.lever]}: {one.saved_share:.0%} less"
 
 
 def plan_warnings(preview: "Preview") -> list[str]:

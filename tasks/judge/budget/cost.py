@@ -5,7 +5,7 @@ budget.py.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, repeat
 from math import ceil
@@ -16,7 +16,7 @@ from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.picture_rules import picture_rule
-from tasks.judge.budget.prices import images_of, price_of
+from tasks.judge.budget.prices import ModelPrice, images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
 from tasks.judge.pictures import fitted_px, without_digests
 from tasks.judge.provider.base import provider_of
@@ -64,7 +64,7 @@ class Costs:
         *,
         is_batch: bool = False,
     ) -> None:
-        self.price = price_of(judge)
+        self.price, self._asking = price_of(judge), price_of_asking(judge)
         self.is_batch = is_batch
         self.n_output_tokens_most = output_bound(judge)
         self.seen = Observed()
@@ -74,7 +74,6 @@ class Costs:
         self._cached_share = known.cached_share
         expected = known.n_output_tokens(n_output_tokens_declared)
         self.n_output_tokens = ceil(min(expected, self.n_output_tokens_most or expected))
-        self._writes_cache = CACHE_CONTROL in judge.parameters
         self._detail, self._max_side_px = judge.detail or "auto", judge.max_side_px
         self._picture_rule = picture_rule(images_of(judge.model))
 
@@ -91,11 +90,10 @@ class Costs:
         n_input, n_input_most = round(estimated * self._input_ratio), ceil(bound * self._bound_ratio)
         n_output, n_output_most = self.n_output_tokens, self.n_output_tokens_most
         expected_usd = worst_usd = None
-        if self.price is not None:
-            expected_usd = self.price.usd(n_input, n_input * self._cached_share, n_output, is_batch=self.is_batch)
+        if self._asking is not None:
+            expected_usd = self._asking.usd(n_input, n_input * self._cached_share, n_output, is_batch=self.is_batch)
             if n_output_most is not None:
-                n_written = n_input_most if self._writes_cache else 0
-                worst_usd = self.price.usd(n_input_most, 0, n_output_most, n_cache_written=n_written, is_batch=self.is_batch)
+                worst_usd = self._asking.usd(n_input_most, 0, n_output_most, is_batch=self.is_batch)
         return Estimate(estimated, bound, n_input, n_input_most, n_output, n_output_most, expected_usd, worst_usd)
 
     def picture_tokens(self, width_px: int | None, height_px: int | None) -> tuple[int, int]:
@@ -132,6 +130,14 @@ class Costs:
         reported = (answer.n_input_tokens, answer.n_cached_tokens, answer.n_output_tokens)
         self.seen.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
         self._bound_ratio = max(self._bound_ratio, self.seen.bound_ratio)
+
+
+def price_of_asking(judge: Judge) -> ModelPrice | None:
+    """The price by which requests are estimated: where the provider is to keep what it reads, all that is new is kept."""
+    price = price_of(judge)
+    if price is None or price.cache_write_usd is None or CACHE_CONTROL not in judge.parameters:
+        return price
+    return replace(price, input_usd=price.cache_write_usd)
 
 
 def output_bound(judge: Judge) -> int | None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
-from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output_bound
+from tasks.judge.budget.cost import Costs, Estimate, output_bound, price_of_asking, stated_output_bound
 from tasks.judge.budget.levers import Lever, Payable, priced
 from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.prices import ModelPrice, price_of
@@ -115,7 +115,7 @@ class Forecast:
 def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = None) -> Forecast:
     """The forecast from a part-by-part tally, corrected by what the ledger knows of this rubric and judge."""
     observed = stored or tally.replied
-    judge, price = tally.judge, price_of(tally.judge)
+    judge, price = tally.judge, price_of_asking(tally.judge)
     n_to_ask = 0 if judge.recorded else tally.n_requests - tally.n_cached
     bound, stated = output_bound(judge), stated_output_bound(judge)
     n_output_each = observed.n_output_tokens(tally.n_output_declared)
@@ -132,7 +132,7 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
     due = Payable(n_input, n_output, observed.input_ratio, observed.cached_share, tally.pictures, first_share, beginnings)
     n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
     return Forecast(
-        price=price,
+        price=price_of(judge),
         observed=observed,
         n_requests=tally.n_requests,
         n_cached=tally.n_cached,

@@ -124,7 +124,12 @@ def test_a_backfill_of_one_checkpoint_counts_the_requests_of_its_whole_table(tmp
         summary = run_backfill(RunContext.of(run), plan_backfill(run, [name], None, Reporter())).run
         assert summary is not None
         asked = summary.asked
-        assert (summary.n_requests, asked.n_cached, asked.n_asked, asked.n_left) == (each * (n_before + 1), each * n_before, each, 0)
+        assert (summary.n_requests, asked.n_cached, asked.n_asked, asked.n_left) == (
+            each * (n_before + 1),
+            each * n_before,
+            each,
+            0,
+        )
 
 
 def _claim_for_a_dead_process(folder: Path) -> None:

@@ -62,6 +62,20 @@ def _made(judge: Judge = JUDGE, n_known: int = 0, stored: Observed | None = None
     return forecast(tally, stored)
 
 
+def test_what_a_provider_keeps_is_priced_in_the_plan_as_in_the_budget() -> None:
+    keeping = {"max_tokens": 600, "cache_control": {"type": "ephemeral"}}
+    plain = _made(Judge(model="claude-haiku-4-5", provider="anthropic", parameters={"max_tokens": 600}))
+    kept = _made(Judge(model="claude-haiku-4-5", provider="anthropic", parameters=keeping))
+    assert (kept.online_usd or 0) - (plain.online_usd or 0) == pytest.approx(kept.n_input_tokens * 0.25 / 1e6, rel=0.01)
+    requests, samples = _part(0, 100)
+    costs = Costs(Judge(model="claude-haiku-4-5", provider="anthropic", parameters=keeping), 45)
+    sizes = [(px, px) for px in samples["width_px"]]
+    reserved = [
+        costs.estimate(said, "{}", [size]).worst_usd or 0 for said, size in zip(requests["messages_json"], sizes, strict=True)
+    ]
+    assert kept.worst_usd == pytest.approx(sum(reserved))
+
+
 def test_what_all_requests_of_a_variant_begin_with_is_counted_up_to_the_first_picture() -> None:
     text = "Judge what you see, line by line.\n" * 40
     asked = [[{"content": f"{text}{own}", "role": "user"}] for own in ("a cat", "a car")]
