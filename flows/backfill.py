@@ -16,6 +16,7 @@ from pydantic import Field
 from flows.executors.base import ShardCall, stage_task
 from flows.executors.choose import opened_executor
 from flows.executors.local import asking_executor
+from flows.nights.checkpoints import in_sources
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current
@@ -54,9 +55,9 @@ from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications
 from tasks.stopping import check_not_stopped, heeding_sigterm
 
-AT_ONCE = 4
+AT_ONCE, MOST_AT_ONCE = 4, 64
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
-MOST_AT_ONCE = 64
+N_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +157,24 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
         run.reporter.tell("backfill")
     run.reporter.finish("backfill")
     total = sum((done.outcome for done in found), Outcome())
-    names = [f"{model}/{checkpoint}" for model, checkpoint in whole_checkpoints(run)]
+    names = _whole_and_there(run)
     is_new = any(done.name in names for done in found)
     if not names or (not is_new and _is_published(run, names)):
         return BackfillSummary(tuple(found), None)
     known = Outcome(n_requests=planned.n_requests, n_cached=planned.n_requests - sum(one.n_to_ask for one in planned.open))
     total.n_requests = total.n_cached = 0
     return BackfillSummary(tuple(found), run_pipeline(run, names, asked_before=known + total))
+
+
+def _whole_and_there(run: RunContext) -> list[str]:
+    """The checkpoints that are done and whose pictures a source holds; the others are told of."""
+    there = in_sources(run)
+    whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
+    gone = [name for name, is_there in whole.items() if not is_there]
+    if gone:
+        named = f"{', '.join(gone[:N_NAMED])}{', …' if len(gone) > N_NAMED else ''}"
+        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named}")
+    return [name for name, is_there in whole.items() if is_there]
 
 
 def check_failures(summary: BackfillSummary) -> None:
@@ -218,9 +230,7 @@ def _with_attempts_for_all(run: RunContext, n_to_ask: int) -> RunContext:
 def _is_published(run: StageContext, names: Sequence[str]) -> bool:
     """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples."""
     digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
-    for publication in publications(run.lake.root):
-        if publication.benchmark != run.benchmark.name:
-            continue
+    for publication in (one for one in publications(run.lake.root) if one.benchmark == run.benchmark.name):
         said = publication.provenance()
         if said.get("benchmark_digest") != benchmark_digest(run.benchmark):
             continue

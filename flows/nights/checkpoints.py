@@ -45,7 +45,7 @@ def find_checkpoints(run: StageContext) -> list[Checkpoint]:
     where the table is none.
     """
     benchmark = run.benchmark
-    found = _in_sources(run)
+    found = in_sources(run)
     if not found:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     if benchmark.nightly.checkpoints is not None:
@@ -132,7 +132,8 @@ def _names(checkpoints: Sequence[Checkpoint]) -> str:
     return ", ".join(one.name for one in checkpoints[:20]) or "none"
 
 
-def _in_sources(run: StageContext) -> dict[tuple[str, str], date | None]:
+def in_sources(run: StageContext) -> dict[tuple[str, str], date | None]:
+    """(model, checkpoint) of all that the sources hold, and since when, where a folder says so."""
     found: dict[tuple[str, str], date | None] = {}
     zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
     for source in expand(run.benchmark, own_texts=run.own_texts):
