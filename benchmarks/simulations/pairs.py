@@ -1,9 +1,10 @@
 """Tournaments with known truth, and how often the published tables hold it (`python -m benchmarks.simulations.pairs`).
 
-A world: 5-40 checkpoints, 50-500 prompts in one or six unequal categories, one or two pictures each; strengths that differ by
-prompt and category; ties in 10-30 % of verdicts between equals; 10-30 % of pairs in which the judge goes by position alone; a
-part of the pairs was never asked, up to 5 % have no verdict. In a third of the worlds no checkpoint differs from the baseline, in
-the others about half do not. Tables come from the code of a run. Exit code 1 where a bound of BOUNDS is broken.
+A world: 5-40 checkpoints, 50-500 prompts in one or six categories (in half of these from five prompts to nearly all), one or two
+pictures each; strengths that differ by prompt and category; ties in 10-30 % of verdicts between equals; 10-30 % of pairs in which
+the judge goes by position alone; a part of the pairs was never asked, up to 5 % have no verdict. In a third of the worlds no
+checkpoint differs from the baseline, in the others about half do not. Tables come from the code of a run. Exit code 1 where a
+bound of BOUNDS is broken.
 """
 
 import argparse
@@ -50,6 +51,7 @@ class World:
     ratings: np.ndarray  # (n,) points above the baseline
     first_wins: float
     order: np.ndarray  # prompts in the order in which a night takes them
+    is_uneven: bool  # whether the categories are very unequal
 
     @property
     def settings(self) -> Settings:
@@ -63,10 +65,10 @@ def named(checkpoint: int) -> str:
 def world(draw: np.random.Generator, n_checkpoints: int, n_prompts: int, *, is_null: bool) -> World:
     """A tournament in which every two met, on a part of the prompts."""
     n_categories, n_pictures = int(draw.choice([1, 6])), int(draw.choice([1, 2]))
-    shares = draw.dirichlet(np.full(n_categories, 20.0))
-    category = np.sort(
-        np.concatenate([np.arange(n_categories).repeat(5), draw.choice(n_categories, n_prompts, p=shares)])[-n_prompts:]
-    )
+    is_uneven = n_categories > 1 and bool(draw.random() < 0.5)
+    shares = draw.dirichlet(np.full(n_categories, 0.5 if is_uneven else 20.0))
+    fewest = np.arange(n_categories).repeat(5)
+    category = np.sort(np.concatenate([fewest, draw.choice(n_categories, n_prompts - len(fewest), p=shares)]))
     strengths = np.where(draw.random(n_checkpoints) < 0.5, 0.0, draw.normal(0, 0.7, n_checkpoints)) * (not is_null)
     strengths[BASELINE] = 0
     in_category = strengths[:, None] + np.where(strengths[:, None] != 0, draw.normal(0, 0.2, (n_checkpoints, n_categories)), 0)
@@ -85,7 +87,7 @@ def world(draw: np.random.Generator, n_checkpoints: int, n_prompts: int, *, is_n
     return World(
         _verdicts(category, prompt, one[pair], other[pair], np.where(lost[0], np.nan, first), np.where(lost[1], np.nan, second)),
         n_checkpoints, {f"c{c}": int((category == c).sum()) for c in range(n_categories)}, win + tied / 2,
-        _strengths(win, tied), 0.5 + position * (favours_first - 0.5), draw.permutation(n_prompts),
+        _strengths(win, tied), 0.5 + position * (favours_first - 0.5), draw.permutation(n_prompts), is_uneven,
     )  # fmt: skip
 
 
@@ -224,23 +226,25 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=20261123)
     arguments = parser.parse_args()
-    total, null = Counter[str](), Counter[str]()
+    total, null, uneven = Counter[str](), Counter[str](), Counter[str]()
     started = time.process_time()
     for number, found in enumerate(worlds(arguments.worlds, arguments.seed)):
         count = counted(found)
         total.update(count)
         null.update(count if number % 3 == 0 else {})
+        uneven.update(count if found.is_uneven else {})
         if number % 100 == 99 or number + 1 == arguments.worlds:
             print(f"{number + 1} worlds, {time.process_time() - started:.0f} CPU s", flush=True)
-            is_broken = reported(rates(total), rates(null))
+            is_broken = reported(rates(total), rates(null), rates(uneven))
     return int(is_broken)
 
 
-def reported(found: dict[str, float], of_null: dict[str, float]) -> bool:
-    """Prints every rate, beside it that of the worlds in which nothing differs; whether one of BOUNDS is broken."""
+def reported(found: dict[str, float], of_null: dict[str, float], of_uneven: dict[str, float]) -> bool:
+    """Prints every rate, those of worlds where nothing differs and of unequal categories beside it; whether a bound is broken."""
     broken = [name for name, (low, high) in BOUNDS.items() if not low <= found[name] <= high]
+    print(f"{'':<26} {'all':>7} {'nothing differs':>16} {'unequal':>8}")
     for name, rate in found.items():
-        print(f"{name:<26} {rate:7.2%}   where nothing differs {of_null[name]:7.2%}   {'BROKEN' * (name in broken)}")
+        print(f"{name:<26} {rate:7.2%} {of_null[name]:16.2%} {of_uneven[name]:8.2%}   {'BROKEN' * (name in broken)}")
     return bool(broken)
 
 

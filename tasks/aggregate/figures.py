@@ -14,7 +14,7 @@ import numpy as np
 from rubrics.model import Rubric
 from schemas.metrics import CELL, Metric, is_mean_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus, Estimand, Total
-from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, mean_of_means
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, effective_number, interval, mean_of_means
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.outcomes import Outcomes
@@ -193,14 +193,17 @@ def _stratum(n_scores: Array, sums: Array, n_images: Array) -> _Stratum:
     counts, mine = n_images[has_score], sums[has_score]
     reached = np.cumsum(mine[:, ::-1], axis=1)[:, ::-1]
     n, n_prompts = float(counts.sum()), len(counts)
-    means, square = reached.sum(axis=0) / n, float((counts**2).sum())
-    # Σ (r - m n)² multiplied out: one pass over prompts × steps; whole numbers unless samples repeat
-    squares = np.einsum("ij,ij->j", reached, reached) - 2 * means * np.einsum("i,ij->j", counts, reached) + means**2 * square
-    squares = np.where(squares > _ROUNDING * square, squares, 0.0)
-    freedom = n_prompts - 1
-    errors = np.sqrt(squares * n_prompts / freedom) / n if freedom else np.zeros(len(means))
+    means, may_vary = reached.sum(axis=0) / n, n_prompts > 1
+    # what leaving a prompt out changes is (r - m n_p) / (N - n_p); its square multiplied out: one pass over prompts × steps
+    weights = 1 / (n - counts) ** 2 if may_vary else np.zeros(1)
+    square = float(np.einsum("i,i,i->", weights, counts, counts))
+    squares = np.einsum("i,ij,ij->j", weights, reached, reached) + means**2 * square
+    squares -= 2 * means * np.einsum("i,i,ij->j", weights, counts, reached)
+    errors = np.sqrt(np.where(squares > _ROUNDING * square, squares, 0.0) * (n_prompts - 1) / n_prompts)
+    n_effective = effective_number(counts / n)
+    df = max(1.0, n_effective - 1) if may_vary else None
     made = [
-        ClusteredMean(float(mean), float(se) if freedom else None, float(freedom) if freedom else None, n_prompts, None)
+        ClusteredMean(float(mean), float(se) if may_vary else None, df, n_prompts, None, n_effective)
         for mean, se in zip(means, errors, strict=True)
     ]
     return _Stratum(n_scores, mine.sum(axis=0) / n, made)

@@ -15,8 +15,9 @@ import scipy  # its parts are imported where they are first used
 from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonReason, ComparisonTest, Correction
 from schemas.tables.published import COMPARISONS
-from tasks.aggregate.comparisons.comparison_tests import POWER, least_p
+from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust
+from tasks.aggregate.comparisons.sign_flip import least_p
 from tasks.aggregate.intervals import t_quantile
 
 Contestant = tuple[str, str]

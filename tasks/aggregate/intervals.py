@@ -17,7 +17,10 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 LEVEL = 0.95
+STILL = 10.0
+"""Up to so many prompts that all say the same are taken to vary as those of other categories do; K more, by STILL / K of it."""
 _ZERO = 1e-12  # of the scale's width: below this a standard error is rounding, not variation
+_ZERO_VARIANCE = 1e-18  # of the largest of several: the same of variances
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class ClusteredMean:
 
     `se` and `df` are None where one prompt (in some category) leaves no variance to see. `variance_if_independent`
     is what the variance would be if as many images had each a prompt of its own; None where it cannot be had.
+    `n_effective`: prompts of the same weight each that would say as much; None where all of n_prompts weigh the same.
     """
 
     mean: float
@@ -33,6 +37,12 @@ class ClusteredMean:
     df: float | None
     n_prompts: int
     variance_if_independent: float | None
+    n_effective: float | None = None
+
+    @property
+    def n_equal(self) -> float:
+        """Prompts of the same weight each that would say as much."""
+        return self.n_prompts if self.n_effective is None else self.n_effective
 
     @property
     def design_effect(self) -> float | None:
@@ -51,10 +61,10 @@ class Interval:
 
 
 def clustered_mean(sums: Floats, counts: Counts, squares_within: Floats) -> ClusteredMean:
-    """Image-weighted mean of K prompts and its linearised standard error: the ratio estimator (Cochran 1977, ch. 6, 9A).
+    """Image-weighted mean of K prompts and its jackknife standard error over prompts (Cochran 1977, ch. 6, 9A; Tukey 1958).
 
     `sums` and `counts` hold each prompt's sum of image values and its number of images (at least 1), shape (K,);
-    `squares_within` the sum of its images' squared deviations from the prompt's mean.
+    `squares_within` the sum of its images' squared deviations from the prompt's mean. Degrees of freedom: effective_number() - 1.
     """
     n_prompts, n_images = len(sums), int(counts.sum())
     mean = float(sums.sum()) / n_images
@@ -63,8 +73,23 @@ def clustered_mean(sums: Floats, counts: Counts, squares_within: Floats) -> Clus
     independent = spread / (n_images - 1) / n_images if n_images > 1 else None
     if n_prompts == 1:
         return ClusteredMean(mean, None, None, 1, independent)
-    variance = float((deviations**2).sum()) * n_prompts / (n_prompts - 1) / n_images**2
-    return ClusteredMean(mean, math.sqrt(variance), float(n_prompts - 1), n_prompts, independent)
+    n_effective = effective_number(counts / n_images)
+    se = jackknife_error(deviations / (n_images - counts))
+    return ClusteredMean(mean, se, max(1.0, n_effective - 1), n_prompts, independent, n_effective)
+
+
+def jackknife_error(changes: Floats) -> float:
+    """The standard error from what leaving out each of K prompts in turn changes: √((K - 1)/K Σ change²) (Tukey 1958).
+
+    The changes of a ratio are -e_p / (N - n_p): where prompts have equally many images this is the linearised error, and where
+    one holds many of them it does not hide its own weight, as that does (HC3 of MacKinnon & White 1985).
+    """
+    return math.sqrt(float((changes**2).sum()) * (len(changes) - 1) / len(changes))
+
+
+def effective_number(shares: Floats) -> float:
+    """How many equal shares of a mean weigh as these, whose sum is 1: 1 / Σ share² (Kish 1965)."""
+    return rounded(1 / float((shares**2).sum()))
 
 
 def mean_within(
@@ -94,29 +119,49 @@ def mean_within(
 
 
 def mean_of_means(strata: Sequence[ClusteredMean]) -> ClusteredMean:
-    """The unweighted mean of category means: variances add, degrees of freedom after Satterthwaite (1946)."""
+    """The unweighted mean of category means; its error is that of error_over_strata()."""
     n_strata, n_prompts = len(strata), sum(stratum.n_prompts for stratum in strata)
     mean = math.fsum(stratum.mean for stratum in strata) / n_strata
     known = [s.variance_if_independent for s in strata if s.variance_if_independent is not None]
     independent = math.fsum(known) / n_strata**2 if len(known) == n_strata else None
-    parts = [(stratum.se**2 / n_strata**2, stratum.df) for stratum in strata if stratum.se is not None and stratum.df is not None]
-    if len(parts) < n_strata:
-        return ClusteredMean(mean, None, None, n_prompts, independent)
-    return ClusteredMean(mean, *added(parts, float(n_prompts - n_strata)), n_prompts, independent)
+    sizes = np.array([stratum.n_equal for stratum in strata])
+    n_effective = n_strata**2 / float((1 / sizes).sum())
+    errors = [(stratum.se, stratum.df) for stratum in strata if stratum.se is not None and stratum.df is not None]
+    if len(errors) < n_strata:
+        return ClusteredMean(mean, None, None, n_prompts, independent, n_effective)
+    se, df = np.array(errors).T
+    return ClusteredMean(mean, *error_over_strata(se**2 * sizes, df, sizes), n_prompts, independent, n_effective)
 
 
-def added(parts: Sequence[tuple[float, float]], df_where_still: float) -> tuple[float, float]:
-    """Standard error and degrees of freedom of a sum, from its independent parts' (variance, df), after Satterthwaite (1946)."""
-    variance = math.fsum(part for part, _ in parts)
-    below = math.fsum(part**2 / df for part, df in parts)
-    return math.sqrt(variance), variance**2 / below if below > 0 else df_where_still
+def error_over_strata(variances: Floats, df: Floats, sizes: Floats) -> tuple[float, float]:
+    """Standard error and degrees of freedom (Satterthwaite 1946) of the unweighted mean of C strata's means.
+
+    `variances` of a prompt in each stratum, their `df`, and the strata's numbers of prompts, shape (C,): Σ variance / size / C²,
+    a still stratum with the variance of where_still().
+    """
+    parts = where_still(variances, df, sizes) / sizes / len(sizes) ** 2
+    variance, below = math.fsum(parts), math.fsum(parts**2 / df)
+    return math.sqrt(variance), variance**2 / below if below > 0 else math.fsum(df)
+
+
+def where_still(variances: Floats, df: Floats, sizes: Floats) -> Floats:
+    """The variances of a prompt in each stratum; where a stratum has none, min(1, STILL / size) of that pooled over the others.
+
+    That K prompts said the same does not say that all would: if a share q would not, it happens with the chance (1 - q)^K, which
+    is over e^-STILL up to q = STILL / K. So large a share is taken to vary as prompts do elsewhere. All 0 where none varies.
+    """
+    is_still = variances <= _ZERO_VARIANCE * variances.max(initial=0.0)
+    if is_still.all() or not is_still.any():
+        return variances
+    pooled = float((df * variances)[~is_still].sum() / df[~is_still].sum())
+    return np.where(is_still, pooled * np.minimum(1.0, STILL / sizes), variances)
 
 
 def interval(estimate: ClusteredMean, low: float, high: float, level: float = LEVEL) -> Interval | CellReason:
     """Wilson's (1927) score interval with a t quantile and the effective sample size m(1 - m)/se² of the mean m on [0, 1].
 
     For complex surveys: Dean & Pagano (2015), Franco et al. (2019). It cannot leave [low, high]. Where se is 0 at an end
-    of the scale the effective sample size is the number of prompts; elsewhere on it no interval exists: the reason.
+    of the scale the effective sample size is that of prompts (n_equal); elsewhere on it no interval exists: the reason.
     """
     if estimate.se is None or estimate.df is None:
         return CellReason.TOO_FEW_PROMPTS
@@ -126,7 +171,7 @@ def interval(estimate: ClusteredMean, low: float, high: float, level: float = LE
     is_at_end = min(share, 1 - share) <= _ZERO
     if relative <= _ZERO and not is_at_end:
         return CellReason.NO_VARIATION
-    n_effective = estimate.n_prompts if relative <= _ZERO or is_at_end else share * (1 - share) / relative**2
+    n_effective = estimate.n_equal if relative <= _ZERO or is_at_end else share * (1 - share) / relative**2
     squared = t_quantile(level, estimate.df) ** 2
     middle = share + squared / (2 * n_effective)
     half = math.sqrt(squared * share * (1 - share) / n_effective + (squared / (2 * n_effective)) ** 2)

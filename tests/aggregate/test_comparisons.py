@@ -1,6 +1,7 @@
 """Checkpoints held against each other: the paired test, what is compared with what, and why there is none."""
 
 import random
+import string
 
 import numpy as np
 import polars as pl
@@ -8,9 +9,10 @@ import pytest
 from scipy import stats
 
 from schemas.metrics import natural_key
-from tasks.aggregate.comparisons.comparison_tests import Paired, exact_p, mean_of_paired, subset_means
+from tasks.aggregate.comparisons.comparison_tests import Paired, mean_of_paired
+from tasks.aggregate.comparisons.sign_flip import exact_interval, exact_p, subset_means
 
-PROMPTS = "abcdefghijklmnop"
+PROMPTS = string.ascii_lowercase[:24]
 
 
 def rows_of(checkpoint, scores, category=None, model="north", **more):
@@ -29,22 +31,24 @@ def compared(tables, one, **address):
 
 
 def test_one_picture_a_prompt_gives_the_paired_t_test(make_rubric, all_tables, one):
-    new, old = [5, 7, 9, 3, 8, 4, 6, 6, 2, 5, 7, 8, 1], [4, 7, 6, 2, 9, 1, 6, 5, 3, 5, 4, 9, 0]
+    new = [5, 7, 9, 3, 8, 4, 6, 6, 2, 5, 7, 8, 1, 7, 7, 2, 9, 4, 5, 6, 3]
+    old = [4, 7, 6, 2, 9, 1, 6, 5, 3, 5, 4, 9, 0, 5, 7, 3, 6, 4, 5, 5, 1]
     row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
     expected = stats.ttest_rel(new, old)
     low, high = expected.confidence_interval(0.95)
-    assert (row["checkpoint_a"], row["checkpoint_b"], row["delta"]) == ("2", "1", pytest.approx(10 / 13, abs=1e-12))
+    assert (row["checkpoint_a"], row["checkpoint_b"], row["delta"]) == ("2", "1", pytest.approx(17 / 21, abs=1e-12))
     assert row["p"] == pytest.approx(expected.pvalue, abs=1e-9)
-    assert (row["ci_low"], row["ci_high"], row["df"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), 12)
-    assert (row["win"], row["tie"], row["loss"], row["n_prompts_paired"]) == (7, 3, 3, 13)
-    se = np.std(np.subtract(new, old), ddof=1) / np.sqrt(13)
-    assert row["mde80"] == pytest.approx((stats.t.ppf(0.975, 12) + stats.t.ppf(0.8, 12)) * se, abs=1e-9)
+    assert (row["ci_low"], row["ci_high"], row["df"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), 20)
+    assert (row["win"], row["tie"], row["loss"], row["n_prompts_paired"]) == (11, 6, 4, 21)
+    se = np.std(np.subtract(new, old), ddof=1) / np.sqrt(21)
+    assert row["mde80"] == pytest.approx((stats.t.ppf(0.975, 20) + stats.t.ppf(0.8, 20)) * se, abs=1e-9)
 
 
 FEW = {
     "all higher": ([5, 7, 9, 3, 8, 4], [4, 5, 6, 2, 7, 1]),
     "mixed": ([5, 7, 9, 3, 8, 4], [4, 7, 6, 2, 9, 1]),
     "ties": ([5, 7, 9, 3, 8], [5, 7, 9, 3, 6]),
+    "fourteen": ([5, 7, 9, 3, 8, 4, 2, 6, 7, 9, 5, 3, 8, 6], [4, 7, 6, 2, 9, 1, 1, 5, 7, 7, 6, 0, 7, 4]),
     "lower, twelve of them": ([1, 2, 0, 4, 3, 1, 2, 2, 5, 0, 1, 3], [4, 7, 6, 2, 9, 1, 8, 3, 6, 7, 2, 9]),
 }
 
@@ -72,24 +76,48 @@ def test_of_few_prompts_all_signs_are_flipped(make_rubric, all_tables, one, new,
 def test_the_sign_flip_test_weighs_categories_alike():
     """Three prompts in one category and two in another: parts weigh 1/6 and 1/4, and delta is their sum."""
     one, other = (
-        Paired(delta, 1.0, 1.0, n, n, 0, 0, np.full(n, delta / n), np.full(n, 1 / n)) for delta, n in ((1.0, 3), (3.0, 2))
+        Paired(delta, 1.0, 1.0, n, n, 0, 0, np.full(n, delta / n), np.full(n, 1 / n), n) for delta, n in ((1.0, 3), (3.0, 2))
     )
     joint = mean_of_paired([one, other])
     assert joint.delta == pytest.approx(joint.parts.sum()) == pytest.approx(2.0)
     assert joint.weights.tolist() == pytest.approx([1 / 6] * 3 + [1 / 4] * 2)
-    means = subset_means(joint)
+    means = np.sort(subset_means(joint.parts, joint.weights))
     assert len(means) == 31
     assert (means[0], means[-1]) == (pytest.approx(1.0), pytest.approx(3.0))
     assert exact_p(means, 10.0) == 2 / 32
 
 
+@pytest.mark.parametrize("n_prompts", [11, 13, 17, 20])
+def test_the_exact_interval_leaves_nothing_out_exactly_where_p_is_under_its_level(n_prompts):
+    """Whole and unequal differences, some of them 0; levels of one comparison, of a family, and of the gate."""
+    draw = np.random.default_rng(n_prompts)
+    for shift in (0.0, 0.5, 1.0):
+        parts, weights = draw.integers(-2, 3, n_prompts) + np.rint(draw.random(n_prompts) < shift), draw.integers(1, 5, n_prompts)
+        means = subset_means(parts * weights / weights.sum(), weights / weights.sum())
+        p = exact_p(means, 10.0)
+        for level in (0.95, 0.995, 0.9994):
+            low, high = exact_interval(means, level, 10.0)
+            assert (low > 1e-8 or high < -1e-8) == (p < 1 - level)
+
+
+@pytest.mark.parametrize("n_prompts", [13, 18])
+def test_answers_that_always_differ_are_no_oftener_told_apart_than_said(n_prompts):
+    """Where each prompt differs by 1, one way or the other: t finds a difference in 3.4 of 1,000 cases of 13 at 0.0006."""
+    for n_higher in range(n_prompts + 1):
+        parts = np.where(np.arange(n_prompts) < n_higher, 1.0, -1.0) / n_prompts
+        p = exact_p(subset_means(parts, np.full(n_prompts, 1 / n_prompts)), 2.0)
+        assert p == pytest.approx(stats.binomtest(n_higher, n_prompts).pvalue, abs=1e-9)
+
+
 def test_unequal_pictures_by_hand(make_rubric, all_tables, one):
-    """a: 8, 6 | 4 | 2: mean 5, residuals 4, -1, -3 over 4. b: 5 | 3 | 1: mean 3, residuals 2, 0, -2 over 3."""
+    """a: 8, 6 | 4 | 2: mean 5, residuals 4, -1, -3. b: 5 | 3 | 1: mean 3, residuals 2, 0, -2."""
     rows = rows_of("2", [[8, 6], 4, 2]) + rows_of("1", [5, 3, 1])
     row = compared(all_tables(rows, make_rubric({None: ("q",)}), min_paired_prompts=3), one)
-    residuals = [4 / 4 - 2 / 3, -1 / 4 - 0, -3 / 4 + 2 / 3]
+    changes = [4 / 2 - 2 / 2, -1 / 3 - 0, -3 / 3 + 2 / 2]
+    weights = [(2 / 4 + 1 / 3) / 2, (1 / 4 + 1 / 3) / 2, (1 / 4 + 1 / 3) / 2]
     assert row["delta"] == pytest.approx(2.0, abs=1e-12)
-    assert row["se"] == pytest.approx(np.sqrt(sum(r**2 for r in residuals) * 3 / 2), abs=1e-12)
+    assert row["se"] == pytest.approx(np.sqrt(sum(c**2 for c in changes) * 2 / 3), abs=1e-12)
+    assert row["df"] == pytest.approx(1 / sum(w**2 for w in weights) - 1, abs=1e-9)
 
 
 def test_macro_is_the_mean_of_the_categories_with_satterthwaites_df(make_rubric, all_tables, one):
@@ -101,7 +129,7 @@ def test_macro_is_the_mean_of_the_categories_with_satterthwaites_df(make_rubric,
     assert macro["delta"] == pytest.approx((x["delta"] + y["delta"]) / 2, abs=1e-12)
     v = [x["se"] ** 2 / 4, y["se"] ** 2 / 4]
     assert macro["se"] == pytest.approx(np.sqrt(sum(v)), abs=1e-12)
-    assert macro["df"] == pytest.approx(sum(v) ** 2 / sum(part**2 / 15 for part in v), abs=1e-9)
+    assert macro["df"] == pytest.approx(sum(v) ** 2 / sum(part**2 / 23 for part in v), abs=1e-9)
     assert (macro["win"], macro["tie"], macro["loss"]) == tuple(x[w] + y[w] for w in ("win", "tie", "loss"))
     assert set(tables["comparisons"].filter(pl.col("comparison") == "each_other")["category"]) == {"__macro__"}
 
@@ -122,11 +150,11 @@ def test_the_delta_is_the_difference_of_the_published_means(make_rubric, all_tab
 
 
 def test_only_prompts_scored_for_both_are_paired(make_rubric, all_tables, one):
-    new = [5, 7, "refusal", 3, 8, 4, 9, 2, 6, 5, 7, 3, 1, 4, 8]
-    old = [4, 7, 6, "empty", 9, 1, 2, 2, 5, 6, 3, 3, 2, 1, 8]
+    new = [5, 7, "refusal", 3, 8, 4, 9, 2, 6, 5, 7, 3, 1, 4, 8, 6, 6, 2, 9, 5, 4, 7, 8]
+    old = [4, 7, 6, "empty", 9, 1, 2, 2, 5, 6, 3, 3, 2, 1, 8, 6, 4, 3, 8, 2, 4, 6, 7]
     row = compared(all_tables(rows_of("2", new) + rows_of("1", old), make_rubric({None: ("q",)})), one)
     kept = [(a, b) for a, b in zip(new, old, strict=True) if not isinstance(a, str) and not isinstance(b, str)]
-    assert row["n_prompts_paired"] == len(kept) == 13
+    assert row["n_prompts_paired"] == len(kept) == 21
     assert row["p"] == pytest.approx(stats.ttest_rel(*zip(*kept, strict=True)).pvalue, abs=1e-9)
 
 

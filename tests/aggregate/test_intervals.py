@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses.cells import CellReason
-from tasks.aggregate.intervals import ClusteredMean, Interval, clustered_mean, interval, mean_of_means, t_quantile
+from tasks.aggregate.intervals import ClusteredMean, Interval, clustered_mean, interval, mean_of_means, t_quantile, where_still
 
 LOW, HIGH = 1.0, 5.0
 CATEGORY_SIZES = (80, 99, 80, 94, 100, 100)  # GenEval's: 553 prompts
@@ -74,6 +74,79 @@ def test_satterthwaite_lies_between_the_smallest_and_the_sum():
     assert joint.df == pytest.approx(0.1**2 / (0.09**2 / 9 + 0.01**2 / 99))
     one_missing = mean_of_means([strata[0], ClusteredMean(4, None, None, 1, None)])
     assert (one_missing.mean, one_missing.se, one_missing.df) == (3.5, None, None)
+
+
+def test_the_standard_error_is_the_jackknifes_over_prompts():
+    draw = np.random.default_rng(1)
+    counts = draw.integers(1, 12, 9)
+    sums = draw.normal(5, 2, 9) * counts
+    left_out = [(sums.sum() - sums[p]) / (counts.sum() - counts[p]) for p in range(9)]
+    found = clustered_mean(sums, counts, np.zeros(9))
+    assert found.se == pytest.approx(np.sqrt(np.sum(np.subtract(left_out, found.mean) ** 2) * 8 / 9), abs=1e-12)
+    assert found.df + 1 == found.n_effective == pytest.approx(counts.sum() ** 2 / (counts**2).sum())
+
+
+def test_a_still_category_varies_as_the_others_do_as_far_as_its_prompts_allow():
+    """Of 5 prompts all of the pooled variance, of 40 a quarter of it; nothing where none varies, nothing new where all do."""
+    variances, df, sizes = np.array([0.0, 0.3, 0.2, 0.0]), np.array([4.0, 29, 9, 39]), np.array([5.0, 30, 10, 40])
+    pooled = (29 * 0.3 + 9 * 0.2) / 38
+    assert where_still(variances, df, sizes) == pytest.approx([pooled, 0.3, 0.2, pooled / 4])
+    assert where_still(np.zeros(4), df, sizes).tolist() == [0, 0, 0, 0]
+    assert where_still(variances[1:3], df[1:3], sizes[1:3]).tolist() == [0.3, 0.2]
+    strata = [of_values([[v] for v in values]) for values in ([3, 3, 3], [1, 2, 5, 4])]
+    assert mean_of_means(strata).se == pytest.approx(math.sqrt(10 / 3 / 3 + 10 / 3 / 4) / 2)
+
+
+def test_a_perfect_category_of_eighty_prompts_hardly_widens_a_total():
+    draw = np.random.default_rng(0)
+    strata = [single(draw.random(size) < 0.6) for size in CATEGORY_SIZES[1:]]
+    still = single(np.ones(80))
+    joint = mean_of_means([still, *strata])
+    assert 1 < joint.se / (math.sqrt(sum(one.se**2 for one in strata)) / 6) < 1.02
+
+
+def test_where_all_is_at_an_end_small_categories_count_for_what_they_are():
+    """As many as 100 prompts would, cut into 5 and 95, with both halves of the mean resting on so many: 4 / (1/5 + 1/95)."""
+    found = interval(mean_of_means([single(np.ones(5)), single(np.ones(95))]), 0.0, 1.0)
+    n, t = 4 / (1 / 5 + 1 / 95), t_quantile(0.95, 98)
+    assert (found.low, found.high) == (pytest.approx(n / (n + t**2)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shares", "before"),
+    [
+        ((2, 100), (0.5, 0.5), "50 %"), ((5, 100), (0.9, 0.9), "58 %"), ((10, 100), (0.9, 0.9), "74 %"),
+        ((10, 100), (0.9, 0.999), "64 %"), ((5, 5, 5, 100, 100, 100), (0.98,) * 6, "66 %"),
+        ((80, 100, 80, 94, 100, 99), (0.999, 0.9, 0.7, 0.8, 0.3, 0.4), "95 %"),
+    ],
+)  # fmt: skip
+def test_totals_of_unequal_categories_hold_the_truth(sizes, shares, before):
+    """Yes or no, a picture a prompt. `before`: where a category that did not vary was taken for certain."""
+    draw, hits, n_found = np.random.default_rng(7), 0, 0
+    for _ in range(500):
+        strata = [single(draw.random(size) < share) for size, share in zip(sizes, shares, strict=True)]
+        found = interval(mean_of_means(strata), 0.0, 1.0)
+        if isinstance(found, Interval):
+            n_found += 1
+            hits += found.low <= np.mean(shares) <= found.high
+    assert hits >= (0.95 - 2.5 * 0.0097) * n_found, (before, hits, n_found)
+
+
+@pytest.mark.parametrize(("n_prompts", "share", "before"), [(10, 0.5, "76 %"), (10, 0.8, "83 %"), (30, 0.5, "88 %")])
+def test_means_of_very_unequal_prompts_hold_the_truth(n_prompts, share, before):
+    """A fifth of the prompts have 20 pictures, the others one; `before`: the linearised error with K - 1."""
+    draw, hits, n_draws = np.random.default_rng(7), 0, 500
+    for _ in range(n_draws):
+        counts = np.where(draw.random(n_prompts) < 0.2, 20, 1)
+        sums = draw.binomial(counts, draw.beta(share * 2 / 3, (1 - share) * 2 / 3, n_prompts)).astype(float)
+        found = interval(clustered_mean(sums, counts, np.zeros(n_prompts)), 0.0, 1.0)
+        hits += isinstance(found, Interval) and found.low <= share <= found.high
+    assert hits >= (0.95 - 2.5 * 0.0097) * n_draws, (before, hits)
+
+
+def single(values):
+    """One picture a prompt."""
+    return clustered_mean(values.astype(float), np.ones(len(values), np.int64), np.zeros(len(values)))
 
 
 def test_ninety_five_percent_means_ninety_five_percent():

@@ -65,15 +65,16 @@ def test_what_was_left_is_no_failure(
 
 
 def test_intervals_and_p_are_those_of_the_look(all_tables: Callable[..., Any], plain: Rubric, one: Any) -> None:
-    left = [value + 1 + n % 2 for n, value in enumerate(FULL[:14])] + [NOT_ASKED] * 6
-    rows = rows_of("1", FULL) + rows_of("2", left)
+    full = [5 + n % 3 for n in range(30)]
+    left = [value + 1 + n % 2 for n, value in enumerate(full[:21])] + [NOT_ASKED] * 9
+    rows = rows_of("1", full) + rows_of("2", left)
     for row in rows:
-        row["look"] = 1 if int(row["prompt"][1:]) < 14 else 2
+        row["look"] = 1 if int(row["prompt"][1:]) < 21 else 2
     tables = all_tables(rows, plain, stopping=LOOKS)
     found = one(tables["comparisons"], comparison="predecessor", category="__macro__")
     look = Look((0.7,), (1.0,))
     nominal = 2 * stats.t.sf(found["delta"] / found["se"], found["df"])
-    assert (found["look"], found["n_looks"], found["n_prompts_paired"]) == (1, 2, 14)
+    assert (found["look"], found["n_looks"], found["n_prompts_paired"]) == (1, 2, 21)
     assert found["p"] == pytest.approx(look.p(nominal), rel=1e-6)
     half = stats.t.isf((1 - look.level(0.95)) / 2, found["df"]) * found["se"]
     assert found["ci_high"] - found["delta"] == pytest.approx(half, rel=1e-9)

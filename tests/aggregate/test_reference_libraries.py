@@ -47,9 +47,9 @@ def test_corrected_p_are_those_of_statsmodels(seed: int, ours: Correction, their
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_clustered_standard_error_is_that_of_statsmodels(seed: int) -> None:
-    """A mean is a regression on the constant; its cluster-robust covariance with K/(K-1) is the ratio estimator's."""
+    """A mean is a regression on the constant; its cluster-robust covariance with K/(K-1) is the jackknife's of equal clusters."""
     rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 6, 40)
+    counts = np.full(40, rng.integers(1, 6))
     prompt = np.repeat(np.arange(40), counts)
     values = rng.integers(0, 11, 40)[prompt] * 0.5 + rng.random(len(prompt))
     sums = np.bincount(prompt, values)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
-from tasks.aggregate.comparisons.comparison_tests import SAME
+from tasks.aggregate.comparisons.sign_flip import SAME
 from tasks.aggregate.intervals import rounded
 from tasks.aggregate.judged import Array
 from tasks.aggregate.tallies import Tally

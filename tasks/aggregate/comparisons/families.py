@@ -9,7 +9,7 @@ import numpy as np
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Correction
-from tasks.aggregate.comparisons.comparison_tests import Bound, exact_interval
+from tasks.aggregate.comparisons.comparison_tests import Bound
 from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.sequential import Look
 
@@ -121,9 +121,6 @@ def _interval(row: Row, level: float) -> Row:
         return {}
     if "ends_at" in row:  # of an interval that is not delta ± t · se
         low, high = cast("Callable[[float], tuple[float, float]]", row["ends_at"])(level)
-        return {"ci_low_adjusted": low, "ci_high_adjusted": high}
-    if "subset_means" in row:
-        low, high = exact_interval(np.asarray(row["subset_means"]), level, _number(row["width"]))
         return {"ci_low_adjusted": low, "ci_high_adjusted": high}
     half = t_quantile(level, _number(row["df"])) * _number(row["se"])
     delta, width = _number(row["delta"]), _number(row["width"])

@@ -106,7 +106,7 @@ def score_test(mean: ClusteredMean, n_signed: int | None = None) -> float | None
         return None
     off, spread = mean.mean - MIDDLE, math.sqrt(max(0.0, mean.mean * (1 - mean.mean)))
     if spread <= _SAME:
-        t = math.sqrt(mean.n_prompts)
+        t = math.sqrt(mean.n_equal)
     elif mean.se <= _SAME:
         return None if n_signed is None else min(1.0, 2.0 ** (1 - n_signed))
     else:
