@@ -66,8 +66,7 @@ def world(draw: np.random.Generator, n_checkpoints: int, n_prompts: int, *, is_n
     """A tournament in which every two met, on a part of the prompts."""
     n_categories, n_pictures = int(draw.choice([1, 6])), int(draw.choice([1, 2]))
     is_uneven = n_categories > 1 and bool(draw.random() < 0.5)
-    shares = draw.dirichlet(np.full(n_categories, 0.5 if is_uneven else 20.0))
-    fewest = np.arange(n_categories).repeat(5)
+    shares, fewest = draw.dirichlet(np.full(n_categories, 0.5 if is_uneven else 20.0)), np.arange(n_categories).repeat(5)
     category = np.sort(np.concatenate([fewest, draw.choice(n_categories, n_prompts - len(fewest), p=shares)]))
     strengths = np.where(draw.random(n_checkpoints) < 0.5, 0.0, draw.normal(0, 0.7, n_checkpoints)) * (not is_null)
     strengths[BASELINE] = 0
@@ -230,9 +229,8 @@ def main() -> int:
     started = time.process_time()
     for number, found in enumerate(worlds(arguments.worlds, arguments.seed)):
         count = counted(found)
-        total.update(count)
-        null.update(count if number % 3 == 0 else {})
-        uneven.update(count if found.is_uneven else {})
+        for counts, is_of in ((total, True), (null, number % 3 == 0), (uneven, found.is_uneven)):
+            counts.update(count if is_of else {})
         if number % 100 == 99 or number + 1 == arguments.worlds:
             print(f"{number + 1} worlds, {time.process_time() - started:.0f} CPU s", flush=True)
             is_broken = reported(rates(total), rates(null), rates(uneven))
