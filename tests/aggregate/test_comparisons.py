@@ -87,7 +87,7 @@ def test_the_sign_flip_test_weighs_categories_alike():
     assert exact_p(means, 10.0) == 2 / 32
 
 
-@pytest.mark.parametrize("n_prompts", [11, 13, 17, 20])
+@pytest.mark.parametrize("n_prompts", [11, 13, 15, 16])
 def test_the_exact_interval_leaves_nothing_out_exactly_where_p_is_under_its_level(n_prompts):
     """Whole and unequal differences, some of them 0; levels of one comparison, of a family, and of the gate."""
     draw = np.random.default_rng(n_prompts)
@@ -100,7 +100,7 @@ def test_the_exact_interval_leaves_nothing_out_exactly_where_p_is_under_its_leve
             assert (low > 1e-8 or high < -1e-8) == (p < 1 - level)
 
 
-@pytest.mark.parametrize("n_prompts", [13, 18])
+@pytest.mark.parametrize("n_prompts", [13, 16])
 def test_answers_that_always_differ_are_no_oftener_told_apart_than_said(n_prompts):
     """Where each prompt differs by 1, one way or the other: t finds a difference in 3.4 of 1,000 cases of 13 at 0.0006."""
     for n_higher in range(n_prompts + 1):

@@ -37,16 +37,16 @@ def test_a_planted_difference(make_rubric, all_tables, levels, candidate, refere
     ("n_prompts", "alpha", "outcome", "reason"),
     [
         (11, 0.0006, Outcome.UNKNOWN, TOO_FEW), (12, 0.0006, Outcome.REGRESSION, None), (5, 0.05, Outcome.UNKNOWN, TOO_FEW),
-        (6, 0.05, Outcome.REGRESSION, None), (20, 0.0006, Outcome.REGRESSION, None), (21, 0.0006, Outcome.REGRESSION, None),
+        (6, 0.05, Outcome.REGRESSION, None), (16, 0.0006, Outcome.REGRESSION, None), (17, 0.0006, Outcome.REGRESSION, None),
     ],
 )  # fmt: skip
 def test_of_few_prompts_nothing_is_ruled_that_their_test_cannot_find(make_rubric, all_tables, n_prompts, alpha, outcome, reason):
-    """Lower by 2 or 3 on each prompt: the sign flip test of up to twenty has no p under 2**(1 - n), whatever a t test says."""
+    """Lower by 2 or 3 on each prompt: the sign flip test of up to sixteen has no p under 2**(1 - n), whatever a t test says."""
     rows = scored("0", [8.0] * n_prompts) + scored("1", [6.0 - number % 2 for number in range(n_prompts)])
     (ruling,) = ruled(all_tables(rows, make_rubric({None: ("q",)})), (NORTH[1], NORTH[0]), alpha=alpha)
     assert (ruling.outcome, ruling.reason, ruling.delta < -2) == (outcome, reason, True)
     figures = (ruling.delta_low, ruling.delta_high, ruling.smallest_drop)
-    assert [figure is None for figure in figures] == [n_prompts <= 20] * 3, "a t interval is none of a sign flip test"
+    assert [figure is None for figure in figures] == [n_prompts <= 16] * 3, "a t interval is none of a sign flip test"
 
 
 def test_the_family_is_what_the_gate_asks(make_rubric, all_tables):

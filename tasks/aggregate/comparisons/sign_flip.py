@@ -7,8 +7,8 @@ import numpy as np
 from tasks.aggregate.intervals import rounded
 from tasks.aggregate.judged import Array
 
-N_EXACT = 20
-"""Prompts: up to so many all patterns of signs are looked at, a million of them in some 10 ms."""
+N_EXACT = 16
+"""Prompts: up to so many all patterns of signs are looked at, 65,536 of them: 1 ms a comparison; four more take 20."""
 SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
 
 
