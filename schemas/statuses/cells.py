@@ -51,7 +51,7 @@ class ComparisonTest(StrEnum):
     """What gave a comparison's p."""
 
     PAIRED_T = "paired_t_clustered"  # Student's t over paired prompts
-    SIGN_FLIP = "sign_flip"  # twenty prompts or fewer, or every prompt differs by the same amount: exact, all signs flipped
+    SIGN_FLIP = "sign_flip"  # sixteen prompts or fewer, or every prompt differs by the same amount: exact, all signs flipped
     SCORE_T = "score_t_clustered"  # of win rates: Wilson's score test over prompts, with Student's t
     ANYTIME = "anytime_valid"  # of pairs asked until decided: betting, and the score test where all prompts were asked
 
