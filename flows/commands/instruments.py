@@ -81,9 +81,7 @@ def list_(rubrics: Folders = None) -> int:
         console.print(
             f"[bold]{escape(one_line(rubric.id))}[/] {escape(one_line(rubric.version))} - {escape(one_line(rubric.title))}"
         )
-        console.print(
-            f"  needs       {escape(one_line(', '.join(_need(rubric, name) for name in rubric.needs) or 'recorded replies'))}"
-        )
+        console.print(f"  needs       {escape(one_line(_needs(rubric) or 'recorded replies'))}")
         by = f" of {one_line(rubric.program)}" if rubric.program else ""
         console.print(f"  reply       {rubric.reply_format}{escape(by)}, {len(rubric.dimensions)} dimensions, {scales}")
         if categories:
@@ -99,7 +97,7 @@ def show(rubric: str, rubrics: Folders = None) -> int:
     console.print(
         f"source: {escape(one_line(found.source))}\nfolder: {escape(one_line(str(found.folder)))}\ndigest: {found.digest}"
     )
-    console.print(f"needs: {escape(one_line(', '.join(_need(found, name) for name in found.needs) or 'nothing'))}")
+    console.print(f"needs: {escape(one_line(_needs(found) or 'nothing'))}")
     if found.program:
         console.print(f"program: {escape(one_line(found.program))}, whose numbers salon import brings in")
     for rule in found.rules:
@@ -142,8 +140,11 @@ def _rubrics_in(folder: Path) -> list[Rubric]:
     return found
 
 
-def _need(rubric: Rubric, column: str) -> str:
-    return f"{column} (or null)" if column in rubric.may_be_null else column
+def _needs(rubric: Rubric) -> str:
+    """Columns and pictures of a sample; of a rubric for pairs those that both have alike, and the two pictures."""
+    roles = rubric.shared_roles if rubric.is_of_pairs else tuple(role for role in rubric.roles if role not in rubric.needs)
+    named = [f"{name} (or null)" if name in rubric.may_be_null else name for name in dict.fromkeys((*rubric.needs, *roles))]
+    return ", ".join([*named, "the images of two samples"] if rubric.is_of_pairs else named)
 
 
 def _places(dimension: Dimension) -> str:

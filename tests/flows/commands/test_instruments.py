@@ -84,6 +84,7 @@ def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable
     example = Path(__file__).parents[3] / "docs" / "examples" / "rubrics"
     assert "viescore_sc" in salon("rubrics", "list", "--rubrics", example).out
     assert "score[0]" in salon("rubrics", "show", "viescore_sc", "--rubrics", example).out
+    assert "prompt, source, the images of two samples" in salon("rubrics", "list").out
     assert salon("rubrics", "lint", example / "viescore_sc").out == "viescore_sc: good\n"
     assert "viescore_sc: good\n" in salon("rubrics", "lint", example).out  # a folder of rubrics: every one in it
     empty = salon("rubrics", "lint", tmp_path)
