@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, text
 
@@ -87,9 +88,12 @@ def environment(api_url: str | None) -> dict[str, str]:
     return os.environ | ({"PREFECT_API_URL": api_url} if api_url else {}) | {"PYTHONPATH": str(ROOT)}
 
 
-def start(folder: Path, api_url: str | None, *more: str) -> "subprocess.Popen[bytes]":
-    """`salon run` of the folder's file, shown by a Prefect server or by none; what it says goes to said.txt."""
+def start(folder: Path, api_url: str | None, *more: str, terminal: int | None = None) -> "subprocess.Popen[bytes]":
+    """`salon run` of the folder's file, shown by a Prefect server or by none; what it says goes to said.txt, or to a terminal."""
     command = [sys.executable, "-m", "flows", "run", "b.toml", "--run-date", "2026-03-04", *more]
+    if terminal is not None:  # its own, as a login gives one
+        own: dict[str, Any] = {"preexec_fn": lambda: os.login_tty(terminal), "pass_fds": [terminal]}
+        return subprocess.Popen(command, cwd=folder, env=environment(api_url), **own)
     with (folder / "said.txt").open("ab") as said:
         return subprocess.Popen(command, cwd=folder, env=environment(api_url), stdout=said, stderr=said)
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from flows.executors.base import stage_task
 from flows.executors.choose import opened_executor
-from flows.observability.progress import current
+from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -59,7 +59,7 @@ def hold_against_people(
     replies: take in these recorded replies first. votes: tables of votes on pairs of pictures, or folders of them.
     against_judge: the judge in people's place. Raises InputError where the file has none of this name, or no other.
     """
-    with heeding_sigterm(), redacted_errors():
+    with heeding_sigterm(say_stopping), redacted_errors():
         run = open_run(file, run_date)
         with opened_executor(run, "local") as executor:
             return _run(RunContext.of(run, executor, current()), ratings, votes, replies, against_judge)
@@ -70,7 +70,7 @@ def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: P
 
     file: the benchmark file. ratings: what is rated already. Raises InputError where `target` is there: it may hold ratings.
     """
-    with heeding_sigterm(), redacted_errors():
+    with heeding_sigterm(say_stopping), redacted_errors():
         run = open_run(file, run_date)
         with opened_executor(run, "local") as executor:
             context = RunContext.of(run, executor, current())

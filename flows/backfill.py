@@ -19,7 +19,7 @@ from flows.executors.local import asking_executor
 from flows.nights.checkpoints import in_sources
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
-from flows.observability.progress import RunSummary, current
+from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.grid import write_grid
 from flows.partitions.plan import (
@@ -101,7 +101,7 @@ def backfill(
     addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
     processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
     """
-    with heeding_sigterm(), redacted_errors():
+    with heeding_sigterm(say_stopping), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)
         check_keys(run)
         reporter = current()

@@ -7,7 +7,7 @@ from pathlib import Path
 from flows.executors.choose import opened_executor
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
-from flows.observability.progress import RunSummary, current
+from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.grid import note_run, write_grid
 from flows.run.context import RunContext, check_keys, open_run
@@ -36,7 +36,7 @@ def benchmark(
     max_usd: spend at most this, in place of the file's own limit. runner: local, processes or dask, in place of the file's own.
     retry: "rejected" asks again what the provider rejected.
     """
-    with heeding_sigterm(), redacted_errors():
+    with heeding_sigterm(say_stopping), redacted_errors():
         run = open_run(file, run_date, judge_url, max_usd)
         if replies is None:
             check_keys(run)

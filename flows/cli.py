@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from flows.observability.log_lines import complain
 from schemas.errors import StoppedError, StoreError
+from tasks.stopping import hung_up
 
 EXIT_INTERRUPTED = 130
 EXIT_FAULT = 70
@@ -27,7 +28,10 @@ def main() -> NoReturn:
 
     Without a handler Prefect's own server would stay behind, and process 1 of a container would not hear the signal at all.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(StoppedError.exit_code))
+    leave = lambda *_: sys.exit(StoppedError.exit_code)  # noqa: E731
+    signal.signal(signal.SIGTERM, leave)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, hung_up(leave))
     gc.set_threshold(_GC_THRESHOLD)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
@@ -67,6 +71,8 @@ def _command(arguments: Sequence[str]) -> int:
     try:
         app(args=list(arguments), prog_name="salon")
     except SystemExit as stop:
+        if stop.code == EXIT_INTERRUPTED:  # what Typer makes of Ctrl-C, in silence
+            raise KeyboardInterrupt from None
         if isinstance(stop.__context__, BrokenPipeError):  # its reader left while the help was printed
             raise stop.__context__ from None
         sys.stdout.flush()  # here, where a full disk still gets its sentence

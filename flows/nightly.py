@@ -14,7 +14,7 @@ from flows.nights.record import Night, note_night, notes
 from flows.observability.alerting import judge_changed, night_failed, no_fresh_checkpoint
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
-from flows.observability.progress import RunSummary, current
+from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import asked_alone, whole_checkpoints
@@ -65,7 +65,7 @@ def nightly(
     retry: "rejected" asks again what the provider rejected. after_crash: started because the night's process died; not after
     finish_by.
     """
-    with heeding_sigterm(), redacted_errors():
+    with heeding_sigterm(say_stopping), redacted_errors():
         benchmark = load_benchmark(file)
         moment = now_or_due()  # a worker begins a run some seconds before it is due
         due = benchmark.nightly.newest_due(moment).date()

@@ -1,11 +1,14 @@
-"""The one event that says this process was told to stop (SIGTERM), and who sets it. Every stage heeds it at least once a second.
+"""The one event that says this process was told to stop (SIGTERM, a lost terminal, Ctrl-C), and who sets it.
 
-What is under way with a judge is waited for and stored (tasks/judge/shard.py); all else ends at the next check.
+Every stage heeds it at least once a second. What is under way with a judge is waited for and stored (tasks/judge/shard.py); all
+else ends at the next check.
 """
 
+import os
 import signal
+import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from importlib import import_module
@@ -23,20 +26,49 @@ def check_not_stopped() -> None:
 
 
 @contextmanager
-def heeding_sigterm() -> Iterator[None]:
+def heeding_sigterm(on_stop: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Let SIGTERM set STOP while the block runs, in place of Prefect's own handler, which would drop replies under way.
 
-    Raises StoppedError at the block's end too: who told it to stop is answered with 143 even where the last step was done.
+    So does SIGHUP, a terminal that was closed or lost, unless it is ignored (nohup); and Ctrl-C, which interrupts all the same.
+    `on_stop` is called in a thread of its own when the first comes. Raises StoppedError at the block's end too: who told it to
+    stop is answered with 143 even where the last step was done.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: STOP.set())
+
+    def stop(*_: object) -> None:
+        if not STOP.is_set():
+            STOP.set()
+            threading.Thread(target=on_stop, name="salon-stopping", daemon=True).start()  # the handler may be amid a print
+
+    def interrupt(*_: object) -> None:
+        stop()
+        raise KeyboardInterrupt
+
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hung_up(stop))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
         check_not_stopped()
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def hung_up(stop: Callable[[], None]) -> Callable[..., None]:
+    """A handler of SIGHUP: what is printed goes nowhere where its terminal is gone, since each write there fails; then `stop`."""
+
+    def handle(*_: object) -> None:
+        for output in (1, 2):
+            if stat.S_ISCHR(os.fstat(output).st_mode) and not os.isatty(output):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+        stop()
+
+    return handle
 
 
 def import_heeding(name: str) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.running import BenchmarkFile, words_in
-from flows.observability.progress import shown_progress
+from flows.observability.progress import say_stopping, shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.benchmark.exam import FAULTS, Exam, PlantedFault
@@ -42,7 +42,7 @@ def probe_injection(
     check_keys(run)
     from flows.probing import TEXTS, probe
 
-    with shown_progress() as reporter, heeding_sigterm():
+    with shown_progress() as reporter, heeding_sigterm(say_stopping):
         found = probe(RunContext.of(run, reporter=reporter), wanted, [_read(one) for one in text] if text else TEXTS, samples)
     if as_json:
         print(orjson.dumps([asdict(one) for one in found]).decode())
@@ -78,7 +78,7 @@ def exam(
     from flows.commands.printed.exam import print_exam_rows
     from flows.examining import examine
 
-    with shown_progress() as reporter, heeding_sigterm():
+    with shown_progress() as reporter, heeding_sigterm(say_stopping):
         found = examine(RunContext.of(run, reporter=reporter), chosen, samples)
     rows = found.drop("publication_id", "exam_id", "dataset_id").to_dicts()
     if as_json:

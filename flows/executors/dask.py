@@ -1,8 +1,11 @@
 """A Dask cluster as a pool: this machine's own, or one that runs already. The only file that knows Dask, an optional extra."""
 
+import logging
+import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
+from threading import current_thread, main_thread
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +16,7 @@ from distributed.comm.core import CommClosedError
 from prefect_dask.task_runners import DaskTaskRunner
 
 from flows.executors.pools import GivenUpError, Pool, Shipped, WorkerLostError
-from flows.executors.worker import WorkerCall, keep_clean
+from flows.executors.worker import WorkerCall, ignore_of_terminal, keep_clean
 from schemas.errors import InputError
 from tasks.context import StageContext
 from tasks.publish.identity import code_version
@@ -30,12 +33,15 @@ class Prepared(WorkerPlugin):
 
     name = "salon"
 
-    def __init__(self, secret_names: tuple[str, ...]) -> None:
-        self.secret_names = secret_names
+    def __init__(self, secret_names: tuple[str, ...], *, is_own: bool) -> None:
+        self.secret_names, self.is_own = secret_names, is_own
 
     def setup(self, worker: Any) -> None:  # noqa: ARG002 - Dask's signature
-        """No secret in what the worker says."""
+        """No secret in what the worker says. One of our own ends with its flow, and by nothing that all of a terminal get."""
         keep_clean(self.secret_names)
+        if self.is_own and current_thread() is main_thread():
+            ignore_of_terminal()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which systemd sends to all of a service
 
 
 class DaskPool:
@@ -81,6 +87,7 @@ def dask_pool(n: int | None, address: str | None, secret_names: tuple[str, ...])
             opened.enter_context(dask.config.set(_OWN))
             # TLS with a certificate of the moment: a scheduler runs what it is sent, and other users may reach loopback.
             own = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "security": True}
+            own["silence_logs"] = logging.CRITICAL  # the flow tells how a shard ended, one that it stopped included
             runner = opened.enter_context(DaskTaskRunner(cluster_kwargs=own))
             client = runner.client
         else:
@@ -89,7 +96,7 @@ def dask_pool(n: int | None, address: str | None, secret_names: tuple[str, ...])
             _check_code(client, address)
         workers = client.scheduler_info(n_workers=-1)["workers"]
         _check_threads(workers, address)
-        client.register_plugin(Prepared(secret_names))
+        client.register_plugin(Prepared(secret_names, is_own=address is None))
         yield DaskPool(client, n or len(workers), address)
 
 

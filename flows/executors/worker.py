@@ -79,13 +79,19 @@ def keep_clean(secret_names: tuple[str, ...]) -> None:
     redaction.watch(secret_names)
 
 
+def ignore_of_terminal() -> None:
+    """What a terminal sends to all it started: Ctrl-C, and that it is gone. Both are the flow's, which then stops its shards."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def begin_process(secret_names: tuple[str, ...]) -> None:
     """For a process of a pool of our own: SIGTERM, or the end of the flow's process, lets it finish its shard and leave.
 
-    Replies under way are stored first. Ctrl-C is the flow's, which then stops its shards.
+    Replies under way are stored first.
     """
     keep_clean(secret_names)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_of_terminal()
     signal.signal(signal.SIGTERM, lambda *_: _leave())
     threading.Thread(target=_await_parent, name="salon-parent", daemon=True).start()
     threading.Thread(target=_await_leaving, name="salon-leaving", daemon=True).start()

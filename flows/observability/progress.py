@@ -146,6 +146,15 @@ def current() -> Reporter:
     return _current
 
 
+def say_stopping() -> None:
+    """Say, at the signal, what the command that was told to stop still waits for: a reply may take minutes."""
+    from tasks.judge.rate_limit.concurrency import n_in_flight
+
+    n = n_in_flight()  # of this process: what other processes wait for is not known here
+    at_most = f", {n} at most," if n else ""
+    current().say(f"stopping: replies in flight{at_most} are waited for and stored, and nothing more is asked")
+
+
 class _JsonConsole(Console):
     """Says each line as a JSON object, and draws no bars."""
 

@@ -6,6 +6,7 @@ Requests a minute are limiter.py's; this is for what no header tells: a provider
 import asyncio
 import math
 from heapq import heapify, heappop, heappush
+from weakref import WeakSet
 
 from schemas.statuses.rows import ReplyStatus
 
@@ -31,6 +32,13 @@ TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIM
 GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
 """Outcomes that say that the provider works; after any other it does not double before a whole round was good."""
 
+_all: "WeakSet[AdaptiveConcurrency]" = WeakSet()
+
+
+def n_in_flight() -> int:
+    """Requests of this process that are in flight, or ready to be, over all judges and keys. From any thread."""
+    return sum(one.n_in_flight for one in list(_all))
+
 
 class AdaptiveConcurrency:
     """At most `maximum` in flight, and as many as the provider bears. For the callers of one event loop.
@@ -47,6 +55,7 @@ class AdaptiveConcurrency:
         self.maximum = maximum
         self.allowed = min(max(start or 0, START), maximum)
         self.n_in_flight = 0
+        _all.add(self)
         self._waiting: list[tuple[int, int, asyncio.Future[bool], asyncio.Event]] = []  # a heap: turn, number
         self._n_waited = 0
         self._sweep: asyncio.TimerHandle | None = None

@@ -1,10 +1,14 @@
-"""Amid a run something ends for good: the Dask scheduler, a worker process, the flow. What is paid, what is said, who goes on."""
+"""Amid a run something ends for good: the Dask scheduler, a worker, the flow, its terminal. What is paid, who goes on."""
 
 import os
+import pty
+import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +101,58 @@ def test_a_process_of_this_machine_is_killed(world: World) -> None:
     os.kill(runner_world.worker_pids(flow.pid)[0], signal.SIGKILL)
     assert flow.wait(LIMIT_S) == 0, world.said
     world.check_all_is_bought_once(n_cut_off_most=N_A_KILL_CUTS_OFF)
+
+
+class Terminal:
+    """A terminal that is read: of a full one every print waits."""
+
+    def __init__(self) -> None:
+        self._ours, self.theirs = pty.openpty()
+        self._said = b""
+        self._is_closed = threading.Event()
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def close(self) -> str:
+        """What was printed there until it was closed, as a lost connection closes it."""
+        self._is_closed.set()
+        self._reading.join()
+        os.close(self._ours)
+        return " ".join(self._said.decode(errors="replace").split())
+
+    def _read(self) -> None:
+        while not self._is_closed.is_set():
+            if select.select([self._ours], [], [], 0.05)[0]:
+                with suppress(OSError):
+                    self._said += os.read(self._ours, 65536)
+
+
+@pytest.mark.parametrize(
+    ("runner", "sent", "code"),
+    [("local", "INT", 130), ("dask", "INT", 130), ("dask", "TERM", 143), ("local", "HUP", 143), ("processes", "HUP", 143)],
+)
+def test_what_all_of_a_terminal_get_loses_no_reply(world: World, runner: Runner, sent: str, code: int) -> None:
+    """Ctrl-C and a lost terminal reach the workers too; so does SIGTERM, where systemd sends it to all of a service."""
+    world.write(runner)
+    terminal = Terminal()
+    flow = runner_world.start(world.folder, None, terminal=terminal.theirs)
+    try:
+        os.close(terminal.theirs)
+        world.until_asked(flow, N // 4)
+        if sent == "HUP":
+            terminal.close()
+        else:
+            os.killpg(flow.pid, signal.Signals[f"SIG{sent}"])
+        assert flow.wait(60) == code
+    finally:
+        flow.kill()
+        flow.wait()
+        said = "" if sent == "HUP" else terminal.close()
+    assert runner_world.attempts_cut_off(world.ledger) == 0, said
+    assert N // 4 <= runner_world.count(world.ledger, "replies") == world.asked("n_answers_billed") < N
+    assert "Traceback" not in said, said[-6000:]
+    assert ("stopping: replies in flight" in said) == (sent != "HUP")
+    assert ("interrupted; run the same command again to go on" in said) == (sent == "INT")
 
 
 @pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="half a minute: in `make torture`")
