@@ -1,7 +1,8 @@
 """`salon nightly` and `salon backfill`, and what is printed of them. The work is flows/nightly.py and flows/backfill.py."""
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -22,7 +23,9 @@ from flows.commands.running import (
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, name_of, one_line, result_console
+from flows.observability.redaction import redacted
+from flows.observability.terminal import Console, is_prefect_away, name_of, one_line, result_console
+from schemas.benchmark.file import load_benchmark
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
 
@@ -51,6 +54,7 @@ def nightly(
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
     from flows.nightly import is_fresh, nightly, open_night
+    from flows.nights.finishing import until_finished
 
     night = run_date.date() if run_date else None
     if check:
@@ -61,11 +65,15 @@ def nightly(
         return 0 if is_there else 1
     try:
         check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
-    except SalonError as error:
-        if error.exit_code != StoreError.exit_code:  # what is down is waited for by the night itself, until its finish_by
+    except Exception as error:  # what is down is waited for until finish_by
+        if not is_prefect_away(error) and not (isinstance(error, SalonError) and error.exit_code == StoreError.exit_code):
             raise
-    with shown_progress():
-        summary = shown_by_prefect(nightly)(file.absolute(), night, None, max_usd, runner, retry)
+    calendar = load_benchmark(file).nightly
+    gives_up_at = calendar.gives_up_at(night or calendar.newest_due(datetime.now(UTC)).date())
+    with shown_progress() as reporter:
+        # The night tries again by itself once it runs; around it, for a Prefect server that is away when it is to begin.
+        attempt = partial(shown_by_prefect(nightly), file.absolute(), night, None, max_usd, runner, retry)
+        summary = until_finished(attempt, lambda _: None, gives_up_at, lambda said: reporter.say(redacted(said)))
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")

@@ -12,10 +12,11 @@ import typer
 
 from flows.commands.running import usable
 from flows.observability.terminal import Console, result_console
-from flows.run.programs import LocalServer, Program, answers, free_port
+from flows.run.programs import LocalServer, Program, answers, free_port, tied_to_us
 from flows.serving import local_postgres
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.ledger.connection import without_password
+from tasks.stopping import hung_up
 
 DEFAULT_POOL = "salon-process"
 
@@ -112,10 +113,11 @@ def worker(
     named_server()
     _heed_signals()
     command = [*_worker_command(pool), *(["--with-healthcheck"] if healthcheck else [])]
-    started = Program("worker", subprocess.Popen(command, start_new_session=True), grace_s=grace_s)
+    started = Program("worker", subprocess.Popen(tied_to_us(command), start_new_session=True), grace_s=grace_s)
     try:
         code = started.process.wait()
     except KeyboardInterrupt:
+        result_console().print("stopping: runs under way finish the requests they have sent ...", markup=False)
         started.stop()
         return StoppedError.exit_code
     raise StoreError(f"the Prefect worker ended by itself (code {code}); its last lines say why")
@@ -126,12 +128,19 @@ def _worker_command(pool: str) -> list[str]:
 
 
 def _heed_signals() -> None:
-    """SIGTERM and SIGINT both interrupt; a shell that starts us in the background would have both ignored by all we start."""
+    """Ctrl-C, SIGTERM and a lost terminal interrupt, once: a second one would leave running what is being stopped.
+
+    Also where SIGINT is ignored, as a shell has it in what it starts in the background; SIGHUP stays so (nohup).
+    """
     for heeded in (signal.SIGTERM, signal.SIGINT):
         signal.signal(heeded, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, hung_up(_interrupt))
 
 
 def _interrupt(*_: object) -> None:
+    for heeded in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(heeded, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

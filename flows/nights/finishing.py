@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
+from flows.observability.terminal import is_prefect_away
 from schemas.errors import JudgeChangedError, RejectedError, SalonError, StoreError
 from tasks.stopping import STOP, check_not_stopped
 
@@ -43,7 +44,9 @@ def until_finished(
             if left_s <= 0 or not _may_pass(error):
                 raise
             why = str(error)
-            if not isinstance(error, SalonError):
+            if is_prefect_away(error):
+                why = f"the Prefect server does not answer ({error})"
+            elif not isinstance(error, SalonError):
                 _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
         wait_s = min(wait_s, left_s)
         say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")

@@ -7,10 +7,11 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import TracebackType
 from typing import Any, Self
 
@@ -72,8 +73,10 @@ class LocalServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        while self.programs:
-            self.programs.pop().stop()
+        with _undisturbed():
+            while self.programs:
+                self.programs[-1].stop()
+                self.programs.pop()
 
     def log(self, name: str) -> Path:
         """Where a program's output goes."""
@@ -97,11 +100,9 @@ class LocalServer:
         `on_wait` is told now and then for how many seconds it was waited; what it raises ends the wait.
         """
         log = self.log(name)
-        # Should this process be killed, the program hears of it: Linux sends it the same signal.
-        tied = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG")] if shutil.which("setpriv") else []
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*tied, *command], env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                tied_to_us(command, stop_signal), env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options,
             )  # fmt: skip
         program = Program(name, process, stop_signal, grace_s)
@@ -131,6 +132,30 @@ class LocalServer:
                 if not program.is_alive():
                     return program
             time.sleep(1.0)
+
+
+def tied_to_us(command: list[str], stop_signal: signal.Signals = signal.SIGTERM) -> list[str]:
+    """The command of a program that is told to stop should this process end without a word: Linux sends it the signal."""
+    tied = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG")] if shutil.which("setpriv") else []
+    return [*tied, *command]
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let a signal to stop that comes while the block runs have its effect after it: a second Ctrl-C would leave programs."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    came: list[int] = []
+    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in stopping}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def free_port(wanted: int) -> int:

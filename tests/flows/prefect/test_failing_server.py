@@ -4,7 +4,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -85,6 +88,35 @@ def test_a_run_that_ends_badly_keeps_its_own_exit_code(
     assert said.code == code, said.err
     assert sentence in said.out + said.err
     assert "Prefect server does not answer" not in said.err
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Prefect's client leaves its connection open
+def test_a_night_waits_for_a_server_that_is_away_when_it_begins(
+    made: Path, judge_url: str, double: FailingPrefect, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "made").symlink_to(made / "made")
+    file = write_benchmark(tmp_path, judge_url)
+    due, until = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-1, 60))
+    text = f'schedule = "{due.minute} {due.hour} * * *"\nfinish_by = "{until:%H:%M}"'
+    file.write_text(file.read_text().replace('schedule = "0 2 * * *"', text))
+    double.fails, double.status = re.compile(""), 503
+
+    def come_back() -> None:
+        while "GET /api/admin/version" not in double.n_failed:
+            time.sleep(0.05)
+        time.sleep(2)
+        double.fails = None
+
+    coming = threading.Thread(target=come_back)
+    coming.start()
+    said = salon("nightly", file)
+    coming.join()
+    assert said.code == 0, said.err
+    told = " ".join(said.err.split())
+    assert "try 1 is not the last: the Prefect server does not answer (" in told, double.n_failed
+    assert f"started again in 5 s, until {until:%H:%M} UTC" in told
+    assert "fault of Salon's own" not in told
+    assert "24 sent" in said.out
 
 
 def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import httpx
 import pytest
 from prefect import flow
 from prefect.blocks.system import Secret
@@ -151,6 +152,25 @@ def test_a_key_comes_from_the_environment_else_from_the_block_of_its_name(monkey
     assert [key_named(f"{letter}_RUNNERS_KEY") for letter in "ABC"] == ["of-a-runners-key", "own-value", ""]
     assert os.environ["A_RUNNERS_KEY"] == "", "a child process would inherit it"
     assert redaction.redacted("it was of-a-runners-key") == f"it was {redaction.REMOVED}"
+
+
+def test_a_key_is_looked_for_again_where_the_server_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second try at a night, in the same process, is not to end for a key that is there."""
+    answers = iter([httpx.ConnectError("All connection attempts failed"), ValueError("no such block"), Secret(value="not asked")])
+
+    def load(*_: object, **__: object) -> Secret[str]:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Secret, "load", load)
+    with pytest.raises(httpx.ConnectError):
+        keys.fetch_keys(["D_RUNNERS_KEY"], "http://127.0.0.1:1/api")
+    keys.fetch_keys(["D_RUNNERS_KEY"], "http://127.0.0.1:1/api")
+    keys.fetch_keys(["D_RUNNERS_KEY"], "http://127.0.0.1:1/api")
+    assert key_named("D_RUNNERS_KEY") == "", "what the server said it has not is not asked for each shard"
+    assert next(answers, None) is not None
 
 
 # --- what the flow does when a worker dies, or when it is told to stop ---------------------------------------------

@@ -39,6 +39,15 @@ server.completion = completion
 sys.argv[1:] = ["--port", sys.argv[1]]
 server.main()
 """
+SLOW_TO_END = """
+import http.server, os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (print("unloading", flush=True), time.sleep(3), os._exit(0)))
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
 SILENT = "import time; print('loading weights', flush=True); time.sleep(600)"
 
 
@@ -155,6 +164,26 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
     finally:
         other.kill()
         other.wait()
+        process.kill()
+
+
+def test_a_second_ctrl_c_leaves_no_server(tmp_path: Path) -> None:
+    """One that takes its time to end, as engines do that unload."""
+    (tmp_path / "slow.py").write_text(SLOW_TO_END)
+    file = benchmark(tmp_path, [sys.executable, str(tmp_path / "slow.py"), "{port}"])
+    process = subprocess.Popen([SALON, "judge-server", str(file)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert "answers at" in process.stdout.readline()
+        log = tmp_path / "lake" / "judge-servers" / "logs"
+        process.send_signal(signal.SIGINT)
+        until(lambda: "unloading" in "".join(path.read_text() for path in log.glob("*.log")), "it was not told to stop")
+        process.send_signal(signal.SIGINT)
+        code = process.wait(60)
+        assert not mentioning(str(tmp_path / "slow.py"))
+        assert code == 0
+    finally:
+        process.stdout.close()
         process.kill()
 
 
