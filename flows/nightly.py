@@ -10,9 +10,9 @@ from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
-from flows.nights.record import Night, note_night, notes
-from flows.observability.alerting import judge_changed, night_failed, no_fresh_checkpoint
-from flows.observability.artifacts import progress_in_prefect, show_in_prefect
+from flows.nights.record import Night, note_night, note_told, notes
+from flows.observability.alerting import EVENTS, NIGHT_STALE, judge_changed, night_failed, no_fresh_checkpoint
+from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
@@ -35,7 +35,7 @@ class NightSummary:
     """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked.
 
     `same_as`: the night before, where no model has had a newer checkpoint since. `changes`: judges under whose name another model
-    answered than on the night before. `is_again`: an earlier try published the same night, and told what there is to tell of it.
+    answered than on the night before.
     """
 
     run_date: date
@@ -45,7 +45,6 @@ class NightSummary:
     run: RunSummary | None
     same_as: date | None = None
     changes: tuple[ModelChange, ...] = ()
-    is_again: bool = False
 
 
 def nightly(
@@ -75,14 +74,21 @@ def nightly(
             check_in_time(gives_up_at)
         until = night if night < due else None
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
-        attempt = partial(_attempt, file, opening, until, runner, is_retrying=retry is not None)
+        ended: list[tuple[StageContext, NightSummary]] = []
+        attempt = partial(_attempt, file, opening, until, runner, ended, is_retrying=retry is not None)
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)))
-        except (GateBlockedError, StoppedError):
+        except (StoppedError, KeyboardInterrupt):
+            ended.clear()  # the night is gone on with
+            raise
+        except GateBlockedError:
             raise
         except Exception as error:
             send(benchmark.name, night, [night_failed(redacted(str(error)), gives_up_at)])
             raise
+        finally:
+            if ended:
+                _tell(*ended[-1])
 
 
 def _what_is_left(summary: NightSummary) -> str | None:
@@ -93,9 +99,15 @@ def _what_is_left(summary: NightSummary) -> str | None:
 
 
 def _attempt(
-    file: Path, opened_night: Callable[[], StageContext], until: date | None, runner: Runner | None, *, is_retrying: bool
+    file: Path,
+    opened_night: Callable[[], StageContext],
+    until: date | None,
+    runner: Runner | None,
+    ended: list[tuple[StageContext, NightSummary]],
+    *,
+    is_retrying: bool,
 ) -> NightSummary:
-    """One try at a night: opened, run, and told of."""
+    """One try at a night: opened, run, and shown; one that published is put into `ended`."""
     run = opened_night()
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
@@ -111,11 +123,23 @@ def _attempt(
             limit_usd = run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
         send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
-        if summary.same_as is not None and summary.run.published.is_new and not summary.is_again:
-            send(run.benchmark.name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
         write_grid(run, file)
-        show_in_prefect(run, summary.run, summary.run.cells, is_again=summary.is_again)
+        show_artifacts(run, summary.run, summary.run.cells)
+        ended.append((run, summary))
     return summary
+
+
+def _tell(run: StageContext, summary: NightSummary) -> None:
+    """Send a night's events, now that no further try is made, less what an earlier start at it told; they are noted."""
+    assert summary.run is not None
+    name, root = run.benchmark.name, run.lake.root
+    told = notes(root, name)[run.run_date.isoformat()].told
+    told = EVENTS if told is None else told
+    sent = tell_prefect(run, summary.run, summary.run.cells, told=told)
+    if summary.same_as is not None and NIGHT_STALE not in told:
+        sent += send(name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
+    if sent:
+        note_told(root, name, run.run_date, sent)
 
 
 def open_night(
@@ -167,8 +191,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
         same_as = date.fromisoformat(before) if before is not None and is_same else None
         publication = summary.published.publication_id
-        is_again = own is not None
-        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes, is_again)
+        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
 
 
 def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:

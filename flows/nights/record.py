@@ -5,8 +5,8 @@ the night's own checkpoints, and a backfill makes publications too: the note tel
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -25,17 +25,32 @@ class Night:
 
 @dataclass(frozen=True, slots=True)
 class NightNote:
-    """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do."""
+    """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do.
+
+    `told`: the names of the events that were sent of it; None in notes from before they were noted.
+    """
 
     publication_id: str
     checkpoints: Mapping[str, str]
     anchor_set: str | None
     is_whole: bool
+    told: Sequence[str] | None = None
 
 
 def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:
-    """Note a night, in place of an earlier note of the same date."""
-    note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole)
+    """Note a night, in place of an earlier note of the same date; what was told of it stays told."""
+    earlier = notes(lake_root, benchmark).get(run_date.isoformat())
+    told = () if earlier is None else earlier.told
+    _write(lake_root, benchmark, run_date, NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told))
+
+
+def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:
+    """Note the events that were sent of a night, beside those that were before."""
+    note = notes(lake_root, benchmark)[run_date.isoformat()]
+    _write(lake_root, benchmark, run_date, replace(note, told=sorted({*(note.told or ()), *names})))
+
+
+def _write(lake_root: Path, benchmark: str, run_date: date, note: NightNote) -> None:
     content = json.dumps(asdict(note), sort_keys=True, indent=1).encode()
     target = _folder(lake_root, benchmark) / f"{run_date.isoformat()}.json"
     write_bytes(content, target, lake_root / "staging")

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
@@ -63,17 +63,35 @@ def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:
     return ProgressArtifact(benchmark) if is_in_flow_run() else None
 
 
-def show_in_prefect(
-    run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
-) -> None:
-    """Create the run's artifacts, each under a key of the benchmark's own, and send its events; best effort, in a flow run alone.
+def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
+    """Create the run's artifacts and send its events; best effort, in a flow run alone."""
+    show_artifacts(run, summary, cells)
+    tell_prefect(run, summary, cells, is_backfill=is_backfill)
+
+
+def show_artifacts(run: StageContext, summary: "RunSummary", cells: pl.DataFrame) -> None:
+    """Create the run's artifacts, each under a key of the benchmark's own; best effort, in a flow run alone.
 
     `salon-leaderboard-NAME`, `salon-summary-NAME`, `salon-report-NAME` (a link to the page), `salon-trend-NAME` (images; of a new
     publication only, since a drawing takes 0.1 s).
     """
     if is_in_flow_run():
         _told(_create_artifacts, run, summary, cells)
-        _told(emit_after_run, run, summary, cells, is_backfill=is_backfill, is_again=is_again)
+
+
+def tell_prefect(
+    run: StageContext,
+    summary: "RunSummary",
+    cells: pl.DataFrame,
+    *,
+    is_backfill: bool = False,
+    told: Collection[str] | None = None,
+) -> list[str]:
+    """Send the run's events, less those of a night that were `told` before; the names sent. Best effort, in a flow run alone."""
+    sent: list[str] = []
+    if is_in_flow_run():
+        _told(lambda: sent.extend(emit_after_run(run, summary, cells, is_backfill=is_backfill, told=told)))
+    return sent
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:

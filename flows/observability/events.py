@@ -1,6 +1,6 @@
 """Sending a run's events to Prefect. What is worth one is alerting.py, who is told infra/automations/. See docs/alerts.md."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,33 +23,45 @@ if TYPE_CHECKING:
 
 
 def emit_after_run(
-    run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
+    run: "StageContext",
+    summary: "RunSummary",
+    cells: pl.DataFrame,
+    *,
+    is_backfill: bool = False,
+    told: Collection[str] | None = None,
 ) -> list[str]:
     """Send what the run's publication gives occasion for; the names of what was sent."""
-    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, is_again=is_again)
+    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told)
     return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
 
 
 def alerts_after_run(
-    run: "StageContext", published: "Published", cells: pl.DataFrame, *, is_backfill: bool = False, is_again: bool = False
+    run: "StageContext",
+    published: "Published",
+    cells: pl.DataFrame,
+    *,
+    is_backfill: bool = False,
+    told: Collection[str] | None = None,
 ) -> list[Alert]:
     """What a publication gives occasion for, beside that it is there. `cells` are its means for prompts like these.
 
     One that was there before, or is a backfill's, gives none but for blocked cells; nor does one that is not current, but for
-    missed nights: the next night would not tell of them any more. `is_again`: an earlier try at the night told of these.
+    missed nights: the next night would not tell of them any more. `told`: of a night that has ended, the events that were sent
+    of it before. They are not sent again, and all others are, though an earlier try may have made the publication.
     """
     lake_root, name = run.lake.root, run.benchmark.name
+    is_new = published.is_new or told is not None
     alerts: list[Alert] = []
-    if published.is_new and published.is_current and not is_backfill:
+    if is_new and published.is_current and not is_backfill:
         compared = published.folder / f"{COMPARISONS.name}.parquet"
         drift = living_table(lake_root, DRIFT, name)
         alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
         alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift else []
-    if published.is_new and not is_backfill and not is_again:
+    if is_new and not is_backfill:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
-    if published.is_new:
+    if is_new:
         alerts += alerting.blocked_cells(cells)
-    return alerts
+    return [alert for alert in alerts if alert.name not in (told or ())]
 
 
 def _said(summary: "RunSummary") -> Alert:

@@ -154,8 +154,8 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def free_port(wanted: int) -> int:

@@ -3,17 +3,19 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+import flows.nightly
 from flows.nightly import nightly, open_night, run_night
+from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.record import notes
-from flows.observability.alerting import NIGHT_MISSED
-from flows.observability.events import alerts_after_run
+from flows.observability import artifacts, events
+from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED, Alert
 from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.nightly import Nightly
@@ -126,24 +128,48 @@ def test_a_night_that_is_not_due_yet_is_refused(salon: Callable[..., Said], worl
     assert not (world.folder / "lake" / "publish").exists()
 
 
-def test_what_an_earlier_try_told_of_the_night_is_not_told_again(
-    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The events that are sent, as if a Prefect server showed the night."""
+    names: list[str] = []
+
+    def send(_benchmark: str, _run_date: date, alerts: Iterable[Alert]) -> list[str]:
+        new = [alert.name for alert in alerts]
+        names.extend(new)
+        return new
+
+    for module in (flows.nightly, events):
+        monkeypatch.setattr(module, "send", send)
+    monkeypatch.setattr(artifacts, "is_in_flow_run", lambda: True)
+    for shown in ("progress_in_prefect", "show_artifacts"):
+        monkeypatch.setattr(flows.nightly, shown, lambda *_: None)
+    return names
+
+
+@pytest.mark.parametrize("tries", ["of one start", "of two"])
+def test_a_nights_alerts_are_sent_once_by_the_try_that_ends_it(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str], tries: str
 ) -> None:
     """The first try lacks a reply and publishes; the second, with all of them, is a new publication of the same night."""
-    provider.then, night = GOOD, date(2026, 3, 5)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
-    file = write_benchmark(world.folder, provider.url)
-    run_night(RunContext.of(open_night(file, date(2026, 3, 1))))
+    monkeypatch.setattr(finishing, "FIRST_WAIT_S", 0.1)
+    provider.then, due = GOOD, datetime.now(UTC) - timedelta(minutes=1)
+    schedule = f'schedule = "{due.minute} {due.hour} * * *"'
+    in_time = f'\nfinish_by = "{datetime.now(UTC) + timedelta(hours=1):%H:%M}"' if tries == "of one start" else ""
+    file = _written(world, provider.url, schedule + in_time)
+    run_night(RunContext.of(open_night(file, due.date() - timedelta(days=3))))
     world.make(2)
     provider.script = deque([NO_CREDIT])
-    tries = [run_night(RunContext.of(open_night(file, night))) for _ in range(2)]
-    assert [(one.is_again, one.run is not None and one.run.published.is_new) for one in tries] == [(False, True), (True, True)]
-    run, told = open_night(file, night, is_asking=False), []
-    for one in tries:
-        assert one.run is not None
-        alerts = alerts_after_run(run, one.run.published, one.run.cells, is_again=one.is_again)
-        told.append([alert.name for alert in alerts if alert.name == NIGHT_MISSED])
-    assert told == [[NIGHT_MISSED], []]
+    nightly(file)
+    first = sorted(sent)
+    once = [NIGHT_MISSED, PUBLISHED]
+    assert first == sorted([*once, BLOCKED] if tries == "of two" else once)
+    sent.clear()
+    again = nightly(file)
+    assert sent == ([PUBLISHED] if tries == "of two" else [])
+    assert (again.run is None) == (tries == "of one start")
+    (*_, note) = notes(world.folder / "lake", "nights").values()
+    assert (note.is_whole, note.told) == (True, first)
 
 
 def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
