@@ -16,6 +16,7 @@ from flows.observability.artifacts import progress_in_prefect, show_artifacts, t
 from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
+from flows.observability.terminal import prefect_away
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
@@ -77,7 +78,7 @@ def nightly(
         ended: list[tuple[StageContext, NightSummary]] = []
         attempt = partial(_attempt, file, opening, until, runner, ended, is_retrying=retry is not None)
         try:
-            return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)))
+            return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
             ended.clear()  # the night is gone on with
             raise

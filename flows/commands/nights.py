@@ -24,7 +24,7 @@ from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.redaction import redacted
-from flows.observability.terminal import Console, is_prefect_away, name_of, one_line, result_console
+from flows.observability.terminal import Console, name_of, one_line, prefect_away, result_console
 from schemas.benchmark.file import load_benchmark
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
@@ -66,14 +66,14 @@ def nightly(
     try:
         check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
     except Exception as error:  # what is down is waited for until finish_by
-        if not is_prefect_away(error) and not (isinstance(error, SalonError) and error.exit_code == StoreError.exit_code):
+        if not prefect_away(error) and not (isinstance(error, SalonError) and error.exit_code == StoreError.exit_code):
             raise
     calendar = load_benchmark(file).nightly
     gives_up_at = calendar.gives_up_at(night or calendar.newest_due(datetime.now(UTC)).date())
     with shown_progress() as reporter:
         # The night tries again by itself once it runs; around it, for a Prefect server that is away when it is to begin.
         attempt = partial(shown_by_prefect(nightly), file.absolute(), night, None, max_usd, runner, retry)
-        summary = until_finished(attempt, lambda _: None, gives_up_at, lambda said: reporter.say(redacted(said)))
+        summary = until_finished(attempt, lambda _: None, gives_up_at, lambda said: reporter.say(redacted(said)), prefect_away)
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")

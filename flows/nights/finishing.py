@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from flows.observability.terminal import is_prefect_away
 from schemas.errors import JudgeChangedError, RejectedError, SalonError, StoreError
 from tasks.stopping import STOP, check_not_stopped
 
@@ -24,11 +23,13 @@ def until_finished(
     what_is_left: Callable[[Out], str | None],
     gives_up_at: datetime | None,
     say: Callable[[str], None],
+    who_is_away: Callable[[Exception], str | None],
 ) -> Out:
     """What `attempt` returns, made again with growing waits while it fails in a way that may pass, or leaves something.
 
     The last try is made at `gives_up_at`, and what it returns or raises counts. Without one, or after it, there is one try.
-    `what_is_left` says in a clause what a try that ended well could not get. Raises StoppedError.
+    `what_is_left` says in a clause what a try that ended well could not get, `who_is_away` of an error that is no class of
+    Salon's and no fault, such as a server's absence, what it is. Raises StoppedError.
     """
     wait_s, n_tries = FIRST_WAIT_S, 0
     while True:
@@ -43,10 +44,8 @@ def until_finished(
             left_s = _left_s(gives_up_at)
             if left_s <= 0 or not _may_pass(error):
                 raise
-            why = str(error)
-            if is_prefect_away(error):
-                why = f"the Prefect server does not answer ({error})"
-            elif not isinstance(error, SalonError):
+            why = who_is_away(error) or str(error)
+            if not isinstance(error, SalonError) and not who_is_away(error):
                 _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
         wait_s = min(wait_s, left_s)
         say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")

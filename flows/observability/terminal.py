@@ -98,6 +98,11 @@ def is_prefect_away(error: BaseException) -> bool:
     return bool(of & {"httpx", "httpcore"}) or (isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API"))
 
 
+def prefect_away(error: Exception) -> str | None:
+    """The clause that says so, where it is that."""
+    return f"the Prefect server does not answer ({error})" if is_prefect_away(error) else None
+
+
 def format_usd(usd: float | None) -> str:
     """USD for people, in about three digits; "?" where it is not known."""
     if usd is None:
