@@ -103,7 +103,8 @@ class Reporter:
             }
 
     def say(self, sentence: str) -> None:
-        """One sentence the user should read, above the bars."""
+        """One sentence the user should read, above the bars; without secrets, which errors of libraries may quote."""
+        sentence = redacted(sentence)
         if self.console is None:
             log.warning(sentence)
         else:

@@ -27,6 +27,7 @@ from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 
 from flows.cli import run
 from flows.observability import redaction
+from flows.observability.progress import shown_progress
 from tests.support.prefect_server import RunningPrefect, shown_by
 
 pytestmark = pytest.mark.slow
@@ -407,6 +408,14 @@ def test_every_way_to_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert "canary" not in stream.getvalue() + capsys.readouterr().err
     assert redaction.REMOVED in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
+
+
+def test_a_note_above_the_bars_is_said_without_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown_progress() as reporter:
+        reporter.say("the server does not answer (https://nightly:hunter22@prefect.example/api)")
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("note: the server does not answer")
+    assert "hunter22" not in said
 
 
 def test_an_uncaught_error_is_printed_without_it(tmp_path: Path) -> None:
