@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from tasks.aggregate.drift.charts import NIGHT_ALPHA, shared_alpha
+from tasks.aggregate.drift.charts import NIGHT_ALPHA, SPREAD_FLOOR, shared_alpha
 from tasks.aggregate.drift.ewma import charts, degrees_of_freedom, quantiles
 
 N_BASELINE, N_QUIET, WINDOW = 30, 15, 30
@@ -24,9 +24,12 @@ def largest_sd(drop: float, within: int, share: float, alpha: float, n_baseline:
     return drop / high
 
 
-def against_limits(nights: np.ndarray, n_baseline: int, alpha: float = NIGHT_ALPHA) -> np.ndarray:
-    """Each night's average behind the first baseline as a multiple of its limit, of series of shape (S, T)."""
-    found = charts(nights, np.zeros(nights.shape), n_baseline, np.zeros(len(nights)), alpha)
+def against_limits(nights: np.ndarray, n_baseline: int, alpha: float = NIGHT_ALPHA, *, width: float = 0.0) -> np.ndarray:
+    """Each night's average behind the first baseline as a multiple of its limit, of series of shape (S, T).
+
+    `width` of the scale, where the least standard deviation that nights are given matters.
+    """
+    found = charts(nights, np.zeros(nights.shape), n_baseline, np.full(len(nights), SPREAD_FLOOR * width), alpha)
     limits = quantiles(np.full(nights.shape, alpha), degrees_of_freedom(found.n)) * found.se
     return (found.deviation / limits)[:, n_baseline:]
 

@@ -21,8 +21,11 @@ MOST_DF = 29  # of the limits, however long the baseline: the tails of nights ar
 MARGIN, MARGIN_SHORT = 1.03, 0.005  # on the standard error, and more for each night a baseline is short of SHORT
 SHORT = 30
 _DIGITS = 12  # of quantiles: mathematics libraries differ between processors in the last ones
+OFF_CHANCE = 1 / 20  # of a night, beyond what the baseline shows: where most nights are alike, it shows few that are not
+STEPS_COUNTED = 10.0  # of the smallest step seen: how far a night counts in the sd that nights have by their coarseness alone
 _CUT, _STEPS = 2.0, 6  # of the scale's estimate
 _KEPT = math.erf(_CUT / math.sqrt(2)) * (1 - _CUT**2) + _CUT**2 - 2 * _CUT * math.exp(-(_CUT**2) / 2) / math.sqrt(2 * math.pi)
+_SAME = 1e-9  # of the floor, and of a night: what is nearer is the same but for the last digits
 _LARGEST = 0.9  # autocorrelation: beyond it a baseline says next to nothing
 
 
@@ -59,9 +62,9 @@ class _Baselines:
         return cls(np.zeros(n_series, np.int64), *(np.full(n_series, np.nan) for _ in range(6)))
 
     def fit(self, rows: Counts, values: Floats, bridge_se: Floats, floor: Floats) -> None:
-        """Fit these rows to all nights given, shapes (rows, n)."""
+        """Fit these rows to all nights given, shapes (rows, n); `floor` is the least sd of each, shape (rows,)."""
         n = values.shape[1]
-        centre, scale = location_and_scale(values, floor[rows])
+        centre, scale = location_and_scale(values, floor)
         kept = bounded(values, np.concatenate([np.full((len(rows), 1), np.nan), values[:, :-1]], axis=1), centre, scale)
         mean = kept.mean(axis=1)
         off = kept - mean[:, None]
@@ -70,7 +73,7 @@ class _Baselines:
             raw = np.where(squares > 0, (off[:, 1:] * off[:, :-1]).sum(axis=1) / squares, 0.0)
         self.autocorrelation[rows] = known = np.clip(raw + (1 + 3 * np.maximum(raw, 0)) / n, 0, _LARGEST)
         shown = np.sqrt((1 - spell(known, n) / n) / (1 - 1 / n))  # of the true sd: nights that depend look alike
-        self.sd[rows] = np.maximum(np.sqrt(squares / (n - 1)) / shown, floor[rows])
+        self.sd[rows] = np.maximum(np.sqrt(squares / (n - 1)) / shown, floor)
         self.n[rows], self.centre[rows], self.scale[rows], self.mean[rows] = n, centre, scale, mean
         self.bridge[rows] = bridge_se.mean(axis=1)
 
@@ -86,13 +89,15 @@ def charts(values: Floats, bridge_se: Floats, n_baseline: int, floor: Floats, al
     found = Charts(np.zeros(shape, np.int64), *(np.full(shape, np.nan) for _ in range(5)))
     known, is_grown = _Baselines.none(n_series), np.zeros(n_series, bool)
     level, error = np.full(n_series, np.nan), np.full(n_series, np.nan)
-    n_last = 0
+    steps, n_last = steps_seen(values, n_baseline, floor) if n_nights >= n_baseline else values, 0
     for night in range(n_baseline - 1, n_nights):
         n = min(max(n_baseline, night - GROWS_AFTER), max(N_GROWN, n_baseline))
         rows = np.flatnonzero(~np.isnan(values[:, night]) & ~is_grown)
-        if n != n_last:
-            known.fit(rows, values[rows, :n], bridge_se[rows, :n], floor)
-            n_last = n
+        refit = rows if n != n_last else rows[steps[rows, night] != steps[rows, night - 1]]
+        if len(refit):
+            least = np.maximum(floor[refit], sd_of_steps(values[refit, :n], steps[refit, night]))
+            known.fit(refit, values[refit, :n], bridge_se[refit, :n], least)
+        n_last = n
         if night < n_baseline:
             level, error = known.mean.copy(), known.bridge.copy()
         else:
@@ -108,6 +113,28 @@ def charts(values: Floats, bridge_se: Floats, n_baseline: int, floor: Floats, al
         for name in ("n", "mean", "sd", "autocorrelation"):
             getattr(found, name)[:, night] = getattr(known, name)
     return found
+
+
+def steps_seen(values: Floats, n_baseline: int, floor: Floats) -> Floats:
+    """By night, the smallest step from the first baseline's median that any night took so far, shape (S, T); 0 before one did."""
+    off = np.abs(values - np.median(values[:, :n_baseline], axis=1)[:, None])
+    with np.errstate(invalid="ignore"):
+        known = np.where(off > _SAME * floor[:, None] + _SAME * np.abs(values), off, np.inf)
+    smallest = np.minimum.accumulate(known, axis=1)
+    return np.where(np.isinf(smallest), 0.0, smallest)
+
+
+def sd_of_steps(values: Floats, step: Floats) -> Floats:
+    """The sd that nights have by their coarseness alone, shape (S,): a mean of few yes or no stands still, or moves a whole step.
+
+    Of the nights counted up to STEPS_COUNTED smallest steps from their median, and the furthest of them with OFF_CHANCE again:
+    how often rare nights are off, a baseline that shows none or one hardly says. Of nights of many small steps it is less
+    than their sd.
+    """
+    centre, most = np.median(values, axis=1)[:, None], (STEPS_COUNTED * step)[:, None]
+    counted = np.clip(values - centre, -most, most)
+    furthest = np.maximum(step, np.abs(counted).max(axis=1))
+    return np.asarray(np.sqrt(counted.var(axis=1) + OFF_CHANCE * furthest**2))
 
 
 def location_and_scale(values: Floats, floor: Floats) -> tuple[Floats, Floats]:

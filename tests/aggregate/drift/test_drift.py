@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulations import alarms as simulated_alarms
+from benchmarks.simulations import coarse_nights, one_series
 from benchmarks.simulations import nights as simulation
-from benchmarks.simulations import one_series
 from schemas.errors import InputError
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
 from tasks.aggregate.drift.charts import FAMILY_ALPHA, NIGHT_ALPHA, quantile, shared_alpha
 from tasks.aggregate.drift.drift import change, drift
-from tasks.aggregate.drift.ewma import bounded, charts, location_and_scale, variance_factor
+from tasks.aggregate.drift.ewma import bounded, charts, location_and_scale, sd_of_steps, variance_factor
 
 FIRST = date(2026, 1, 1)
 WOBBLE = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02, 0.015, -0.015)  # a baseline with mean 0
@@ -290,6 +290,31 @@ def test_quiet_windows_without_an_alarm_in_the_world_as_it_is(world):
         assert share <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / 2500)
     textbook = simulated_alarms.quiet(simulated_alarms.textbook, world, 2500, 23)
     assert min(textbook) > (0.10 if world != "independent" else 0.03)
+
+
+@pytest.mark.parametrize("world", ["400 yes/no, 0.9998", "100 yes/no, 0.998", "means of 20, 50 and 200 yes/no, 0.997"])
+def test_quiet_windows_of_nights_near_the_end_of_their_scale(world):
+    """Most nights are alike and few a step off. A scale made of those that are alike alarms in 11 to 24 % of windows."""
+    for share in simulated_alarms.quiet(coarse_nights.COARSE_CHART, world, 2500, 25):
+        assert share <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / 2500)
+
+
+def test_a_fall_from_near_the_end_of_the_scale_is_found_soon():
+    _, in_two, in_three, _, in_ten = coarse_nights.falls(*coarse_nights.FALLS[0], 1000, 26)
+    assert in_two > 0.7
+    assert in_three > 0.93
+    assert in_ten > 0.99
+
+
+def test_coarse_nights_are_as_wide_as_their_steps_and_fine_ones_as_their_noise():
+    """A step of which the baseline shows none is looked at on the night it comes, never before."""
+    still = [7.0] * 12
+    first = one_chart([*still, 6.99, 7.0])
+    assert first.sd[0, 11] == 0
+    assert first.sd[0, 12:] == pytest.approx(0.01 * math.sqrt(1 / 20), rel=1e-9)
+    draw = np.random.default_rng(27).standard_normal((500, 30))
+    steps = np.abs(draw - np.median(draw, axis=1)[:, None]).min(axis=1)
+    assert (sd_of_steps(draw, steps) < 0.9 * draw.std(axis=1)).mean() > 0.9
 
 
 def test_simulated_verdicts():
