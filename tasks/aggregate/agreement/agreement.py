@@ -17,6 +17,7 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, RatingStatus
 from schemas.tables.table import Table
 from tasks.aggregate.agreement import jackknife
+from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.agreement.pairs import (
@@ -35,7 +36,6 @@ from tasks.aggregate.agreement.systems import MIN_SYSTEMS, has_enough, system_fi
 from tasks.aggregate.intervals import LEVEL, rounded
 from tasks.aggregate.tables import Settings
 
-CI_METHOD = "jackknife_t_prompts"
 ORDER_METHOD = "pairs_paired_t_bonferroni"
 OF_SYSTEMS = (AgreementMetric.SYSTEM_KENDALL_TAU, AgreementMetric.SYSTEM_PAIRWISE_ACCURACY)
 OF_VOTES = (
@@ -159,12 +159,14 @@ def figure_of(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Fi
         return Figure(reason=AgreementReason.TOO_MANY_ITEMS if is_large else AgreementReason.NO_VARIATION)
     if len(scope.prompts) < jackknife.MIN_PROMPTS:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
+    if not has_enough_labels(metric, np.column_stack([x, y]), scope.clusters):
+        return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     replicates = jackknife.pair_replicates(metric, x, y, scope.clusters, jackknife.left_out(len(scope.prompts)))
-    return _with_ends(metric, estimate, replicates)
+    return _with_ends(metric, estimate, replicates, scope)
 
 
-def _with_ends(metric: AgreementMetric, estimate: float, replicates: Floats | None) -> Figure:
-    ends = jackknife.ends(metric, estimate, replicates, LEVEL)
+def _with_ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, scope: Scope) -> Figure:
+    ends = jackknife.ends(metric, estimate, replicates, LEVEL, n_prompts_alike(scope.clusters))
     if ends is None:
         return Figure(estimate, reason=AgreementReason.TOO_MANY_ITEMS if replicates is None else AgreementReason.NO_VARIATION)
     return Figure(estimate, ends)
@@ -188,10 +190,11 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
         return Figure(reason=AgreementReason.NO_VARIATION if len(mine) > 1 else AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
         return Figure(reason=AgreementReason.NOT_ON_LABELS)
-    if len(scope.prompts) < jackknife.MIN_PROMPTS:
+    is_enough = len(scope.prompts) >= jackknife.MIN_PROMPTS and has_enough_labels(metric, mine, scope.clusters)
+    if not is_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     counts = jackknife.left_out(len(scope.prompts))
-    return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, counts, ALPHAS[metric]))
+    return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, counts, ALPHAS[metric]), scope)
 
 
 def _system_rows(rated: Rated) -> Iterator[Row]:
@@ -236,7 +239,7 @@ def _row(rated: Rated, pair: Pair, scope: Scope, metric: AgreementMetric, figure
         "against": pair.against, "against_dimension": None, "model": scope.model, "checkpoint": scope.checkpoint,
         "category": scope.category, "metric": metric.value,
         "estimate": None if figure.estimate is None else rounded(figure.estimate),
-        "ci_low": low, "ci_high": high, "ci_method": CI_METHOD if figure.ends else None,
+        "ci_low": low, "ci_high": high, "ci_method": jackknife.ci_method(metric) if figure.ends else None,
         "scale_low": rated.low if has_scale else None, "scale_high": rated.high if has_scale else None,
         "n_items": int(scope.rows.sum()), "n_prompts": len(scope.prompts), "n_raters": pair.n_raters,
         "status": status.value, "reason": figure.reason.value if figure.reason else None,

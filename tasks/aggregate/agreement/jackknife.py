@@ -21,7 +21,7 @@ from tasks.aggregate.agreement.metrics import (
     sign_blocks,
     within_squares,
 )
-from tasks.aggregate.intervals import t_quantile
+from tasks.aggregate.intervals import ClusteredMean, Interval, interval, t_quantile
 from tasks.stopping import check_not_stopped
 
 MIN_PROMPTS = 10
@@ -42,39 +42,54 @@ def left_out(n_prompts: int) -> Counts:
     return np.asarray(is_in, dtype=np.int64)
 
 
-def ends(metric: AgreementMetric, estimate: float, replicates: Floats | None, level: float) -> tuple[float, float] | None:
+def ends(
+    metric: AgreementMetric, estimate: float, replicates: Floats | None, level: float, n_alike: float | None = None
+) -> tuple[float, float] | None:
     """The figure ± t times the jackknife's standard error over K prompts (or groups), on Fisher's z where the figure ends at 1.
 
     Tukey (1958); Arvesen, Ann. Math. Stat. 40 (1969). t has K - 1 degrees of freedom, K - 3 for kappas,
-    Pearson's and the alphas that are not of ranks. Which is used where was chosen by how often the interval holds the truth:
-    docs/statistics.md. None without replicates, where one is undefined, or where all are the same.
+    Pearson's and the alphas that are not of ranks; of prompts of unequal size K is at most `n_alike`. Of shares it is Wilson's
+    interval (intervals.py) with that error. Which is used where was chosen by how often the interval holds the truth:
+    docs/statistics.md. None without replicates, where one is undefined, or where all are the same, but of a share of 0 or 1.
     """
-    if replicates is None or not np.isfinite(replicates).all() or np.ptp(replicates) <= _SAME:
+    if replicates is None or not np.isfinite(replicates).all():
         return None
-    n = len(replicates)
+    n = min(float(len(replicates)), n_alike or np.inf)
+    df = max(1.0, n - (3 if metric in _LESS_FREEDOM else 1))
+    if metric in SHARES:  # where all is alike: of pairs of samples one that is off spoils as many as two that are off alone
+        n_units = int(n) // (2 if metric is AgreementMetric.PAIRWISE_ACCURACY else 1)
+        found = interval(ClusteredMean(estimate, _error(replicates), df, n_units, None), 0.0, 1.0, level)
+        return (found.low, found.high) if isinstance(found, Interval) else None
+    if np.ptp(replicates) <= _SAME:
+        return None
     is_inside = bool(max(np.abs(replicates).max(), abs(estimate)) < 1 - _SAME)
-    is_on_z = metric not in _AS_IT_IS and is_inside
+    is_on_z = metric is not AgreementMetric.BIAS and is_inside
     if is_on_z:
         estimate, replicates = float(np.arctanh(estimate)), np.arctanh(replicates)
-    se = float(np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2)))
-    half = t_quantile(level, float(n - 3 if metric in _LESS_FREEDOM else n - 1)) * se
+    half = t_quantile(level, df) * _error(replicates)
     low, high = estimate - half, estimate + half
     if is_on_z:
         return float(np.tanh(low)), float(np.tanh(high))
-    limits = _LIMITS.get(metric, (-1.0, 1.0))
-    return max(low, limits[0]), min(high, limits[1])
+    most = np.inf if metric is AgreementMetric.BIAS else 1.0
+    return max(low, -most), min(high, most)
+
+
+def _error(replicates: Floats) -> float:
+    n = len(replicates)
+    return float(np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2)))
+
+
+def ci_method(metric: AgreementMetric) -> str:
+    """What `ci_method` says of an interval of ends()."""
+    return "wilson_jackknife_t_prompts" if metric in SHARES else "jackknife_t_prompts"
 
 
 _SAME = 1e-12
-_AS_IT_IS = frozenset({AgreementMetric.BIAS, AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.VOTE_ACCURACY})
+SHARES = frozenset({AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.VOTE_ACCURACY})
 _LESS_FREEDOM = frozenset({
     AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.LINEAR_KAPPA, AgreementMetric.COHEN_KAPPA, AgreementMetric.PEARSON,
     AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL,
 })  # fmt: skip
-_LIMITS = {
-    AgreementMetric.PAIRWISE_ACCURACY: (0.0, 1.0), AgreementMetric.VOTE_ACCURACY: (0.0, 1.0),
-    AgreementMetric.BIAS: (-np.inf, np.inf),
-}  # fmt: skip
 
 
 def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:

@@ -9,7 +9,8 @@ import polars as pl
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor
 from schemas.statuses.rows import PairOutcome
-from tasks.aggregate.agreement.agreement import CI_METHOD, Figure, Row, figure_of
+from tasks.aggregate.agreement.agreement import Figure, Row, figure_of
+from tasks.aggregate.agreement.jackknife import ci_method
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes
 from tasks.aggregate.intervals import LEVEL, Counts, rounded
@@ -163,7 +164,7 @@ def _rows(items: pl.DataFrame, metric: AgreementMetric, x: Floats, y: Floats, us
         yield {
             "ci_level": LEVEL, "against_dimension": None, "model": ALL, "checkpoint": ALL, "category": scope.category,
             "metric": metric.value, "estimate": None if figure.estimate is None else rounded(figure.estimate),
-            "ci_low": low, "ci_high": high, "ci_method": CI_METHOD if figure.ends else None, "scale_low": None,
+            "ci_low": low, "ci_high": high, "ci_method": ci_method(metric) if figure.ends else None, "scale_low": None,
             "scale_high": None, "n_items": n, "n_prompts": len(scope.prompts), "status": status.value,
             "reason": figure.reason.value if figure.reason else None,
         }  # fmt: skip

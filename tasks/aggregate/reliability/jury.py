@@ -10,6 +10,7 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import JuryMetric, ReliabilityReason
 from schemas.statuses.people import AgreementMetric
 from schemas.tables.nights import JURY
+from tasks.aggregate.agreement.enough import has_enough_labels
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL
@@ -66,7 +67,7 @@ def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
             continue
         x, y = both[:, 0], both[:, 1]
         figure = pair_metric(metric, x, y)
-        is_drawn = figure is not None and metric in _OF_MOMENTS
+        is_drawn = figure is not None and metric in _OF_MOMENTS and has_enough_labels(metric, both, clusters)
         replicates = pair_replicates(metric, x, y, clusters, counts) if is_drawn and counts is not None else None
         found = None if figure is None else ends(metric, figure, replicates, LEVEL)
         yield {"metric": metric.value} | _shown(figure, found, ReliabilityReason.NO_VARIATION)

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.simulations.agreement import World, coverage
+from benchmarks.simulations.agreement import World, YesNo, coverage, yes_no
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
+from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.metrics import pair_metric
 
 
@@ -98,3 +99,41 @@ def test_ten_prompts_are_enough() -> None:
     """400 draws at 10 prompts; 0.95 within 4 standard errors of 0.011. A percentile bootstrap covers 88 to 90 % of kappa here."""
     found = coverage(World(), 400, 10, seed=5)
     assert {metric: share for metric, share in found.items() if abs(share - 0.95) > 0.044} == {}
+
+
+@pytest.mark.parametrize(("world", "n_prompts"), [(YesNo(0.9, 0.02), 160), (YesNo(0.9, 0.02, 4), 40)], ids=str)
+def test_shares_near_one_are_held_and_have_an_interval_where_all_agree(world: YesNo, n_prompts: int) -> None:
+    """Share ± t · se holds 84 % of shares of pairs at 160 single pictures, and is none where all agree."""
+    found = yes_no(world, 200, n_prompts, 6, [AgreementMetric.VOTE_ACCURACY])
+    held, of = found[AgreementMetric.VOTE_ACCURACY]
+    assert of == 1
+    assert held > 0.95 - 3.5 * (0.95 * 0.05 / 200) ** 0.5
+
+
+def test_a_share_of_all_has_wilsons_interval_of_so_many_prompts() -> None:
+    low, high = jackknife.ends(AgreementMetric.VOTE_ACCURACY, 1.0, np.ones(40), 0.95)
+    squared = stats.t.ppf(0.975, 39) ** 2
+    assert (low, high) == pytest.approx((1 / (1 + squared / 40), 1), abs=1e-9)
+    half = jackknife.ends(AgreementMetric.PAIRWISE_ACCURACY, 1.0, np.ones(40), 0.95)
+    assert half == pytest.approx((1 / (1 + squared / 20), 1), abs=1e-9)
+
+
+def test_rare_labels_need_ten_prompts_and_five_of_each_rater() -> None:
+    """At 97 % yes, 49 to 81 % of the intervals of alpha over 20 to 40 prompts held the truth."""
+    alpha, prompts = AgreementMetric.KRIPPENDORFF_ALPHA, np.repeat(np.arange(40), 2)
+
+    def labels(n_first: int, n_second: int) -> np.ndarray:
+        first, second = np.zeros(40), np.zeros(40)
+        first[:n_first], second[40 - n_second :] = 1, 1
+        return np.repeat(np.column_stack([first, second]), 2, axis=0)
+
+    assert has_enough_labels(alpha, labels(5, 5), prompts)
+    assert not has_enough_labels(alpha, labels(4, 8), prompts)
+    assert not has_enough_labels(alpha, labels(5, 4), prompts)
+    assert has_enough_labels(AgreementMetric.VOTE_ACCURACY, labels(1, 0), prompts)
+    assert has_enough_labels(alpha, np.tile(np.arange(8.0), (10, 1)).T.repeat(2, axis=1)[:, :2], np.arange(8))
+
+
+def test_prompts_of_unequal_size_are_worth_fewer() -> None:
+    assert n_prompts_alike(np.repeat(np.arange(12), 3)) == 12
+    assert n_prompts_alike(np.repeat([0, 1, 2], [8, 1, 1])) == pytest.approx(100 / 66)
