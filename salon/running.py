@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -17,6 +18,8 @@ from salon.publication import Publication
 
 _COMMAND = Path(__file__).with_name("command.py")
 _BLOCKED = 1
+_PUBLISHED = re.compile(r"^publication ([0-9a-f]{16}) ", re.MULTILINE)
+"""What the command says it made or found; other runs of the benchmark may end at the same time."""
 
 
 @dataclass(frozen=True)
@@ -110,18 +113,16 @@ def run(file: str | Path, *options: str) -> Publication:
     """Run a benchmark file (`salon run FILE`) and wait until it is done; the publication it made or found.
 
     `options` are the command's: `"--max-usd", "5"`. One with blocked cells is given back too: its standings say so.
-    Raises SalonError with the command's sentence and exit code.
+    Raises SalonError with the command's sentence and exit code, also where nothing was published.
     """
-    import polars as pl
-
-    _said("run", str(file), *options, allowed=(0, _BLOCKED))
+    done = _ended("run", str(file), *options)
+    published = _PUBLISHED.findall(done.stdout)
+    if done.returncode not in (0, _BLOCKED) or not published:  # where a data check stops it, it publishes nothing
+        raise _error(done)
     said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     lake = str(said.get("lake", "lake/"))
     place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
-    there = place.names(f"{place.tables}tables/runs/benchmark_name={said['name']}", ".parquet")
-    runs = [name for name in there if not name.endswith("/runs.parquet")]  # a file a run, by its start; all of an earlier Salon's
-    newest = pl.read_parquet(place.read(runs[-1]) or b"", columns=["publication_id"])
-    return Publication.find(place, said["name"], newest.item())
+    return Publication.find(place, said["name"], published[-1])
 
 
 def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iterable[str | Path] = ()) -> list[dict[str, Any]]:
@@ -135,7 +136,19 @@ def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iter
     return [json.loads(line) for line in said.splitlines()]
 
 
-def _said(*arguments: str, given: str | None = None, allowed: tuple[int, ...] = (0,)) -> str:
+def _said(*arguments: str, given: str | None = None) -> str:
+    done = _ended(*arguments, given=given)
+    if done.returncode:
+        raise _error(done)
+    return done.stdout
+
+
+def _error(done: "subprocess.CompletedProcess[str]") -> SalonError:
+    sentence = done.stderr.rpartition("salon: ")[2].strip()  # after the lines of progress
+    return SalonError(sentence or f"salon {done.args[0]} ended with code {done.returncode}", done.returncode or 1)
+
+
+def _ended(*arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", str(_COMMAND), *arguments]
     pipe = subprocess.PIPE
     told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120"}
@@ -146,7 +159,4 @@ def _said(*arguments: str, given: str | None = None, allowed: tuple[int, ...] = 
             process.terminate()
             process.wait()
             raise
-    if process.returncode not in allowed:
-        sentence = error.rpartition("salon: ")[2].strip()  # after the lines of progress
-        raise SalonError(sentence or f"salon {arguments[0]} ended with code {process.returncode}", process.returncode)
-    return out
+    return subprocess.CompletedProcess(arguments, process.returncode, out, error)

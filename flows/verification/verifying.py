@@ -29,9 +29,10 @@ from tasks.validate.buckets import PARTITIONS
 from tasks.verify.bundle import PAGES
 from tasks.verify.bundle_opening import OpenedBundle
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
+from tasks.verify.made_again import Compared, compare_duckdb, compare_folders, compare_trees
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.pointers import check_pointer, compare_pointers
-from tasks.verify.publication import check_manifest, compare_duckdb, compare_folders, compare_trees, read_provenance
+from tasks.verify.publication import check_manifest, read_provenance
 from tasks.verify.rows import Difference
 
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)
@@ -180,13 +181,13 @@ def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -
 
 def _verify_tables(verdict: Verdict, published: Reopened, lake: Lake) -> None:
     """The published folder made again; of a bundle not the tables for machines, whose digests stand in a file of the folder."""
-    again = make_tables(published)
-    found, notes = compare_folders(verdict.folder, again, leave_out=verdict.left_out)
-    found += compare_pointers(verdict.folder, again)
-    if verdict.bundle is None:
-        found += compare_trees(verdict.folder, lake.root, published.run.lake.root)
-    verdict.notes += notes
+    again, is_alone = make_tables(published), verdict.bundle is not None
+    trees = Compared() if is_alone else compare_trees(verdict.folder, lake.root, again, published.run.lake.root)
+    folder = compare_folders(verdict.folder, again, verdict.left_out, None if is_alone else trees.rewritten)
+    pointers = compare_pointers(verdict.folder, again, is_rewritten=bool(folder.rewritten))
+    verdict.notes += [*folder.notes, *trees.notes]
     tally = tally_of_tables(verdict.folder, verdict.left_out)
+    found = [*folder.differences, *pointers, *trees.differences]
     verdict.add("tables", found, f"{sum(1 for _ in again.iterdir())} files made again, values and bytes compared", tally)
 
 

@@ -164,8 +164,11 @@ def changed_tables(lake_root: Path, folder: Path) -> list[str]:
     """The paths below `publish/v1/` whose bytes are not those that the publication in `folder` lists; empty where all are."""
     root = tables_folder(lake_root).parent
     files = json.loads((folder / LISTING).read_bytes())["files"]
-    named = [(root / file["path"], file) for file in files]
-    return [file["path"] for path, file in named if not path.is_file() or sha256_of_file(path) != file["sha256"]]
+    return [file["path"] for file in files if not _is_as_listed(root / file["path"], file)]
+
+
+def _is_as_listed(path: Path, file: Mapping[str, object]) -> bool:
+    return path.is_file() and path.stat().st_size == file["n_bytes"] and sha256_of_file(path) == file["sha256"]
 
 
 def record_run(lake: Lake, row: Mapping[str, object]) -> Path:

@@ -1,4 +1,4 @@
-"""What differs between two tables, two JSON values or two texts, and between samples and their digests. What: publication.py."""
+"""What differs between two tables, JSON values or texts, and between samples and their digests. Of what: made_again.py."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -156,10 +156,10 @@ def _forge_manifest(home: Path) -> None:
     for name, entry in manifest["files"].items():
         entry |= {"n_bytes": (folder / name).stat().st_size, "sha256": sha256_of_file(folder / name)}
     (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
-    pointer = folder.parent / "latest.json"
-    pointer.write_text(
-        json.dumps(json.loads(pointer.read_text()) | {"manifest_sha256": sha256_of_file(folder / "manifest.json")})
-    )
+    for pointer in folder.parent.glob("latest*.json"):
+        pointer.write_text(
+            json.dumps(json.loads(pointer.read_text()) | {"manifest_sha256": sha256_of_file(folder / "manifest.json")})
+        )
 
 
 def _one_digit(home: Path) -> None:
@@ -244,6 +244,66 @@ def _edit(name: str, before: str, after: str) -> Callable[[Path], None]:
         path.write_text(text.replace(before, after, 1))
 
     return change
+
+
+def _by_another_library(path: Path) -> None:
+    """The same values, written by another version of the library."""
+    writer = pq.read_metadata(path).created_by.encode()
+    content = path.read_bytes()
+    assert content.count(writer) == 1
+    path.unlink()  # it may be a link to another publication's
+    path.write_bytes(content.replace(writer, writer[:-1] + (b"1" if writer[-1:] != b"1" else b"2")))
+
+
+def _forge_listing(home: Path) -> None:
+    """Make listing, manifest and pointers agree with the changed files."""
+    folder = _folder(home)
+    listing = json.loads((folder / "tables.json").read_text())
+    for entry in listing["files"]:
+        path = folder.parents[1] / entry["path"]
+        entry |= {"n_bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
+    (folder / "tables.json").write_text(json.dumps(listing, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
+    _forge_manifest(home)
+
+
+def test_a_publication_that_another_version_of_the_library_wrote_is_verified(copied: Path) -> None:
+    """All its tables, here and among those for machines, with the digests of them in listing, manifest and pointers."""
+    folder = _folder(copied)
+    for path in [*folder.glob("*.parquet"), *folder.parent.parent.glob(f"tables/*/*/publication={folder.name}/*.parquet")]:
+        _by_another_library(path)
+    _forge_listing(copied)
+    verdict = _verdict(copied)
+    assert verdict.differences == []
+    assert "tables/" in {note.partition(", ")[0] for note in verdict.notes}
+    assert "benchmark_long.parquet" in {note.partition(": ")[0] for note in verdict.notes}
+
+
+def test_where_one_table_was_written_by_another_library_no_other_may_be_forged(copied: Path) -> None:
+    """A number of a large table for machines, a table there by the same library, and a size: all checksums forged."""
+    home = _folder(copied).parents[1] / "tables"
+    _by_another_library(_folder(copied) / "quarantine.parquet")
+    _change(next((home / "scores").rglob("*.parquet")), lambda frame: frame.with_columns(pl.col("score") + 1))
+    cells = next((home / "standings").rglob("*.parquet"))
+    pq.write_table(pq.read_table(cells, partitioning=None), cells, compression="none")
+    _forge_listing(copied)
+    found = _found(_verdict(copied).differences)
+    place = cells.relative_to(home.parent).as_posix()
+    assert {("scores", "score"), (place, "bytes"), ("tables.json", "files")} <= found
+
+
+def _manifest_with_a_file_twice(home: Path) -> None:
+    """Other values before those that Python keeps; the pointer's digest is of these bytes."""
+    path = _folder(home) / "manifest.json"
+    path.write_text(path.read_text().replace('"files": {', '"files": {"report.html": {"sha256": "0"},', 1))
+    pointer = path.parent.parent / "latest.json"
+    pointer.write_text(json.dumps(json.loads(pointer.read_text()) | {"manifest_sha256": sha256_of_file(path)}))
+
+
+def test_a_manifest_that_says_two_things_is_found_where_another_library_wrote_a_table(copied: Path) -> None:
+    _by_another_library(_folder(copied) / "quarantine.parquet")
+    _forge_manifest(copied)
+    _manifest_with_a_file_twice(copied)
+    assert ("manifest.json", "bytes") in _found(_verdict(copied).differences)
 
 
 def _csv(home: Path) -> None:
@@ -347,6 +407,7 @@ RESEALED: dict[str, tuple[Callable[[Path], None], Named]] = {
     "a file more": (_more_files, {("manifest.json", "extra.csv")}),
     "a file less": (_fewer_files, {("manifest.json", "health.csv")}),
     "the manifest": (_edit("manifest.json", '"n_bytes": ', '"n_bytes": 1'), {("latest.json", "manifest_sha256")}),
+    "a size": (_edit("manifest.json", '"n_bytes": ', '"n_bytes": 1'), {("manifest.json", "benchmark_long.csv")}),
     "the pointer's checksum": (_edit("latest.json", '"manifest_sha256": "', '"manifest_sha256": "0'), {("latest.json", "")}),
     "the pointer's name": (_edit("latest.json", '"publication_id": "', '"publication_id": "../'), {("latest.json", "")}),
     "the pointer's name, longer than a file's can be": (

@@ -177,6 +177,22 @@ recorded = true
     assert "a duplicate of m.jsonl#1 (sample " in p.content("pictures-001.html").decode()
 
 
+def test_a_run_that_publishes_nothing_gives_back_no_older_publication(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends with 1 as for blocked cells, and names no publication."""
+    (tmp_path / "b.toml").write_text(f'name = "nightly"\nlake = "{published}"\n')
+    command = tmp_path / "command.py"
+    monkeypatch.setattr("salon.running._COMMAND", command)
+    command.write_text("import sys; print('read: 1 done\\nsalon: nothing was published: a check', file=sys.stderr); sys.exit(1)")
+    with pytest.raises(salon.SalonError, match=r"^nothing was published: a check$") as raised:
+        salon.run(tmp_path / "b.toml")
+    assert raised.value.exit_code == 1
+    there = salon.open(published).publication_id
+    command.write_text(f"print(' publication 0 (new)\\npublication {there[:16]} (new)'); raise SystemExit(1)")
+    assert salon.run(tmp_path / "b.toml").publication_id == there
+
+
 def test_importing_it_loads_nothing_heavy() -> None:
     heavy = ("polars", "pyarrow", "prefect", "sqlalchemy", "openai")
     code = f"import salon, sys; print([name for name in {heavy} if name in sys.modules])"
