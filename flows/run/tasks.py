@@ -175,7 +175,7 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
     from tasks.publish.preferences import pair_boards
     from tasks.publish.publication import Draft, publish
-    from tasks.publish.report.compare import compare_pages
+    from tasks.publish.report.compare import compare_pages, has_pages
     from tasks.publish.report.gallery import gallery_of
     from tasks.publish.report.page import report_page
     from tasks.publish.report.pairs import pair_cards
@@ -190,7 +190,8 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     gallery = gallery_of(context.lake, context.ids, cells)
     headlines = {board.rubric_id: board.dimension for board in reversed(pair_boards(tables.by_table)) if board.is_headline}
     cards = pair_cards(context.lake, context.ids, headlines)
-    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=n_pictured > 0, cards=cards)}
+    is_pictured = has_pages(context.lake, context.ids, n_pictured)
+    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=is_pictured, cards=cards)}
     cache = None if tables.is_proof else kept_tiles(context)
     further = compare_pages(context.lake, context.ids, cells, name, n_pictured, cache)
     return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

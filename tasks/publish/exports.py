@@ -35,10 +35,15 @@ def to_markdown(headers: Sequence[str], rows: Iterable[Sequence[object]], n_text
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def without_bidi(text: str) -> str:
+    """A text without the controls that change the writing direction, of itself or of what follows it."""
+    return "".join(c for c in text if c not in _BIDI)
+
+
 def escape_markdown(value: object) -> str:
     """A value as Markdown text on one line: no markup, HTML, link, table border or change of writing direction of its own."""
     if value is None:
         return ""
-    text = "".join(" " if unicodedata.category(c) in _BLANK else c for c in str(value) if c not in _BIDI).strip()
+    text = "".join(" " if unicodedata.category(c) in _BLANK else c for c in without_bidi(str(value))).strip()
     escaped = _MARKDOWN.sub(lambda found: f"\\{found[0]}", text)
     return re.sub(r"(?i)\bwww\.", lambda found: f"{found[0][:3]}\\.", escaped)

@@ -124,6 +124,20 @@ def test_where_the_newest_was_not_compared_with_the_one_before_it_the_reason_is_
     assert said in answers(rows)
 
 
+def test_of_more_checkpoints_than_are_ranked_the_newest_is_told_against_the_one_before_it():
+    unranked = {"state": "not_compared", "standing_reason": "too_many_to_rank"}
+    rows = [
+        row(f"s{n}", None, predecessor=f"s{n - 1}" if n else None, **(BETTER if n else {}), **unranked)
+        for n in (10, 9, *range(9))
+    ]
+    assert answers(rows) == [
+        "s10 is better than s9: +0.42 [+0.10, +0.74] on 40 prompts (at 95 % for all 9 comparisons together).",
+        "s0, s1, s2 and 8 more: no rank: more checkpoints than statistics.max_ranked.",
+        "No score is missing.",
+    ]
+    assert answers([row("s10", None, **unranked), row("s9", None, **unranked)])[0].startswith("s9 and s10: no rank")
+
+
 def test_where_each_is_worse_than_another_none_is_the_best():
     """1 above 2, 2 above 3 and 3 above 1, each two on prompts of their own."""
     circle = [row(name, (2, 2), dimension="d0") for name in "123"]

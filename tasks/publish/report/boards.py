@@ -74,17 +74,22 @@ def by_judge(found: list[Board]) -> list[tuple[tuple[str, str], list[Board]]]:
 
 
 def glance(headlines: list[Board]) -> list[tuple[tuple[str, str], list[Row | None]]]:
-    """For each (model, checkpoint) its row in each of the rankings; by the mean of its places in them, the unranked last."""
+    """For each (model, checkpoint) its row in each of the rankings; by the mean of its places in them, the unranked last.
+
+    Of the unranked a place is that among all that have a mean: best_first() has them by it.
+    """
     keys = {(row["model"], row["checkpoint"]) for board in headlines for row in board.rows}
     standing = [{(row["model"], row["checkpoint"]): row for row in board.rows} for board in headlines]
     places: dict[tuple[str, str], list[float]] = defaultdict(list)
+    estimated: dict[tuple[str, str], list[float]] = defaultdict(list)
     for board in headlines:
-        for place, row in enumerate(one for one in board.rows if one["rank_low"] is not None):
-            places[row["model"], row["checkpoint"]].append(place)
+        for place, row in enumerate(one for one in board.rows if one["estimate"] is not None):
+            of = estimated if row["rank_low"] is None else places
+            of[row["model"], row["checkpoint"]].append(place)
 
     def order(key: tuple[str, str]) -> tuple[object, ...]:
-        mine = places[key]
-        return not mine, sum(mine) / max(1, len(mine)), key[0], natural_key(key[1]), key[1]
+        mine = places[key] or estimated[key]
+        return not places[key], not mine, sum(mine) / max(1, len(mine)), key[0], natural_key(key[1]), key[1]
 
     return [(key, [rows.get(key) for rows in standing]) for key in sorted(keys, key=order)]
 

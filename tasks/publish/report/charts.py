@@ -11,24 +11,29 @@ from tasks.publish.report.drawing import ACCENT, ALARM, INK, LINE, QUIET, ROWS, 
 Row = Mapping[str, Any]
 _ROW_PX = 26
 _N_TICKS = 5
+_SHAPES = ("circle", "square", "triangle-up", "diamond")
+"""Of the points of models that share a colour."""
 _FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 
 
 def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
     """Mean and interval over the checkpoints of each model. Rows: model, checkpoint, order, estimate, ci_low, ci_high."""
     models = list(dict.fromkeys(row["model"] for row in rows))
-    scale = alt.Scale(domain=models, range=[SERIES[index % len(SERIES)] for index in range(len(models))])
-    colour = alt.Color("model:N", scale=scale, legend=alt.Legend() if len(models) > 1 else None)
-    plain = alt.Fill("model:N", scale=scale, legend=None)
-    base = _chart().encode(x=alt.X("checkpoint:N", sort=alt.EncodingSortField("order", op="min"), axis=_slanted(rows)))
+    places = [divmod(index, len(SERIES)) for index in range(len(models))]
+    legend = alt.Legend(symbolOpacity=1) if len(models) > 1 else None
+    scale = alt.Scale(domain=models, range=[SERIES[place] for _, place in places])
+    shapes = alt.Scale(domain=models, range=[_SHAPES[again % len(_SHAPES)] for again, _ in places])
+    colour = alt.Color("model:N", scale=scale, legend=legend)  # of every layer: the legend of one without hides that of all
+    shape = alt.Shape("model:N", scale=shapes, legend=legend)
+    base = _chart().encode(
+        x=alt.X("checkpoint:N", sort=alt.EncodingSortField("order", op="min"), axis=_slanted(rows)), color=colour
+    )
     score = alt.Scale(zero=False, nice=True)
     y = alt.Y("estimate:Q", title=scale_title, scale=score, axis=alt.Axis(tickCount=5))
-    band = base.mark_area(opacity=0.14).encode(
-        y=alt.Y("ci_low:Q", title=scale_title, scale=score), y2=alt.Y2("ci_high"), fill=plain
-    )
-    line = base.mark_line(strokeWidth=2).encode(y=y, color=colour)
-    rule = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("ci_low:Q"), y2=alt.Y2("ci_high"), color=colour)
-    point = base.mark_point(filled=True, size=55, opacity=1, shape="circle").encode(y=y, color=colour)
+    band = base.mark_area(opacity=0.14).encode(y=alt.Y("ci_low:Q", title=scale_title, scale=score), y2=alt.Y2("ci_high"))
+    line = base.mark_line(strokeWidth=2).encode(y=y)
+    rule = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("ci_low:Q"), y2=alt.Y2("ci_high"))
+    point = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=shape)
     return _sized((band + rule + line + point), 210)
 
 

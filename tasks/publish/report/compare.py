@@ -52,11 +52,9 @@ def compare_pages(
     `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged. Without a `cache` every
     picture is looked at.
     """
-    if max_samples == 0:
+    if not has_pages(lake, ids, max_samples):
         return
     samples, n_left = chosen(lake, ids, max_samples)
-    if samples.is_empty():
-        return
     made_by = samples.select("model", "checkpoint").unique().iter_rows()
     contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
     index = Index(contestants, cells)
@@ -83,6 +81,11 @@ def compare_pages(
                 index.add(f"{file}.html", prompts)
                 yield f"{file}.html", render("pictures.html.j2", script="", prompts=prompts, number=number, **stand)
     yield START, render("compare.html.j2", script="compare.js", index=index, n_left=n_left, **stand)
+
+
+def has_pages(lake: Lake, ids: RunIds, max_samples: int) -> bool:
+    """Whether there are any: of pairs alone there are none."""
+    return max_samples > 0 and not judged_samples(lake, ids).head(1).collect().is_empty()
 
 
 def chosen(lake: Lake, ids: RunIds, max_samples: int) -> tuple[pl.DataFrame, int]:

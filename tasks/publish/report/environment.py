@@ -19,10 +19,11 @@ from schemas.tables.published import PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
 from tasks.publish.exam import fault_name
 from tasks.publish.exam import verdict as exam_verdict
+from tasks.publish.exports import without_bidi
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
-from tasks.publish.standings.wording import rank, verdict_word, weights
+from tasks.publish.standings.wording import made_by, rank, verdict_word, weights
 
 _HERE = Path(__file__).parent
 
@@ -76,11 +77,12 @@ def _environment() -> Environment:
     )
     names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
     environment.filters |= {name: getattr(formats, name) for name in names}
+    environment.filters["level"] = without_bidi  # of names inside a sentence: what they turn round would be the sentence
     used = (rank, verdict_word, weights, key_of, as_key, asks_of)
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {
         "exam_verdict": exam_verdict, "fault_name": fault_name,
-        "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
+        "in_a_line": made_by, "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
         "pair_tables": {table.name: table for table in (PREFERENCES, PREFERENCE_RATINGS)},
     }  # fmt: skip
     return environment

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
 from tasks.publish.standings.wording import VERDICT_WORDS, Row, delta, namer, no_rank, why_not_compared
 
@@ -13,12 +14,14 @@ def answers(rows: Sequence[Row]) -> list[str]:
     """What the headline standings of one rubric and judge say: which is best, what the newest brought, what is missing."""
     ranked = [row for row in rows if row["state"] == StandingState.RANKED]
     name = namer(rows)
-    said = _best(ranked, name) + _newest(ranked, name)
-    unranked = [row for row in rows if row["state"] != StandingState.RANKED]
-    reasons: dict[str, set[str]] = {}
-    for row in unranked:
-        reasons.setdefault(no_rank(row), set()).add(name(row))
-    said += [f"{_listed(sorted(names))}: {reason}." for reason, names in sorted(reasons.items())]
+    # Where there are more checkpoints than are ranked, each is compared with the one before it all the same.
+    compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
+    said = _best(ranked, name) + _newest(compared, name)
+    reasons: dict[str, list[str]] = {}
+    for row in sorted(rows, key=_by_name):
+        if row["state"] != StandingState.RANKED:
+            reasons.setdefault(no_rank(row), []).append(name(row))
+    said += [f"{_listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
     n_failed, n_judgements = (sum(row[column] for row in rows) for column in ("n_failed", "n_judgements"))
     said.append(f"{n_failed:,} of {n_judgements:,} scores are missing." if n_failed else "No score is missing.")
     return said
@@ -50,14 +53,14 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     return said
 
 
-def _newest(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
+def _newest(compared: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     """Each model's newest checkpoint against the one before it."""
-    before = {(row["model"], row["predecessor"]) for row in ranked}
+    before = {(row["model"], row["predecessor"]) for row in compared}
     newest: dict[str, list[Row]] = {}
-    for row in ranked:
+    for row in sorted(compared, key=_by_name):
         if row["predecessor"] is not None and (row["model"], row["checkpoint"]) not in before:
             newest.setdefault(name(row), []).append(row)
-    return [_against_the_one_before(one, rows) for one, rows in sorted(newest.items())[:_N_NAMED]]
+    return [_against_the_one_before(one, rows) for one, rows in [*newest.items()][:_N_NAMED]]
 
 
 def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
@@ -90,6 +93,10 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
 
 def _figure(row: Row) -> str:
     return f"{delta(row, 'predecessor')} on {row['n_prompts_predecessor']} prompts"
+
+
+def _by_name(row: Row) -> tuple[object, ...]:
+    return row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -10,7 +11,9 @@ from PIL import Image
 from schemas.identities import RunIds
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
-from tasks.publish.report.compare import START, compare_pages
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.publish.report.compare import START, compare_pages, has_pages
 from tests.publish.report.conftest import IDS
 
 pytestmark = pytest.mark.slow
@@ -36,6 +39,18 @@ def test_every_judged_sample_is_reached_from_the_start(request, world):
     for page in linked:
         explained = re.findall(r"salon explain ([0-9a-f]{12}) ", found[page])
         assert sorted(explained) == sorted(re.findall(r'id="s-([0-9a-f]{12})"', found[page]))
+
+
+def test_of_pairs_alone_there_are_no_pages_and_that_is_known_beforehand(small, tmp_path):
+    ids = RunIds(**IDS)
+    assert has_pages(small.lake, ids, 1)
+    assert not has_pages(small.lake, ids, 0)
+    pairs = small.lake.scan(JUDGEMENTS, IDS["plan_id"]).collect().with_columns(second_sample_id="sample_id")
+    staging = stage(Lake(tmp_path), JUDGEMENTS)
+    staging.write_part(0, pairs)
+    staging.commit(IDS["plan_id"])
+    assert not has_pages(Lake(tmp_path), ids, 1)
+    assert pages_of(replace(small, lake=Lake(tmp_path))) == {}
 
 
 def test_a_card_says_each_score_and_the_judge_s_words(small):

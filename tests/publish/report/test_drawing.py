@@ -78,6 +78,22 @@ def test_a_chart_shows_its_names_and_numbers():
     assert {"plain", "plainplainplain", "3.0", "–"} <= set(texts)
 
 
+@pytest.mark.parametrize("has_intervals", [True, False])
+def test_a_trend_of_several_models_names_each_and_draws_no_two_alike(has_intervals):
+    models = [f"model-{number}" for number in range(11)]
+    ends = (4.0, 8.0) if has_intervals else (None, None)
+    rows = [
+        {"model": model, "checkpoint": "1", "order": 0, "estimate": 5.0, "ci_low": ends[0], "ci_high": ends[1]}
+        for model in models
+    ]
+    svg = draw(charts.trend(rows, "mean"), rows, "")
+    assert set(models) <= {element.text for element in ET.fromstring(svg).iter()}
+    points = re.findall(r'<path transform="[^"]+" d="([^"]+)" fill="([^"]+)"', svg)
+    assert len(set(points)) >= len(models)
+    alone = [row for row in rows if row["model"] == "model-3"]
+    assert "model-3" not in draw(charts.trend(alone, "mean"), alone, ""), "one model needs no legend"
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 40])
 def test_counts_have_ticks_at_whole_numbers_each_once(n):
     rows = [{"name": "x", "order": 0, "reason": "refusal", "n": n}]

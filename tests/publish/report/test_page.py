@@ -19,6 +19,7 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, DISTRIBUTIONS,
 from schemas.tables.stored import CHECKS
 from schemas.tables.table import Table
 from tasks.publish.report import formats
+from tasks.publish.report.boards import glance
 from tasks.publish.report.gallery import N_CARDS, Gallery
 from tasks.publish.standings.wording import rank
 
@@ -231,6 +232,33 @@ def test_hostile_texts_stay_texts(hostile):
     assert {a["src"].split(",")[0] for tag, a in page.elements if tag == "img"} == {"data:image/webp;base64"}
     assert "<script>window.pwned=1</script>" in page.texts["h1"][0]
     assert any("{{ 7*7 }}" in text for text in page.texts["dd"])
+
+
+def test_no_name_turns_the_writing_round_in_a_sentence_it_stands_in(hostile):
+    page = hostile.kept_page().decode()
+    (answer,) = re.findall(r'<p class="answer">(.*?)</p>', page, re.DOTALL)
+    captions = re.findall(r'<span class="quiet">small, [^\n]*</span></li>', page)
+    assert "ab" in answer + "".join(captions), "the checkpoint is named"
+    assert "\u202e" not in answer + "".join(captions)
+    assert "\u202e" in page, "where a name stands alone it is isolated (style.css), and what it is"
+
+
+def test_pictures_under_the_leaderboard_say_whose_they_are(small):
+    captions = re.findall(r"small, (?:best|worst) of ([^<]+)</span></li>", small.kept_page().decode())
+    names = {" / ".join(one) for one in small.tables[BENCHMARK_LONG].select("model", "checkpoint").unique().rows()}
+    assert captions
+    assert set(captions) <= names, "there are several models"
+
+
+def test_checkpoints_without_a_rank_stand_by_their_mean():
+    def board(*rows):
+        found = [{"model": "m", "checkpoint": name, "rank_low": low, "estimate": mean} for name, low, mean in rows]
+        return SimpleNamespace(rows=found)
+
+    one = board(("s9", 1, 5.0), ("s1", None, 4.0), ("s10", None, 3.0), ("s2", None, None))
+    other = board(("s9", 1, 5.0), ("s1", None, 4.5), ("s10", None, 3.5), ("s2", None, None))
+    assert [key for key, _ in glance([one, other])] == [("m", name) for name in ("s9", "s1", "s10", "s2")]
+    assert [name for (_, name), _ in glance([board(("s10", None, 4.0), ("s9", None, 3.0))])] == ["s10", "s9"]
 
 
 def test_the_policy_lets_in_the_style_and_the_script_of_the_page_alone(small):
