@@ -3,23 +3,38 @@
 import os
 import sys
 import webbrowser
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
+import orjson
 import typer
 from rich.markup import escape
 
 from flows.commands.printed.categories import print_categories
 from flows.commands.printed.exam import print_exam
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.tables import Format, Sort, as_text, print_rows, sorted_rows
+from flows.commands.tables import Format, Sort, print_rows, sorted_rows
 from flows.observability.terminal import Console, one_line
 from schemas.errors import InputError
+from schemas.metrics import NO_TOTAL
 from schemas.statuses.cells import Total
+from schemas.tables.published import PREFERENCES
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
+from tasks.publish.exports import to_csv
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
-from tasks.publish.leaderboard import answers_of, leaderboard_rows
-from tasks.publish.reading import chosen, load_cells
+from tasks.publish.latex import latex_tables
+from tasks.publish.leaderboard import (
+    LeaderboardRow,
+    answers_of,
+    leaderboard,
+    leaderboard_rows,
+    markdown_of_pairs,
+    markdown_tables,
+)
+from tasks.publish.preferences import PairBoard, boards_in
+from tasks.publish.reading import Publication, chosen, load_cells
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
@@ -32,6 +47,7 @@ Good = Annotated[
     bool,
     typer.Option("--good", help="The last publication of which no cell is blocked or lacks replies, instead of the current one."),
 ]
+_OF_A_BOARD = ("rubric_id", "judge_model", "dimension")
 DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
 
 
@@ -57,28 +73,57 @@ def table(
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
         "category": category,
     }  # fmt: skip
+    boards = boards_in(found.folder)
     for column, value in wanted.items():
         everywhere = cells  # at the end without the last one, the category
-        known = cells[column].unique().sort().to_list()
+        known = sorted({*cells[column], *(getattr(board, column) for board in boards if column in _OF_A_BOARD)})
         if value is not None and known and value not in known:
             raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
         if value is not None:
             cells = cells.filter(cells[column] == value)
+    pairs = _wanted_boards(boards, wanted)
     rows = sorted_rows(leaderboard_rows(cells, category=category, is_headline_only=False), sort)
+    if boards and not pairs and not rows:
+        raise InputError(
+            "there are no such means: what was compared in pairs has win rates, from which --model, --checkpoint and --category "
+            f"do not choose; all of them stand in {found.folder / PREFERENCES.name}.csv"
+        )
     if form is not Format.TABLE:
-        sys.stdout.write(as_text(rows, form, found))
+        sys.stdout.write(as_text(rows, pairs, form, found))
         return 0
     console = Console(highlight=False)
     where = "current" if found.is_current else "the last good one" if good else "not the current one"
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
-    if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
-        print_pairs(console, found.folder, is_short=False)
+    print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_exam(console, found.folder)
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0
+
+
+def _wanted_boards(boards: Sequence[PairBoard], wanted: Mapping[str, str | None]) -> list[PairBoard]:
+    """The boards of these rubrics, judges and dimensions; of models, checkpoints and categories alone there is none."""
+    mine = [board for board in boards if all(wanted[name] in (None, getattr(board, name)) for name in _OF_A_BOARD)]
+    return mine if (wanted["model"], wanted["checkpoint"], wanted["category"]) == (None, None, Total.MACRO) else []
+
+
+def as_text(rows: Sequence[LeaderboardRow], pairs: Sequence[PairBoard], form: Format, publication: Publication) -> str:
+    """Means and win rates for another program: CSV and JSON with every column and digit, Markdown and LaTeX as one reads them.
+
+    CSV and JSON hold one kind of row: where there are means, these; else the rows of `preferences` over all categories.
+    """
+    won = [row for board in pairs for row in board.comparisons] if not rows else []
+    if form is Format.CSV:
+        return to_csv(PREFERENCES.frame(won) if won else leaderboard(rows)).decode()
+    if form is Format.JSON:
+        return orjson.dumps(won or [asdict(row) for row in rows], option=orjson.OPT_INDENT_2).decode() + "\n"
+    title = f"{publication.benchmark}, {publication.run_date}, publication {publication.publication_id}"
+    shown = [row for row in rows if row.reason not in NO_TOTAL] or rows  # as on the terminal
+    if form is Format.LATEX:
+        return latex_tables(shown, pairs, title=title)
+    return "\n".join(part for part in (markdown_of_pairs(pairs), markdown_tables(shown)) if part)
 
 
 def open_page(

@@ -1,4 +1,4 @@
-"""How tables look in a terminal, and as text for other programs: leaderboard, expected values of the demo, a run's last lines."""
+"""How tables look in a terminal: leaderboard, expected values of the demo, a run's last lines."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 import polars as pl
 from rich.markup import escape
 from rich.table import Table
@@ -22,17 +21,13 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
-from tasks.publish.exports import to_csv
-from tasks.publish.latex import latex_tables
 from tasks.publish.leaderboard import (
     LeaderboardRow,
     answers_of,
     format_estimate,
-    leaderboard,
     leaderboard_rows,
-    markdown_tables,
 )
-from tasks.publish.reading import Publication
+from tasks.publish.preferences import boards_in
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import made_by, weights
 
@@ -77,17 +72,6 @@ _ORDERS: dict[Sort, Callable[[LeaderboardRow], tuple[object, ...]]] = {
 def sorted_rows(rows: Sequence[LeaderboardRow], by: Sort) -> list[LeaderboardRow]:
     """Within rubric, judge and dimension by rank or mean (best first), name, coverage (lowest first) or failures (most first)."""
     return sorted(rows, key=lambda row: (row.rubric_id, row.judge_model, row.dimension, *_ORDERS[by](row)))
-
-
-def as_text(rows: Sequence[LeaderboardRow], form: Format, publication: Publication) -> str:
-    """The rows for another program: CSV and JSON with every column and digit, Markdown and LaTeX as one reads them."""
-    if form is Format.CSV:
-        return to_csv(leaderboard(rows)).decode()
-    if form is Format.JSON:
-        return orjson.dumps([asdict(row) for row in rows], option=orjson.OPT_INDENT_2).decode() + "\n"
-    title = f"{publication.benchmark}, {publication.run_date}, publication {publication.publication_id}"
-    shown = [row for row in rows if row.reason not in NO_TOTAL] or rows  # as on the terminal
-    return latex_tables(shown, title=title) if form is Format.LATEX else markdown_tables(shown)
 
 
 def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[tuple[str, str], Sequence[str]]) -> None:
@@ -183,7 +167,7 @@ def read_cells(folder: Path) -> pl.DataFrame:
 
 def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
     """The leaderboard of a publication: the answers, and a table for each rubric and judge."""
-    print_pairs(console, folder, is_short=is_short)
+    print_pairs(console, boards_in(folder), is_short=is_short)
     cells = read_cells(folder)
     print_rows(console, leaderboard_rows(cells, is_headline_only=is_short), answers_of(cells))
 

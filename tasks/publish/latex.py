@@ -2,7 +2,7 @@ r"""leaderboard.tex: the leaderboard as LaTeX tables (booktabs), for \input. Nam
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_lines
 from tasks.publish.standings.wording import weights
 
 _COMMANDS = {
@@ -36,18 +37,23 @@ _NOTE = (
     r"Means over categories with their 95\,\% intervals for prompts like these; prompts are the independent unit. "
     r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
+_NOTE_OF_PAIRS = (
+    r"Win rates of the first against the second with their 95\,\% intervals for prompts like these, corrected for all "
+    r"comparisons of their family; a tie is half, and so is a pair whose two orders disagree. Prompts are the independent unit."
+)
 
 
-def leaderboard_tex(cells: pl.DataFrame, name: PublicationName) -> str:
-    """A table for each rubric and judge, its dimensions one under the other, best first."""
+def leaderboard_tex(cells: pl.DataFrame, name: PublicationName, pairs: Sequence[PairBoard] = ()) -> str:
+    """A table for each rubric and judge, its dimensions one under the other, best first; then the headline win rates."""
     title = f"{name.benchmark}, {name.run_date.isoformat()}, publication {name.publication_id}"
-    return latex_tables(leaderboard_rows(cells), title=title)
+    return latex_tables(leaderboard_rows(cells), [board for board in pairs if board.is_headline], title=title)
 
 
-def latex_tables(rows: Iterable[LeaderboardRow], *, title: str) -> str:
-    """The same of given rows, in their order; `title` stands in a comment."""
+def latex_tables(rows: Iterable[LeaderboardRow], pairs: Iterable[PairBoard] = (), *, title: str) -> str:
+    """The same of given rows and boards, in their order; `title` stands in a comment."""
     tables = groupby(rows, key=lambda row: (row.rubric_id, row.judge_model))
     found = [_table(index, *named, mine) for index, (named, mine) in enumerate(tables, start=1)]
+    found += [_table_of_pairs(index, board) for index, board in enumerate(pairs, start=len(found) + 1)]
     return "\n".join([_HEAD.format(title=_comment(title)), *found])
 
 
@@ -78,8 +84,7 @@ def _comment(text: str) -> str:
 def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[LeaderboardRow]) -> str:
     caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
     lines = [
-        r"\begin{table}[htbp]", r"\centering", rf"\caption{{{caption}}}\smallskip", rf"\label{{tab:salon-{number}}}",
-        r"\begin{tabular}{rllrrrr}", r"\toprule",
+        *_opened(number, caption, "rllrrrr"),
         r"rank & model & checkpoint & mean [95\,\%] & against the one before & prompts & coverage \\",
     ]  # fmt: skip
     for dimension, found in groupby(rows, key=lambda row: row.dimension):
@@ -88,7 +93,25 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
         title = rf"\textit{{{escape_latex(dimension)}}}" + (f" ({escape_latex(told)})" if told else "")
         title += rf" \textbf{{{escape_latex(mine[0].blind)}}}" if mine[0].blind else ""
         lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{{title}}} \\", *_lines(mine)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+    return "\n".join([*lines, *_CLOSED])
+
+
+def _table_of_pairs(number: int, board: PairBoard) -> str:
+    named = f"{escape_latex(board.rubric_id)}, {escape_latex(board.dimension)}"
+    caption = f"{named}, pairs in both orders, judged by {escape_latex(board.judge_model)}. {_NOTE_OF_PAIRS}"
+    lines = (rf"{{}}{' & '.join(map(escape_latex, cells))} \\" for cells in (PAIR_HEADERS, *pair_lines(board)))
+    head = next(lines)
+    return "\n".join([*_opened(number, caption, "llrlrrl"), head, r"\midrule", *lines, *_CLOSED])
+
+
+_CLOSED = (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
+
+
+def _opened(number: int, caption: str, columns: str) -> list[str]:
+    return [
+        r"\begin{table}[htbp]", r"\centering", rf"\caption{{{caption}}}\smallskip", rf"\label{{tab:salon-{number}}}",
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
+    ]  # fmt: skip
 
 
 def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:

@@ -35,6 +35,11 @@ independent unit. Ranks and differences are paired by prompt and corrected toget
 range holds the ranks these prompts leave open. A failure is counted and never averaged in. Coverage is the share of judgements
 with a score that counts. `salon explain CELL` shows what a number is made of.
 """
+_NOTES_OF_PAIRS = """\
+A win rate is the share of pairs that the first wins, a tie being half, and so is a pair whose two orders disagree; the interval
+is for prompts like these, with prompts as the independent unit, corrected together for all comparisons of their family. A pair
+without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +157,10 @@ def leaderboard_page(cells: pl.DataFrame, name: PublicationName, pairs: Sequence
         f"- **{escape_markdown(rubric_id)}**, judged by {escape_markdown(judge)}: {escape_markdown(' '.join(sentences))}\n"
         for (rubric_id, judge), sentences in answers_of(cells).items()
     ]
-    said = [*_of_pairs(pairs), *said]
-    return "\n".join([title, *said, markdown_tables(leaderboard_rows(cells)), _NOTES, f"Publication {name.publication_id}.\n"])
+    rows = leaderboard_rows(cells)
+    means = [markdown_tables(rows), _NOTES] if rows or not pairs else []
+    notes = [_NOTES_OF_PAIRS] if pairs else []
+    return "\n".join([title, *_of_pairs(pairs), *said, *means, *notes, f"Publication {name.publication_id}.\n"])
 
 
 def _of_pairs(boards: Sequence[PairBoard]) -> Iterator[str]:
@@ -165,6 +172,15 @@ def _of_pairs(boards: Sequence[PairBoard]) -> Iterator[str]:
                 f"{escape_markdown(' '.join(pair_answers(board)))}\n"
             )
             yield to_markdown(PAIR_HEADERS, pair_lines(board), n_text_columns=2)
+
+
+def markdown_of_pairs(boards: Iterable[PairBoard]) -> str:
+    """A table of win rates with its heading for each board."""
+    return "\n".join(
+        f"## {escape_markdown(board.rubric_id)}: {escape_markdown(board.dimension)}, pairs judged by "
+        f"{escape_markdown(board.judge_model)}\n\n{to_markdown(PAIR_HEADERS, pair_lines(board), n_text_columns=2)}"
+        for board in boards
+    )
 
 
 def answers_of(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:

@@ -103,10 +103,11 @@ def _texts(made: Draft) -> dict[str, bytes]:
     ordered, pages = made.tables[BENCHMARK_LONG].sort(CELL_ORDER), dict(made.pages)
     further = {table: frame for table, frame in made.tables.items() if table not in (BENCHMARK_LONG, CHECKS, QUARANTINE)}
     cells = placed({**made.tables, BENCHMARK_LONG: ordered})
+    pairs = pair_boards(made.tables)
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
-        "leaderboard.md": leaderboard_page(cells, made.name, pair_boards(made.tables)).encode(),
-        "leaderboard.tex": leaderboard_tex(cells, made.name).encode(),
+        "leaderboard.md": leaderboard_page(cells, made.name, pairs).encode(),
+        "leaderboard.tex": leaderboard_tex(cells, made.name, pairs).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}
     taken = {*texts, VIEWS, PROVENANCE, LISTING, MANIFEST}

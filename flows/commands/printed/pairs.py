@@ -1,21 +1,21 @@
 """How pairs look in a terminal: the answer, who beat whom, the ratings. Means of scores are tables.py's."""
 
-from pathlib import Path
+from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
 from schemas.records import ALL_JUDGES
-from tasks.publish.preferences import PairBoard, boards_in, counts, pair_answers, rating, verdict, win_rate
+from tasks.publish.preferences import PairBoard, counts, pair_answers, rating, verdict, win_rate
 from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
 
 
-def print_pairs(console: Console, folder: Path, *, is_short: bool = True) -> None:
-    """The boards of a publication's pairs, where it has any: those of headlines alone, or all."""
-    for board in boards_in(folder):
+def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool = True) -> None:
+    """The boards of a publication's pairs: those of headlines alone, or all."""
+    for board in boards:
         if is_short and not board.is_headline:
             continue
         whose = "all judges together" if board.judge_model == ALL_JUDGES else f"judged by {board.judge_model}"

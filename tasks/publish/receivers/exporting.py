@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError, InputError, SalonError, StoreError
+from schemas.tables.published import PREFERENCES
 from tasks.lake.atomic_files import place_folder, staged_beside, store_error
 from tasks.publish.reading import Publication
 from tasks.publish.receivers.figures import FIGURES, Exported, Numbers, Receiver, read_figures
@@ -46,6 +47,10 @@ def export_publication(
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError(f"--out {folder} is not an empty folder; name one that is not there yet, or remove what it holds")
     exported = read_figures(publication, name)
+    if not exported.contestants:
+        where = f"only pairs; their win rates stand in {PREFERENCES.name}.parquet and .csv of {publication.folder}"
+        what = where if f"{PREFERENCES.name}.parquet" in publication.files else "no judged sample"
+        raise InputError(f"--to takes means of scores, and {publication.publication_id[:12]} holds none: {what}")
     receiver.check(exported, is_push=is_push)
     with store_error(f"writing {folder}"), staged_beside(folder) as staged, _client_errors(f"writing {folder}"):
         receiver.write(exported, staged)

@@ -3,6 +3,7 @@
 A receiver's form is a file of its own beside this one.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,8 @@ FIGURES = (
     "n_scored", "n_failed",
 )  # fmt: skip
 """Columns of benchmark_long. A null is left out: no receiver is told a number that was not published."""
+
+_MAX_FOLDER_NAME = 200  # bytes: it is ASCII
 
 _NAME = ("rubric_id", "judge_model", "dimension", "category", "metric")
 
@@ -153,9 +156,16 @@ def _plain(text: str) -> str:
 
 
 def folder_name(text: str) -> str:
-    """A model's or a checkpoint's name as the name of a folder; `urllib.parse.unquote` gives it back."""
+    """A model's or a checkpoint's name as the name of a folder; `urllib.parse.unquote` gives it back, unless it was too long.
+
+    File systems take 255 bytes, and a sign beyond ASCII becomes nine: what is longer is cut, and ends in a digest of the whole.
+    """
     quoted = quote(text, safe=" ")
-    return f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted
+    quoted = f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted
+    if len(quoted) <= _MAX_FOLDER_NAME:
+        return quoted
+    kept = re.sub(r"%.?$", "", quoted[: _MAX_FOLDER_NAME - 17])
+    return f"{kept}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def check_reachable(url: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+import orjson
 import pyarrow.parquet as pq
 import yaml  # type: ignore[import-untyped]
 
@@ -17,6 +18,8 @@ from tasks.publish.reading import checked_file
 from tasks.publish.receivers.figures import Cell, Contestant, Exported, Numbers, folder_name
 
 DATASET, MODELS, RESULTS = "dataset", "models", ".eval_results"
+NAMES = "names.json"
+"""Of folders whose names were cut, whose they are; where none was, it is not there."""
 
 
 class HuggingFaceDataset:
@@ -45,8 +48,13 @@ class HuggingFaceDataset:
         """The tables that hold rows, the card, and a file of results for each checkpoint."""
         tables = list(_tables(exported, folder / DATASET / "data"))
         self._write_card(exported, folder / DATASET / "README.md", tables)
+        named = {}
         for contestant in exported.contestants:
-            _write_results(exported, contestant, folder / MODELS)
+            home = _write_results(exported, contestant, folder / MODELS)
+            if tuple(map(unquote, home.parts[-2:])) != (contestant.model, contestant.checkpoint):
+                named["/".join(home.parts[-2:])] = [contestant.model, contestant.checkpoint]
+        if named:
+            (folder / MODELS / NAMES).write_bytes(orjson.dumps(named, option=orjson.OPT_INDENT_2))
 
     def read(self, folder: Path) -> Numbers:
         """Every file of results by the hub's parser; the card by its own class. Raises ValueError for a card it refuses."""
@@ -57,9 +65,11 @@ class HuggingFaceDataset:
         if missing:
             raise ValueError(f"the card names {missing}, which are not there")
         found = {}
+        names = folder / MODELS / NAMES
+        named = orjson.loads(names.read_bytes()) if names.is_file() else {}
         for path in sorted((folder / MODELS).glob(f"*/*/{RESULTS}/*.yaml")):
             entries = parse_eval_result_entries(yaml.safe_load(path.read_bytes()))
-            model, checkpoint = (unquote(part) for part in path.parts[-4:-2])
+            model, checkpoint = named.get("/".join(path.parts[-4:-2])) or map(unquote, path.parts[-4:-2])
             found[model, checkpoint] = {f"{one.task_id}/estimate": float(one.value) for one in entries}
         return found
 
@@ -105,7 +115,8 @@ def _tables(exported: Exported, folder: Path) -> Iterator[str]:
             yield file.removesuffix(".parquet")
 
 
-def _write_results(exported: Exported, contestant: Contestant, folder: Path) -> None:
+def _write_results(exported: Exported, contestant: Contestant, folder: Path) -> Path:
+    """The checkpoint's folder, with its file of results."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     entries = [
@@ -114,10 +125,11 @@ def _write_results(exported: Exported, contestant: Contestant, folder: Path) -> 
         )
         for cell in contestant.estimated
     ]
-    home = folder / folder_name(contestant.model) / folder_name(contestant.checkpoint) / RESULTS
-    home.mkdir(parents=True)
+    home = folder / folder_name(contestant.model) / folder_name(contestant.checkpoint)
+    (home / RESULTS).mkdir(parents=True)
     said = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
-    (home / f"{exported.publication.benchmark}.yaml").write_text(said, encoding="utf-8")
+    (home / RESULTS / f"{exported.publication.benchmark}.yaml").write_text(said, encoding="utf-8")
+    return home
 
 
 def _note(cell: Cell) -> str:

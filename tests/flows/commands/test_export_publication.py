@@ -19,7 +19,7 @@ from tasks.publish.reading import current
 from tasks.publish.receivers.every_eval_ever import EveryEvalEver
 from tasks.publish.receivers.exporting import export_publication, receiver_of
 from tasks.publish.receivers.figures import Exported, Numbers, read_figures
-from tests.flows.commands.test_table_command import DAY, cell, tables_of
+from tests.flows.commands.test_table_command import DAY, cell, tables_of, tables_of_pairs
 from tests.flows.flow_support import Said
 
 pytestmark = pytest.mark.slow
@@ -118,6 +118,28 @@ def test_every_number_is_read_back_equal(to: str, lake: Path, tmp_path: Path, sa
     assert read(tmp_path / "out") == published(lake, columns)
     assert "nothing was sent" in said.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lake", "out"], "nothing stands beside the folder"
+
+
+@pytest.mark.parametrize("to", READ)
+@pytest.mark.filterwarnings("default")
+def test_long_names_in_other_scripts_are_read_back(to: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """Two that differ beyond what is kept of them in a folder's name."""
+    names = [("画家" * 20, "第一次训练之后的第三个检查点" * 5 + end) for end in ("甲", "乙")]
+    rows = [cell(model, 1 / 3 + n, checkpoint=one, cell_id=f"{n:012}", se=0.1) for n, (model, one) in enumerate(names)]
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(rows), {"rubrics": {}}))
+    said = salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", NAMES[to])
+    assert said.code == 0, said.err
+    assert set(receiver_of(to).read(tmp_path / "out")) == set(names)
+
+
+@pytest.mark.parametrize("to", READ)
+def test_of_pairs_alone_nothing_is_exported_and_it_is_said_where_their_win_rates_are(
+    to: str, tmp_path: Path, salon: Callable[..., Said]
+) -> None:
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of_pairs(), {"rubrics": {}}))
+    said = salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", NAMES[to])
+    assert (said.code, "only pairs; their win rates stand in preferences.parquet" in said.err) == (2, True), said
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.filterwarnings("default")

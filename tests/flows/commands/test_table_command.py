@@ -15,11 +15,13 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.reading import open_page
-from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES, STANDINGS
 from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
+from tests.aggregate.preferences.conftest import said as said_of
+from tests.aggregate.preferences.conftest import tables as pair_tables
 from tests.flows.flow_support import Said
 
 DAY = date(2026, 11, 3)
@@ -53,6 +55,13 @@ def tables_of(rows: list[dict[str, Any]]) -> dict[Table, pl.DataFrame]:
     cells = [{name: value for name, value in row.items() if name != "why"} for row in rows]
     tables = {BENCHMARK_LONG: table_of(BENCHMARK_LONG, cells), FAILURES: FAILURES.frame(failed)}
     return tables | {CHECKS: table_of(CHECKS, []), QUARANTINE: table_of(QUARANTINE, [])}
+
+
+def tables_of_pairs() -> dict[Table, pl.DataFrame]:
+    """The tables of a publication whose only rubric compared three checkpoints in pairs."""
+    words = {("3", "2"): "a a a a = a", ("3", "1"): "a a a a a a", ("2", "1"): "a b a = a a"}
+    rows = [row for pair, told in words.items() for row in said_of(*pair, told)]
+    return tables_of([]) | {table: frame for table, frame in pair_tables(rows).items() if table is not BENCHMARK_LONG}
 
 
 @pytest.fixture
@@ -97,6 +106,31 @@ def test_whichever_rows_are_printed_the_answer_is_of_the_whole_ranking(
     publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(cells) | {STANDINGS: standings}, {}))
     said = salon("table", *wanted)
     assert (said.code, " step-3 is the best of 3, on 60 shared prompts." in said.out) == (0, True), said
+
+
+def test_of_pairs_alone_every_format_holds_the_win_rates(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    tables = tables_of_pairs()
+    folder = publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {})).folder
+    rates = tables[PREFERENCES].filter(category="__macro__")
+    assert rates.height == 3
+    by_pair = dict(rates.select("pair_id", "win_rate").iter_rows())
+    as_csv = list(csv.DictReader(io.StringIO(salon("table", "--format", "csv").out)))
+    assert {row["pair_id"]: float(row["win_rate"]) for row in as_csv} == by_pair
+    as_json = json.loads(salon("table", "--format", "json").out)
+    assert {row["pair_id"]: row["win_rate"] for row in as_json} == by_pair
+    assert list(as_json[0]) == list(as_csv[0]) == list(PREFERENCES.columns)
+    for page in ("markdown", "latex", "table"):
+        told = salon("table", "--format", page).out
+        assert all(pair_id[:6] in told for pair_id in by_pair), page
+    page, tex = ((folder / f"leaderboard.{end}").read_text() for end in ("md", "tex"))
+    assert all(pair_id in page and pair_id in tex for pair_id in by_pair)
+    assert "A win rate is" in page
+    assert "Means over categories" not in page + tex
+    narrowed = salon("table", "--rubric", "pairs", "--dimension", "better", "--format", "csv").out
+    assert narrowed == salon("table", "--format", "csv").out
+    for arguments, why in ((("--rubric", "x"), "there are: pairs"), (("--model", "m"), f"{folder}/preferences.csv")):
+        refused = salon("table", *arguments)
+        assert (refused.code, why in refused.err) == (2, True), refused
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
