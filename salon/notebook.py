@@ -1,4 +1,4 @@
-"""A publication in a notebook: its headline standings as HTML, every text of it escaped. It reads no file."""
+"""A publication in a notebook: headline standings and win rates as HTML, every text of it escaped. It reads no file."""
 
 from collections.abc import Mapping
 from html import escape
@@ -10,22 +10,45 @@ if TYPE_CHECKING:
     from salon.publication import Publication
 
 _SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
+_WON = ("checkpoint", "against", "wins, % [95 %]", "verdict", "prompts")
+_BOARD = ["rubric_id", "judge_model", "dimension"]
 
 
 def as_html(published: "Publication") -> str:
-    """The headline standings as a table; every text escaped."""
+    """The headline standings, and the win rates of pairs, as tables; every text escaped."""
     named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
     title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
     if "standings.parquet" not in published.files:
         return f"{title}<p>published before there were standings; its tables: {escape(', '.join(published.tables))}</p>"
     parts = [title]
     rows = published.standings()
-    for key, mine in rows.group_by(["rubric_id", "judge_model", "dimension"], maintain_order=True):
+    for key, mine in rows.group_by(_BOARD, maintain_order=True):
         blind_to = mine["blind_to"][0] if "blind_to" in mine.columns else None
         blind = f", <b>blind to {escape(blind_to)}</b>" if blind_to else ""
         parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, judged by {escape(str(key[1]))}{blind}</p>")
         parts.append(_table([_standing(row) for row in mine.iter_rows(named=True)]) + _weights(mine))
+    return "".join(parts) + _pairs(published)
+
+
+def _pairs(published: "Publication") -> str:
+    """Who won how often, of the dimensions that claims are made of; empty where nothing was compared in pairs."""
+    if "preferences.parquet" not in published.files:
+        return ""
+    parts = []
+    rows = published.table("preferences").filter(category="__macro__")
+    claimed = rows.filter("is_primary")
+    for key, mine in (rows if claimed.is_empty() else claimed).group_by(_BOARD, maintain_order=True):
+        parts.append(f"<p>{escape(str(key[0]))}, {escape(str(key[2]))}, pairs judged by {escape(str(key[1]))}</p>")
+        parts.append(_table([_won(row) for row in mine.iter_rows(named=True)], _WON))
     return "".join(parts)
+
+
+def _won(row: Mapping[str, Any]) -> tuple[str, ...]:
+    corrected = "" if row["ci_low_adjusted"] is None else "_adjusted"
+    rate, low, high = (row[name] for name in ("win_rate", f"ci_low{corrected}", f"ci_high{corrected}"))
+    percent = (None if value is None else 100 * value for value in (rate, low, high))
+    names = (f"{row[f'model_{end}']} / {row[f'checkpoint_{end}']}" for end in "ab")
+    return *names, _numbers(*percent), str(row["verdict"] or row["reason"] or "").replace("_", " "), str(row["n_prompts"])
 
 
 def _weights(rows: "pl.DataFrame") -> str:
@@ -60,7 +83,7 @@ def _numbers(value: float | None, low: float | None, high: float | None, sign: s
     return f"{value:{sign}.2f}" + ("" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]")
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in _SHOWN)
+def _table(rows: list[tuple[str, ...]], names: tuple[str, ...] = _SHOWN) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -159,13 +159,18 @@ class Publication:
     ) -> "pl.DataFrame":
         """The published comparisons of a with b (checkpoint, or model/checkpoint), as a less b: one row for each pair of cells.
 
-        `verdict` is what the page says of a. Raises SalonError for a name that is no checkpoint's, or more than one's.
+        `verdict` is what the page says of a. Raises SalonError for a name that is no checkpoint's, or more than one's, and where
+        the two were compared in pairs alone: win rates are another table.
         """
         import polars as pl
 
         table = self.table("comparisons")
         first, second = (self._contestant(name) for name in (a, b))
         sides = [tuple(f"{name}_{side}" for name in _CONTESTANT) for side in "ab"]
+        if table.is_empty() and "preferences.parquet" in self.files:
+            raise SalonError(
+                "they were compared in pairs alone: see p.table('preferences'), whose win_rate is that of a against b"
+            )
         same = table.filter(is_of(sides[0], first), is_of(sides[1], second))
         turned = turned_round(table.filter(is_of(sides[0], second), is_of(sides[1], first)))
         rows = narrowed(pl.concat([same, turned]), rubric_id=rubric, dimension=dimension, category=category)
@@ -192,12 +197,19 @@ class Publication:
         return Report(self.content("report.html"), self.place, f"{self.folder}/report.html")
 
     def _contestant(self, name: str) -> tuple[str, str]:
-        cells = self.table("benchmark_long").select(_CONTESTANT).unique().sort(_CONTESTANT).rows()
+        cells = sorted({*self.table("benchmark_long").select(_CONTESTANT).iter_rows(), *self._in_pairs()})
         found = [pair for pair in cells if name in (pair[1], "/".join(pair))]
         if len(found) != 1:
             known = ", ".join("/".join(pair) for pair in found or cells)
             raise SalonError(f"{name!r} is {len(found)} of the published checkpoints; write one of: {known}")
         return found[0]
+
+    def _in_pairs(self) -> set[tuple[str, str]]:
+        """The checkpoints that were compared in pairs."""
+        if "preferences.parquet" not in self.files:
+            return set()
+        rows = self.table("preferences")
+        return {pair for end in "ab" for pair in rows.select(f"{name}_{end}" for name in _CONTESTANT).iter_rows()}
 
     def __repr__(self) -> str:
         current = "current" if self.is_current else "not current"

@@ -22,6 +22,7 @@ from tasks.ledger.snapshot import restore
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
+from tasks.publish.pins import pinning, pins
 from tasks.publish.reading import look_again
 from tasks.publish.report.index import write_index
 from tasks.stopping import check_not_stopped
@@ -49,7 +50,8 @@ def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]
             if any(item.kind == REPLIES.name for item in going):
                 restore(lake, ledger)
             if lake.bucket and going:
-                take_away(lake.bucket, view.root, going)
+                with _not_pinned(lake, going):
+                    take_away(lake.bucket, view.root, going)
                 forget_cleared(lake.root)
                 _list_anew(lake.root)
         if lake.bucket is None:
@@ -59,10 +61,24 @@ def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]
 def _take_out_of_folder(lake: Lake, going: list[Item]) -> None:
     with store_error(f"clearing {lake.place}"), _trash(lake.root) as trash:
         published = [item for item in going if item.kind in (PUBLICATION, PART)]
-        _take_all_away(published, trash)
+        with _not_pinned(lake, going):
+            _take_all_away(published, trash)
         if going:  # of a clearing that was killed here, the next one finds no publication to take away
             _list_anew(lake.root)
         _take_all_away([item for item in going if item not in published], trash)
+
+
+@contextmanager
+def _not_pinned(lake: Lake, going: list[Item]) -> Iterator[None]:
+    """Raises StoreError where one of what goes was pinned since it was looked for; while the block runs nobody pins."""
+    with pinning(lake.root):
+        pinned = {one.publication_id for one in pins(lake.root)} & {item.name for item in going if item.kind == PUBLICATION}
+        if pinned:
+            raise StoreError(
+                f"{min(pinned)[:12]} was pinned while the lake {lake.place} was looked through: nothing was taken away; run the "
+                "same command again"
+            )
+        yield
 
 
 def _list_anew(root: Path) -> None:

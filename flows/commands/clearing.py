@@ -64,7 +64,7 @@ def pin(
 ) -> int:
     """Keep a publication, and all it is made of, whatever salon gc is told."""
     from tasks.publish import pins
-    from tasks.publish.folders import LAYOUT, MANIFEST
+    from tasks.publish.folders import LAYOUT, MANIFEST, is_published
     from tasks.verify.publication import find_folder
 
     root, out = _folder(open_lake(lake)).root, result_console()
@@ -83,6 +83,9 @@ def pin(
     if not folder.resolve().is_relative_to(home) or not (folder / MANIFEST).is_file():
         raise InputError(f"{publication!r} is no publication of the lake {lake}; name one of {home}, or its lake with --lake")
     made = pins.pin(root, folder.name, because)
+    if not is_published(folder):
+        pins.unpin(root, folder.name)
+        raise InputError(f"salon gc took {folder.name[:12]} away meanwhile; `salon table` shows what the lake still has")
     out.print(f"pinned: {made.publication_id[:12]}")
     return 0
 

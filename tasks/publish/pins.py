@@ -1,12 +1,13 @@
 """Pins: publications that somebody wants to keep whatever `salon gc` is told, `pins/<publication>.json` in the lake."""
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
-from tasks.lake.atomic_files import fsync_folder, write_bytes
+from tasks.lake.atomic_files import fsync_folder, locked, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 
 FOLDER = "pins"
@@ -19,6 +20,11 @@ class Pin:
     publication_id: str
     pinned_at: str
     because: str = ""
+
+
+def pinning(lake_root: Path) -> AbstractContextManager[None]:
+    """While the block runs nobody on this machine pins: what was read of pins still holds when publications have gone."""
+    return locked(lake_root, FOLDER)
 
 
 def pins(lake_root: Path) -> list[Pin]:
@@ -34,11 +40,15 @@ def pins(lake_root: Path) -> list[Pin]:
 
 
 def pin(lake_root: Path, publication_id: str, because: str = "") -> Pin:
-    """Pin a publication, in place of an earlier pin of it."""
+    """Pin a publication, in place of an earlier pin of it; a clearing that takes publications away now is waited for.
+
+    Look afterwards whether it is there: what such a clearing took was not pinned.
+    """
     made = Pin(publication_id, datetime.now(UTC).isoformat(timespec="seconds"), because)
     target = lake_root / FOLDER / f"{publication_id}.json"
-    write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
-    push(lake_root, target)
+    with pinning(lake_root):
+        write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
+        push(lake_root, target)
     return made
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from flows.clearing.clearing import clear
 from flows.clearing.rules import Rule
+from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSource
@@ -27,6 +28,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.mutex import clearing, in_use
+from tasks.publish.pins import pin, pinning, pins
 from tasks.publish.reading import publications
 from tasks.publish.report.tile_cache import TileCache
 from tasks.verify.pointers import check_pointer
@@ -235,6 +237,34 @@ def test_a_run_that_begins_while_a_lake_is_cleared_waits(world: World) -> None:
         ended = time.monotonic()
     running.join()
     assert began[0] > ended
+
+
+def test_what_is_pinned_while_a_lake_is_looked_through_stays(world: World, salon: Callable[..., Said]) -> None:
+    """In the moment between looking and taking; the next clearing keeps it, and takes the rest."""
+    root, id_ = world.lake.root, world.ids["superseded"]
+    with pytest.raises(StoreError, match=f"{id_[:12]} was pinned while .* nothing was taken away"):
+        clear(world.lake, world.url, Rule(30), lambda _: pin(root, id_) and None)
+    assert world.names() == set(world.ids)
+    assert world.tables("superseded") == {table.name for table in MADE_OF}
+    assert salon("gc", "--lake", root, "--yes").code == 0
+    assert world.names() == set(world.ids) - {"pinned"}
+
+
+def test_a_pin_waits_for_a_clearing_and_is_none_of_what_that_took(
+    world: World, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, id_ = world.lake.root, world.ids["superseded"]
+    place = root / "publish" / "v1" / "nightly" / id_
+    waits, said = Event(), []
+    monkeypatch.setattr("tasks.publish.pins.pinning", lambda of: (waits.set(), pinning(of))[1])
+    pinner = Thread(target=lambda: said.append(salon("pin", id_[:8], "--lake", root)))
+    with pinning(root):
+        pinner.start()
+        assert waits.wait(60)
+        shutil.rmtree(place)
+    pinner.join()
+    assert (said[0].code, "took 1" in said[0].err) == (2, True), said
+    assert pins(root) == []
 
 
 FILE = """

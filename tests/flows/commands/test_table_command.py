@@ -15,7 +15,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from flows.commands.reading import open_page
-from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, PREFERENCES, STANDINGS
 from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
@@ -61,7 +61,7 @@ def tables_of_pairs() -> dict[Table, pl.DataFrame]:
     """The tables of a publication whose only rubric compared three checkpoints in pairs."""
     words = {("3", "2"): "a a a a = a", ("3", "1"): "a a a a a a", ("2", "1"): "a b a = a a"}
     rows = [row for pair, told in words.items() for row in said_of(*pair, told)]
-    return tables_of([]) | {table: frame for table, frame in pair_tables(rows).items() if table is not BENCHMARK_LONG}
+    return tables_of([]) | {COMPARISONS: COMPARISONS.empty(), STANDINGS: STANDINGS.empty()} | pair_tables(rows)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_of_pairs_alone_every_format_holds_the_win_rates(tmp_path: Path, salon: 
     assert "Means over categories" not in page + tex
     narrowed = salon("table", "--rubric", "pairs", "--dimension", "better", "--format", "csv").out
     assert narrowed == salon("table", "--format", "csv").out
-    for arguments, why in ((("--rubric", "x"), "there are: pairs"), (("--model", "m"), f"{folder}/preferences.csv")):
+    for arguments, why in ((("--rubric", "x"), "there are: pairs"), (("--model", "m"), f"{folder.name}/preferences.csv")):
         refused = salon("table", *arguments)
         assert (refused.code, why in refused.err) == (2, True), refused
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -18,8 +19,14 @@ import pytest
 
 import salon
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
-from tasks.publish.folders import Published
-from tests.publish.report.conftest import Made
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.publish.folders import PublicationName, Published
+from tasks.publish.publication import Draft, publish
+from tests.flows.commands.test_table_command import tables_of_pairs
+from tests.publish.report.conftest import IDS, Made, digest
+from tests.support.small_lake import filled_row
 
 pytestmark = pytest.mark.slow
 
@@ -191,6 +198,55 @@ def test_a_run_that_publishes_nothing_gives_back_no_older_publication(
     there = salon.open(published).publication_id
     command.write_text(f"print(' publication 0 (new)\\npublication {there[:16]} (new)'); raise SystemExit(1)")
     assert salon.run(tmp_path / "b.toml").publication_id == there
+
+
+@pytest.fixture
+def paired(tmp_path: Path) -> Path:
+    """A lake with one publication: two checkpoints of a model, compared in both orders and in nothing else."""
+    lake = Lake(tmp_path / "lake")
+    ids = {"3": digest("3"), "2": digest("2"), "1": digest("1")}
+    samples = [
+        filled_row(SAMPLES, sample_id=one, model="m", checkpoint=name, prompt="a cube", status="ok", image_sha256=None)
+        for name, one in ids.items()
+    ]
+    orders = [(a, b) for a in ids for b in ids if a != b]
+    common = {"rubric_id": "pairs", "judge_model": "eye", "repeat": 0, "occasion": "", "status": "planned", "model": "m"}
+    asked = [
+        common
+        | {"sample_id": ids[a], "checkpoint": a, "second_sample_id": ids[b], "second_model": "m", "second_checkpoint": b}
+        | {"request_key": digest(a + b)}
+        for a, b in orders
+    ]
+    read = [
+        filled_row(SCORES, request_key=digest(a + b), dimension="better", score=float(a > b), status="scored") for a, b in orders
+    ]
+    rows = {SAMPLES: samples, JUDGEMENTS: [filled_row(JUDGEMENTS, **row) for row in asked], SCORES: read}
+    for table, key in ((SAMPLES, "dataset_id"), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id")):
+        staging = stage(lake, table)
+        staging.write_part(0, table.frame(rows[table]))
+        staging.commit(IDS[key])
+    draft = Draft(PublicationName("nightly", "f" * 64, date(2026, 11, 3)), tables_of_pairs(), {"identities": IDS})
+    publish(lake.root, draft)
+    return lake.root
+
+
+def test_what_was_compared_in_pairs_says_with_which_and_shows_who_won(paired: Path) -> None:
+    p = salon.open(paired)
+    samples = p.samples().frame
+    assert samples.height == 6
+    assert not samples.select("sample_id", "second_sample_id", "dimension").is_duplicated().any()
+    assert samples.filter(checkpoint="3").select("second_checkpoint", "score").sort("second_checkpoint").rows() == [
+        ("1", 1.0), ("2", 1.0),
+    ]  # fmt: skip
+    assert "better, before m / 1: 1<" in p.samples(checkpoint="3")._repr_html_()
+    with pytest.raises(salon.SalonError, match=r"compared in pairs alone: see p.table\('preferences'\)"):
+        p.compare("3", "2")
+    with pytest.raises(salon.SalonError, match=r"write one of: m/1, m/2, m/3$"):
+        p.compare("4", "2")
+    card = p._repr_html_()
+    rates = p.table("preferences").filter(category="__macro__")["win_rate"]
+    assert card.count("<td>m / ") == 6
+    assert all(f"<td>{100 * rate:.2f}" in card for rate in rates)
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
