@@ -32,5 +32,8 @@ def open(  # noqa: A001 - `salon.open`, as in `gzip.open`
 
 
 def publications(place: str | Path = "lake") -> "pl.DataFrame":
-    """What a lake has published: a row for each benchmark, run date and publication, and whether it is the current one."""
+    """What a lake has published: a row for each benchmark, run date and publication, and whether it is the current one.
+
+    One whose folder is not whole has no run date.
+    """
     return Publication.listed(Place.of(place))

@@ -46,9 +46,9 @@ def _pairs(published: "Publication") -> str:
 def _won(row: Mapping[str, Any]) -> tuple[str, ...]:
     corrected = "" if row["ci_low_adjusted"] is None else "_adjusted"
     rate, low, high = (row[name] for name in ("win_rate", f"ci_low{corrected}", f"ci_high{corrected}"))
-    percent = (None if value is None else 100 * value for value in (rate, low, high))
+    rate, low, high = (None if value is None else 100 * value for value in (rate, low, high))
     names = (f"{row[f'model_{end}']} / {row[f'checkpoint_{end}']}" for end in "ab")
-    return *names, _numbers(*percent), str(row["verdict"] or row["reason"] or "").replace("_", " "), str(row["n_prompts"])
+    return *names, _numbers(rate, low, high), str(row["verdict"] or row["reason"] or "").replace("_", " "), str(row["n_prompts"])
 
 
 def _weights(rows: "pl.DataFrame") -> str:

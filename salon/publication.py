@@ -12,7 +12,7 @@ from salon.errors import SalonError
 from salon.notebook import as_html
 from salon.places import Place
 from salon.report import Report
-from salon.rows import given, headlines, is_of, narrowed, turned_round, with_blindness
+from salon.rows import given, headlines, is_of, narrowed, sides, turned_round, with_blindness
 from salon.samples import Samples
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class Publication:
             found = [(home, named[0]) for home in homes if (named := _pointer(place, home))]
         if len(found) == 1:
             return cls._opened(place, *found[0])
-        known = "\n".join(f"  {row[0]}  {row[2]}  {row[1][:12]}" for row in cls.listed(place).iter_rows()) or "  none"
+        there = cls.listed(place).iter_rows()
+        known = "\n".join(f"  {home}  {day or 'not whole'}  {one[:12]}" for home, one, day, _ in there) or "  none"
         what = f"{len(found)} publications" if found else "no publication"
         raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; name one by benchmark= or publication=:\n{known}")
 
@@ -67,15 +68,25 @@ class Publication:
 
     @classmethod
     def listed(cls, place: Place) -> "pl.DataFrame":
-        """See salon.publications."""
+        """See salon.publications. Raises SalonError where the place cannot be read."""
         import polars as pl
 
         homes = [name for name in place.children(place.tables) if name != "tables"]
         pairs = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if len(one) == 64]
-        found = [cls._opened(place, *pair) for pair in pairs]
-        rows = sorted((one.benchmark, one.publication_id, one.run_date, one.is_current) for one in found)
+        rows = [cls._row(place, *pair) for pair in pairs]
         schema = {"benchmark": pl.String, "publication_id": pl.String, "run_date": pl.String, "is_current": pl.Boolean}
         return pl.DataFrame(rows, schema=schema, orient="row").sort("benchmark", "run_date", "publication_id")
+
+    @classmethod
+    def _row(cls, place: Place, home: str, publication_id: str) -> tuple[str, str, str | None, bool]:
+        """Its row; without a date where its folder is not whole, which opening it says."""
+        try:
+            one = cls._opened(place, home, publication_id)
+        except SalonError as error:
+            if error.exit_code == 3:  # the place cannot be read
+                raise
+            return home, publication_id, None, False
+        return one.benchmark, one.publication_id, one.run_date, one.is_current
 
     @property
     def tables(self) -> list[str]:
@@ -197,19 +208,13 @@ class Publication:
         return Report(self.content("report.html"), self.place, f"{self.folder}/report.html")
 
     def _contestant(self, name: str) -> tuple[str, str]:
-        cells = sorted({*self.table("benchmark_long").select(_CONTESTANT).iter_rows(), *self._in_pairs()})
+        paired = sides(self.table("preferences")) if "preferences.parquet" in self.files else ()
+        cells: list[tuple[str, str]] = sorted({*self.table("benchmark_long").select(_CONTESTANT).iter_rows(), *paired})
         found = [pair for pair in cells if name in (pair[1], "/".join(pair))]
         if len(found) != 1:
             known = ", ".join("/".join(pair) for pair in found or cells)
             raise SalonError(f"{name!r} is {len(found)} of the published checkpoints; write one of: {known}")
         return found[0]
-
-    def _in_pairs(self) -> set[tuple[str, str]]:
-        """The checkpoints that were compared in pairs."""
-        if "preferences.parquet" not in self.files:
-            return set()
-        rows = self.table("preferences")
-        return {pair for end in "ab" for pair in rows.select(f"{name}_{end}" for name in _CONTESTANT).iter_rows()}
 
     def __repr__(self) -> str:
         current = "current" if self.is_current else "not current"

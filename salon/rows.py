@@ -66,6 +66,11 @@ def turned_round(rows: "pl.DataFrame") -> "pl.DataFrame":
     return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
 
 
+def sides(rows: "pl.DataFrame") -> set[tuple[str, str]]:
+    """The (model, checkpoint) of both sides of comparisons."""
+    return {pair for end in "ab" for pair in rows.select(f"model_{end}", f"checkpoint_{end}").iter_rows()}
+
+
 def with_blindness(rows: "pl.DataFrame", exam: "pl.DataFrame") -> "pl.DataFrame":
     """The rows with a column `blind_to`: the planted faults that their judge's exam found it blind to; null where none."""
     import polars as pl

@@ -3,6 +3,8 @@
 The rows are made in tasks/aggregate/preferences; terminal, page and Markdown say what these functions say.
 """
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +41,10 @@ class PairBoard:
 
     @property
     def anchor(self) -> str:
-        """Where it stands on the page."""
-        return f"pairs-{self.rubric_id}-{self.dimension}-{self.judge_model}"
+        """Where it stands on the page: an id without spaces, which attributes that list ids would take for two."""
+        name = f"pairs-{self.rubric_id}-{self.dimension}-{self.judge_model}"
+        plain = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
+        return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
     @property
     def is_one_model(self) -> bool:

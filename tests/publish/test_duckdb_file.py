@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import duckdb
@@ -10,10 +10,13 @@ import polars as pl
 import pytest
 
 from schemas.tables.published import BENCHMARK_LONG
-from schemas.tables.stored import PICTURES
+from schemas.tables.stored import PICTURES, RUNS
+from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import NAME, write_duckdb
 from tasks.publish.explain.mean_again import mean_again
 from tasks.publish.leaderboard import leaderboard_rows
+from tasks.publish.machine_tables import record_run
+from tests.support.small_lake import filled_row
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
 
@@ -87,6 +90,16 @@ def test_of_one_publication_no_other_ones_files_are_opened(lake_root, name_diges
             assert rows == [(name_digest("next"),)], table
         with pytest.raises(duckdb.InvalidInputException, match=r"No magic bytes|too small"):
             database.execute("FROM salon_judged(?)", [str(lake_root)])
+
+
+def test_a_date_whose_last_runs_publication_is_gone_is_that_of_the_one_that_is_there(lake_root, name_digest):
+    for hour, name in ((1, "publication"), (2, "gone")):
+        moment = datetime(2026, 11, 3, hour, tzinfo=UTC)
+        run = {"started_at": moment, "finished_at": moment, "benchmark": "nightly", "publication_id": name_digest(name)}
+        record_run(Lake(lake_root), filled_row(RUNS, **run))
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        found = database.sql("SELECT run_date::VARCHAR, publication_id FROM nightly_publications").fetchall()
+        assert found == [("2026-11-03", name_digest("publication"))]
 
 
 def test_without_tables_there_is_no_file(tmp_path):

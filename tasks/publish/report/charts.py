@@ -106,7 +106,7 @@ def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
 def nights(title: str) -> alt.TopLevelMixin:
     """A series over nights. Rows: run_date (ISO), estimate, ewma, limit_low, limit_high, is_alarm; null where there is none."""
     base = _chart().encode(
-        x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, format="%d %b", grid=False))
+        x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=4, format="%d %b %Y", grid=False))
     )
     score = alt.Scale(zero=False, nice=True)
     limits = base.mark_area(fill=LINE, opacity=0.8).encode(

@@ -184,6 +184,19 @@ recorded = true
     assert "a duplicate of m.jsonl#1 (sample " in p.content("pictures-001.html").decode()
 
 
+def test_a_publication_that_is_not_whole_hides_no_other(
+    small: Made, publish_one: Callable[..., Published], tmp_path: Path
+) -> None:
+    whole, broken = (publish_one(tmp_path, small, number) for number in (2, 1))
+    (broken.folder / "manifest.json").write_text("{")
+    listed = {row[1]: row[2:] for row in salon.publications(tmp_path).iter_rows()}
+    assert listed == {whole.publication_id: ("2026-01-03", True), broken.publication_id: (None, False)}
+    with pytest.raises(salon.SalonError, match=f"nightly  not whole  {broken.publication_id[:12]}"):
+        salon.open(tmp_path, publication="zzzz")
+    with pytest.raises(salon.SalonError, match="holds no whole manifest"):
+        salon.open(tmp_path, publication=broken.publication_id)
+
+
 def test_a_run_that_publishes_nothing_gives_back_no_older_publication(
     published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,8 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert verified.code == 0, verified.out
     page = (published / "report.html").read_text()
     assert "Better than the baseline?" in page
+    assert 'href="compare.html"' not in page, "no sample was judged by itself: there are no pages of pictures"
+    assert not (published / "compare.html").exists()
     tables = {
         table: pl.read_parquet(published / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
     }
