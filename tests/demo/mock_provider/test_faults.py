@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from email.utils import parsedate_to_datetime
+from functools import partial
 
 import openai
 import pytest
@@ -115,16 +116,16 @@ def test_a_drip_outlives_a_timeout_for_each_read_and_is_whole_in_the_end(play):
 
 
 def test_answered_faults_are_billed_and_the_others_are_not(play):
-    async def script(guest):
+    async def script(guest, fault):
         try:
-            async with asyncio.timeout(0.5):
+            async with asyncio.timeout(0.5 if fault == Fault.HANG else 60):  # the others end by themselves
                 await guest.ask()
         except (openai.APIError, TimeoutError):
             pass
         return (await guest.stats())["n_answers_billed"]
 
     for fault in Fault:
-        assert play(always(fault, drip_every_s=0.0001), script) == (fault in ANSWERED), fault
+        assert play(always(fault, drip_every_s=0.0001), partial(script, fault=fault)) == (fault in ANSWERED), fault
 
 
 @pytest.mark.parametrize("form", ["seconds", "milliseconds", "both", "date", "none"])
