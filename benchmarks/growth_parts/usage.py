@@ -1,5 +1,6 @@
 """CPU seconds and peak memory, stage by stage, in a process of its own. What is measured is said in benchmarks/growth*.py."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -10,13 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from flows.cli import ALLOCATOR
+
 _EVERY_S = 0.2
 
 
 def measured_apart(module: str, **options: object) -> bool:
-    """Run a benchmark's module with these options in a process of its own; whether it ended well. A True is a bare flag."""
+    """Run a benchmark's module with these options in a process of its own, as a command; whether it ended well.
+
+    A True is a bare flag.
+    """
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word is not True]
-    return subprocess.run([sys.executable, "-m", module, *map(str, words)], check=False).returncode == 0
+    command, environment = [sys.executable, "-m", module, *map(str, words)], ALLOCATOR | os.environ
+    return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
 @contextmanager

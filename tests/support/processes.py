@@ -1,5 +1,8 @@
 """Processes of this machine, by what stands in their commands. No tests here."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -12,3 +15,13 @@ def mentioning(word: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+@contextmanager
+def hearing_hangups() -> Iterator[None]:
+    """What is started within hears SIGHUP, also where the tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import mentioning
+from tests.support.processes import hearing_hangups, mentioning
 
 ROOT = Path(__file__).parents[3]
 DOUBLE = """
@@ -42,7 +42,8 @@ def test_no_way_out_leaves_the_worker(sent: tuple[str, ...], code: int, tmp_path
     double.write_text(DOUBLE)
     command = [sys.executable, "-c", f"double = {str(double)!r}\n{COMMAND}", "worker"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    with hearing_hangups():
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "ready\n"

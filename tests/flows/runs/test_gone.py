@@ -19,6 +19,7 @@ from benchmarks.throughput.measuring import said_by
 from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
 from tests.flows.runs.dask_cluster import running_cluster
+from tests.support.processes import hearing_hangups
 
 N, PART, N_WORKERS = 120, 30, 2
 N_A_KILL_CUTS_OFF = 36  # 64 in flight is the default; a process of two has 32, and an eighth more are prepared
@@ -135,7 +136,8 @@ def test_what_all_of_a_terminal_get_loses_no_reply(world: World, runner: Runner,
     """Ctrl-C and a lost terminal reach the workers too; so does SIGTERM, where systemd sends it to all of a service."""
     world.write(runner)
     terminal = Terminal()
-    flow = runner_world.start(world.folder, None, terminal=terminal.theirs)
+    with hearing_hangups():
+        flow = runner_world.start(world.folder, None, terminal=terminal.theirs)
     try:
         os.close(terminal.theirs)
         world.until_asked(flow, N // 4)

@@ -25,13 +25,16 @@ def most(said: list[float]) -> float | None:
 
 
 def leave_one_out(x: list[float], y: list[float], prompts: list[str], figure: Callable[..., float]) -> tuple[float, float]:
-    """Tukey's jackknife of a figure over prompts, written out."""
-    names = sorted(set(prompts))
-    kept = [[(a, b) for a, b, prompt in zip(x, y, prompts, strict=True) if prompt != name] for name in names]
+    """Wilson's interval of a share with the error of Tukey's jackknife over prompts, written out."""
+    sizes = Counter(prompts)
+    kept = [[(a, b) for a, b, prompt in zip(x, y, prompts, strict=True) if prompt != name] for name in sizes]
     found = np.array([figure(*map(list, zip(*pairs, strict=True))) for pairs in kept])
-    k = len(names)
-    half = stats.t.ppf(0.975, k - 1) * math.sqrt((k - 1) / k * ((found - found.mean()) ** 2).sum())
-    return figure(x, y) - half, figure(x, y) + half
+    k, share = len(sizes), figure(x, y)
+    n = share * (1 - share) / ((k - 1) / k * ((found - found.mean()) ** 2).sum())
+    k_equal = min(k, sum(sizes.values()) ** 2 / sum(size**2 for size in sizes.values()))
+    squared = stats.t.ppf(0.975, k_equal - 1) ** 2
+    middle, half = share + squared / (2 * n), math.sqrt(squared * share * (1 - share) / n + (squared / (2 * n)) ** 2)
+    return (middle - half) / (1 + squared / n), (middle + half) / (1 + squared / n)
 
 
 def davidson(votes: list[tuple[str, str, float, float]]) -> dict[str, float]:
