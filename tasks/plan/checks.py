@@ -15,7 +15,7 @@ from schemas.errors import NothingToJudgeError
 from schemas.records import IMAGE
 from schemas.statuses.rows import JudgementStatus
 from tasks.lake.atomic_files import store_error
-from tasks.lake.request_rows import Keys
+from tasks.lake.request_rows import Array, Keys
 
 ROWS_IN_MEMORY = 250_000
 """About 200 bytes a line: a plan id never holds more than some 50 MB of them, and as much again while it sorts."""
@@ -102,13 +102,17 @@ class SeenRequests:
         is_new = np.ones(len(key), bool)
         for run in self._runs:
             is_new[run.find(key, check)[0]] = False
-        new = [(key[is_new], check[is_new])]
-        while self._runs and len(self._runs[-1].key) <= sum(len(one) for one, _ in new):
-            last = self._runs.pop()
-            new.append((last.key, last.check))
-        hashes = pl.DataFrame([np.concatenate(one) for one in zip(*new, strict=True)], schema=["key", "check"])
+        hashes = self._merged(key[is_new], check[is_new])  # by itself: what was merged is let go of before it is sorted
         self._runs.append(Keys.of(hashes, np.zeros(hashes.height, np.bool_)))
         return pl.Series(is_new)
+
+    def _merged(self, key: Array, check: Array) -> pl.DataFrame:
+        """These and the runs that are no longer than them and what was merged before, which are taken away; not sorted."""
+        merged = [(key, check)]
+        while self._runs and len(self._runs[-1].key) <= sum(len(one) for one, _ in merged):
+            last = self._runs.pop()
+            merged.append((last.key, last.check))
+        return pl.DataFrame([np.concatenate(one) for one in zip(*merged, strict=True)], schema=["key", "check"])
 
 
 def keep_first(requests: pl.DataFrame, seen: SeenRequests) -> pl.DataFrame:
