@@ -145,7 +145,9 @@ def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
     if chosen.half_now is not None and chosen.half_then is not None:
         console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these")
     else:
-        console.print("interval    not known before ten labelled prompts, two in each category")
+        from tasks.aggregate.agreement.powered import MIN_IN_STRATUM, MIN_LABELLED
+
+        console.print(f"interval    not known before {MIN_LABELLED} labelled prompts, {MIN_IN_STRATUM} in each category")
     console.print("then        fill in rater and rating, and give the file to --ratings; what stays empty does not count")
 
 

@@ -65,8 +65,11 @@ def test_random_failures_of_top_marks_are_found_no_more_often_than_said() -> Non
 def test_the_same_failures_have_the_same_p() -> None:
     rng = np.random.default_rng(32)
     scores = rng.integers(0, 11, 200).astype(float)
-    a, b = tally(scores, (scores < 4) & (rng.random(200) < 0.1)), tally(scores, np.zeros(200, bool))
-    assert failures_low_p(a, b) == failures_low_p(a, b) < PLAIN
+    a, b = tally(scores, (scores < 6) & (rng.random(200) < 0.04)), tally(scores, np.zeros(200, bool))
+    p = failures_low_p(a, b)
+    assert p == failures_low_p(a, b)
+    assert p is not None
+    assert 1 / N_PERMUTATIONS < p < PLAIN, "permutations say it, not their bound"
 
 
 def test_no_failure_has_no_p() -> None:

@@ -57,7 +57,7 @@ def ends(
     n = min(float(len(replicates)), n_alike or np.inf)
     df = max(1.0, n - (3 if metric in _LESS_FREEDOM else 1))
     if metric in SHARES:  # where all is alike: of pairs of samples one that is off spoils as many as two that are off alone
-        n_units = int(n) // (2 if metric is AgreementMetric.PAIRWISE_ACCURACY else 1)
+        n_units = max(1, int(n) // (2 if metric is AgreementMetric.PAIRWISE_ACCURACY else 1))
         found = interval(ClusteredMean(estimate, _error(replicates), df, n_units, None), 0.0, 1.0, level)
         return (found.low, found.high) if isinstance(found, Interval) else None
     if np.ptp(replicates) <= _SAME:

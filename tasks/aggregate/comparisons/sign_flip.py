@@ -37,10 +37,13 @@ def least_p(n_prompts: int) -> float:
 
 
 def exact_interval(means: Array, level: float, width: float) -> tuple[float, float]:
-    """The differences that the sign flip test keeps at this level (Hartigan, JASA 64, 1969); the scale where it keeps all."""
+    """The differences that the sign flip test keeps at this level (Hartigan, JASA 64, 1969); the scale where it keeps all.
+
+    An end is 0 where exact_p() takes it for that.
+    """
     n_left_out = math.ceil((1 - level) * (len(means) + 1) / 2 * (1 - SAME) - 1)
     if n_left_out < 1:
         return -width, width
     ends = n_left_out - 1, len(means) - n_left_out
-    low, high = np.partition(means, ends)[list(ends)]
-    return float(max(-width, low)), float(min(width, high))
+    low, high = (0.0 if abs(end) <= SAME * width else rounded(float(end)) for end in np.partition(means, ends)[list(ends)])
+    return max(-width, low), min(width, high)

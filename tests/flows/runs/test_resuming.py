@@ -10,11 +10,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from demo.running import running_judge
+from schemas.benchmark.file import load_benchmark
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import restore
@@ -87,8 +89,12 @@ def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path) -
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     said: dict[str, str] = {}
     with running_judge() as url:
-        write_benchmark(tmp_path, url)
-        commands = ("nightly b.toml --run-date 2026-03-04", "nightly b.toml  --run-date 2026-03-04", "backfill b.toml --all")
+        night = load_benchmark(write_benchmark(tmp_path, url)).nightly.newest_due(datetime.now(UTC)).date().isoformat()
+        commands = (
+            f"nightly b.toml --run-date {night}",
+            f"nightly b.toml  --run-date {night}",
+            "backfill b.toml --all --run-date 2026-03-05",
+        )
         started = {
             command: subprocess.Popen(
                 [sys.executable, "-m", "flows", *command.split()],
@@ -100,9 +106,9 @@ def test_two_nights_and_a_backfill_at_once_buy_each_reply_once(tmp_path: Path) -
             said[command] = process.communicate(timeout=300)[0].decode()
             assert process.returncode == 0, said[command]
         assert _n_billed(url) == 2 * N_SAMPLES
-    assert all("2026-03-04" in said[command] for command in commands[:2]), said
+    assert all(night in said[command] for command in commands[:2]), said
     assert all(said.values()), said
-    current = [row for row in runs_of(tmp_path / "lake").iter_rows(named=True) if str(row["run_date"]) == "2026-03-04"]
+    current = [row for row in runs_of(tmp_path / "lake").iter_rows(named=True) if str(row["run_date"]) == night]
     assert len({row["publication_id"] for row in current}) == 1
     assert sum(row["outcome"] == "published" for row in current) <= 1
 
