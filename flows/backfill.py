@@ -161,8 +161,10 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
     is_new = any(done.name in names for done in found)
     if not names or (not is_new and _is_published(run, names)):
         return BackfillSummary(tuple(found), None)
-    known = Outcome(n_requests=planned.n_requests, n_cached=planned.n_requests - sum(one.n_to_ask for one in planned.open))
-    total.n_requests = total.n_cached = 0
+    counted = {done.name for done in found if done.outcome.n_requests}
+    others = [one for one in planned.checkpoints if one.name not in counted]
+    n_others = sum(one.n_requests for one in others)
+    known = Outcome(n_requests=n_others, n_cached=n_others - sum(one.n_to_ask for one in others))
     return BackfillSummary(tuple(found), run_pipeline(run, names, asked_before=known + total))
 
 

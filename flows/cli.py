@@ -36,6 +36,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGHUP, hung_up(leave))
     gc.set_threshold(_GC_THRESHOLD)
     os.environ.update(ALLOCATOR | os.environ)
+    _leave_loopback_to_itself()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
     code = run(sys.argv[1:])
@@ -78,7 +79,8 @@ def _command(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt from None
         if isinstance(stop.__context__, BrokenPipeError):  # its reader left while the help was printed
             raise stop.__context__ from None
-        sys.stdout.flush()  # here, where a full disk still gets its sentence
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a full disk still gets its sentence
         return stop.code if isinstance(stop.code, int) else 0
     return 0
 
@@ -97,6 +99,13 @@ def _unforeseen(error: BaseException) -> int:
 def _forget_output() -> None:
     """What stands in the buffer of a standard output that cannot be written: the interpreter would try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _leave_loopback_to_itself() -> None:
+    """Where the environment names proxies, none stands before this machine's own servers: Prefect's, judges, health pages."""
+    if any(name.lower().endswith("_proxy") and name.lower() != "no_proxy" for name in os.environ):
+        said = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+        os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(filter(None, (said, "127.0.0.1,localhost,::1")))
 
 
 def _has_lost_prefect() -> bool:

@@ -80,7 +80,7 @@ def nightly(
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
-            ended.clear()  # the night is gone on with
+            ended[:] = [one for one in ended if _is_whole(one[0])]  # another is gone on with, and told of then
             raise
         except GateBlockedError:
             raise
@@ -119,6 +119,7 @@ def _attempt(
         emit_blocked(run, error)
         raise
     if summary.run is not None:
+        ended.append((run, summary))
         asked = summary.run.asked
         if asked.is_spent:
             limit_usd = run.benchmark.limits.max_usd or 0.0
@@ -126,8 +127,12 @@ def _attempt(
         send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
-        ended.append((run, summary))
     return summary
+
+
+def _is_whole(run: StageContext) -> bool:
+    """Whether the night stands whole: no further start publishes it, or tells of it."""
+    return notes(run.lake.root, run.benchmark.name)[run.run_date.isoformat()].is_whole
 
 
 def _tell(run: StageContext, summary: NightSummary) -> None:

@@ -10,7 +10,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 
 from schemas.errors import StoppedError
@@ -64,8 +64,9 @@ def hung_up(stop: Callable[[], None]) -> Callable[..., None]:
 
     def handle(*_: object) -> None:
         for output in (1, 2):
-            if stat.S_ISCHR(os.fstat(output).st_mode) and not os.isatty(output):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+            with suppress(OSError):  # one that is closed
+                if stat.S_ISCHR(os.fstat(output).st_mode) and not os.isatty(output):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
         stop()
 
     return handle

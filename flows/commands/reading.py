@@ -81,6 +81,7 @@ def table(
             raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
         if value is not None:
             cells = cells.filter(cells[column] == value)
+            boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
     pairs = _wanted_boards(boards, wanted)
     rows = sorted_rows(leaderboard_rows(cells, category=category, is_headline_only=False), sort)
     if boards and not pairs and not rows:

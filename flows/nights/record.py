@@ -6,7 +6,7 @@ the night's own checkpoints, and a backfill makes publications too: the note tel
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
 from pathlib import Path
 
@@ -35,6 +35,9 @@ class NightNote:
     anchor_set: str | None
     is_whole: bool
     told: Sequence[str] | None = None
+
+
+_NAMES = {field.name for field in fields(NightNote)}
 
 
 def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:
@@ -66,8 +69,9 @@ def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
 
 def _read(path: Path) -> NightNote:
     try:
-        return NightNote(**json.loads(path.read_bytes()))
-    except (ValueError, TypeError, RecursionError) as error:
+        said = json.loads(path.read_bytes())
+        return NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(f"{path} is not the note of a night ({error}); delete it and run that night again") from error
 
 

@@ -148,14 +148,15 @@ def _undisturbed() -> Iterator[None]:
         return
     came: list[int] = []
     stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in stopping}
+    heeded = [number for number in stopping if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in heeded}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if came:
-            signal.raise_signal(came[0])
+        for heard in dict.fromkeys(came):
+            signal.raise_signal(heard)
 
 
 def free_port(wanted: int) -> int:

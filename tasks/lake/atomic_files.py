@@ -19,11 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import StoreError
+from tasks.stopping import STOP, check_not_stopped
 
 IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
 IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
 """After so many rows a page may end, and it ends at so many bytes; else a row group is one page of 10 MB readers hold whole."""
 LEFTOVER_AGE_S = 2 * 86_400.0
+_LOCK_POLL_S = 0.05
 
 
 def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
@@ -60,11 +62,17 @@ def write_bytes(content: bytes, target: Path, staging: Path) -> None:
 
 @contextmanager
 def locked(lake_root: Path, name: str) -> Iterator[None]:
-    """One process at a time in the block of this name; the lock dies with its holder."""
+    """One process at a time in the block of this name; the lock dies with its holder. Raises StoppedError."""
     path = lake_root / "locks" / f"{name}.lock"
     make_folder(path.parent)
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while True:  # not in the kernel, where a signal would not end the wait once Polars is loaded
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                check_not_stopped()
+                STOP.wait(_LOCK_POLL_S)
         yield
 
 

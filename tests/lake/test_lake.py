@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.errors import CorruptLakeError, InputError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoppedError, StoreError
 from schemas.tables.stored import CHECKS, SAMPLES
-from tasks.lake.atomic_files import write_bytes
+from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.markers import describe, describe_the_rest, what_is_wrong
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
+from tasks.stopping import STOP
 from tests.support.markers import fit_marker
 from tests.support.small_lake import SmallLake
 
@@ -193,3 +195,16 @@ def test_two_processes_that_commit_the_same_partition_leave_one_whole(tmp_path: 
 def test_a_folder_that_readers_take_for_a_pattern_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="without them"):
         open_lake(name, tmp_path)
+
+
+def test_who_waits_for_a_lock_heeds_a_stop(tmp_path: Path) -> None:
+    """Not in the kernel: there Ctrl-C would not be heard."""
+    with locked(tmp_path, "pins"):
+        threading.Timer(0.2, STOP.set).start()
+        try:
+            with pytest.raises(StoppedError), locked(tmp_path, "pins"):
+                pytest.fail("it was held")
+        finally:
+            STOP.clear()
+    with locked(tmp_path, "pins"):
+        pass

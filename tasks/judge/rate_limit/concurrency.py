@@ -5,6 +5,7 @@ Requests a minute are limiter.py's; this is for what no header tells: a provider
 
 import asyncio
 import math
+import threading
 from heapq import heapify, heappop, heappush
 from weakref import WeakSet
 
@@ -33,11 +34,13 @@ GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECT
 """Outcomes that say that the provider works; after any other it does not double before a whole round was good."""
 
 _all: "WeakSet[AdaptiveConcurrency]" = WeakSet()
+_all_lock = threading.Lock()
 
 
 def n_in_flight() -> int:
     """Requests of this process that are in flight, or ready to be, over all judges and keys. From any thread."""
-    return sum(one.n_in_flight for one in list(_all))
+    with _all_lock:
+        return sum(one.n_in_flight for one in _all)
 
 
 class AdaptiveConcurrency:
@@ -55,7 +58,8 @@ class AdaptiveConcurrency:
         self.maximum = maximum
         self.allowed = min(max(start or 0, START), maximum)
         self.n_in_flight = 0
-        _all.add(self)
+        with _all_lock:
+            _all.add(self)
         self._waiting: list[tuple[int, int, asyncio.Future[bool], asyncio.Event]] = []  # a heap: turn, number
         self._n_waited = 0
         self._sweep: asyncio.TimerHandle | None = None

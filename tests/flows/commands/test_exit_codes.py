@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
+
+from flows import cli
 
 ROOT = Path(__file__).parents[3]
 SECRET = "sk-canary-0123456789"
@@ -66,6 +69,18 @@ def test_a_setting_of_the_environment_is_named(tmp_path: Path, monkeypatch: pyte
     ended = _salon(tmp_path, "table", "--lake", "s3://some-bucket/lake")
     assert ended.returncode == 2, ended.stderr
     assert f"the environment variable {name} = '{value}' is no" in ended.stderr
+
+
+@pytest.mark.parametrize("said", [{}, {"NO_PROXY": "intern.example"}, {"no_proxy": "intern.example", "NO_PROXY": "other"}])
+def test_no_proxy_of_the_environment_stands_before_loopback(monkeypatch: pytest.MonkeyPatch, said: dict[str, str]) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"HTTPS_PROXY": "http://127.0.0.1:9"} | said).items():
+        monkeypatch.setenv(name, value)
+    cli._leave_loopback_to_itself()
+    assert all(urllib.request.proxy_bypass(host) for host in ("127.0.0.1:4200", "localhost"))
+    assert bool(urllib.request.proxy_bypass("intern.example")) == bool(said)
+    assert not urllib.request.proxy_bypass("api.example")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

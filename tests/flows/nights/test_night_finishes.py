@@ -1,5 +1,6 @@
 """A night that failed finishes by itself until finish_by; a late one is about checkpoints of its date; stale ones say so."""
 
+import json
 import os
 import time
 from collections import deque
@@ -13,7 +14,7 @@ import flows.nightly
 from flows.nightly import nightly, open_night, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
-from flows.nights.record import notes
+from flows.nights.record import Night, note_night, notes
 from flows.observability import artifacts, events
 from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED, Alert
 from flows.run.context import RunContext
@@ -170,6 +171,33 @@ def test_a_nights_alerts_are_sent_once_by_the_try_that_ends_it(
     assert (again.run is None) == (tries == "of one start")
     (*_, note) = notes(world.folder / "lake", "nights").values()
     assert (note.is_whole, note.told) == (True, first)
+
+
+def test_a_whole_night_that_was_interrupted_while_it_was_shown_is_told_of(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+) -> None:
+    """No later start finds anything to publish, nor tells of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then, due = GOOD, datetime.now(UTC) - timedelta(minutes=1)
+    file = _written(world, provider.url, f'schedule = "{due.minute} {due.hour} * * *"')
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(flows.nightly, "show_artifacts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        nightly(file)
+    assert PUBLISHED in sent
+    sent.clear()
+    assert nightly(file).run is None
+    assert sent == []
+
+
+def test_a_note_by_a_later_release_is_read(tmp_path: Path) -> None:
+    note_night(tmp_path, "b", Night({"m": "c"}, None), date(2026, 3, 4), "f" * 64, is_whole=True)
+    (path,) = (tmp_path / "nights" / "b").glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"what_came_later": 1}))
+    assert notes(tmp_path, "b")["2026-03-04"].is_whole
 
 
 def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
