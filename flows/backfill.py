@@ -10,7 +10,6 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 from pydantic import Field
 
 from flows.executors.base import ShardCall, stage_task
@@ -32,10 +31,9 @@ from flows.partitions.plan import (
 )
 from flows.partitions.table import (
     BACKFILL,
-    OF_CHECKPOINT,
     PartitionState,
     find_partitions,
-    read_partitions,
+    has_present_samples,
     whole_checkpoints,
     write_partitions,
 )
@@ -44,7 +42,6 @@ from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from schemas.errors import ProviderError, SalonError, StoppedError
-from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
@@ -240,18 +237,6 @@ def _is_published(run: StageContext, names: Sequence[str]) -> bool:
             continue
         cells = load_cells(publication).select("model", "checkpoint").unique()
         is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
-        if is_of_all and _has_present_samples(run, names, str(said["identities"]["dataset_id"])):
+        if is_of_all and has_present_samples(run, names, str(said["identities"]["dataset_id"])):
             return True
     return False
-
-
-def _has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
-    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
-    is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
-    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
-    datasets = [dataset_id, *done["dataset_id"].unique()]
-    if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
-        return False
-    published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)
-    both = [rows.filter(is_named).sort(of) for rows in (published, pl.concat(asked).unique())]
-    return both[0].equals(both[1])

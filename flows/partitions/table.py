@@ -172,6 +172,18 @@ def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     return found
 
 
+def has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
+    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
+    is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
+    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
+    datasets = [dataset_id, *done["dataset_id"].unique()]
+    if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
+        return False
+    published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)
+    both = [rows.filter(is_named).sort(of) for rows in (published, pl.concat(asked).unique())]
+    return both[0].equals(both[1])
+
+
 def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
