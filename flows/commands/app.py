@@ -4,10 +4,12 @@ A command's module is imported when the command is called: a help text and a tab
 """
 
 import ast
+import errno
 import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from flows.observability.log_lines import complain
-from schemas.errors import SalonError, StoreError
+from schemas.errors import InputError, SalonError, StoreError
 
 PREFECT_AWAY = (
     "the Prefect server does not answer ({}); {}, or {} to run without one. "
@@ -145,6 +147,18 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
         raise typer.Exit(code)
 
     return called
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """What is written into the folder that --folder names. Raises InputError where it cannot be."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR):
+            raise
+        said = f"--folder {folder} cannot be used: {error.strerror} ({error.filename})"
+        raise InputError(f"{said}; name a folder that you may write into, as --folder ~/{folder.name}") from error
 
 
 def _tell(text: str) -> None:

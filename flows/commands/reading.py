@@ -3,7 +3,7 @@
 import os
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -82,7 +82,8 @@ def table(
         if value is not None:
             cells = cells.filter(cells[column] == value)
             boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
-    pairs = _wanted_boards(boards, wanted)
+    # of models, checkpoints and categories alone there is no board
+    pairs = boards if (model, checkpoint, category) == (None, None, Total.MACRO) else []
     rows = sorted_rows(leaderboard_rows(cells, category=category, is_headline_only=False), sort)
     if boards and not pairs and not rows:
         raise InputError(
@@ -102,12 +103,6 @@ def table(
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0
-
-
-def _wanted_boards(boards: Sequence[PairBoard], wanted: Mapping[str, str | None]) -> list[PairBoard]:
-    """The boards of these rubrics, judges and dimensions; of models, checkpoints and categories alone there is none."""
-    mine = [board for board in boards if all(wanted[name] in (None, getattr(board, name)) for name in _OF_A_BOARD)]
-    return mine if (wanted["model"], wanted["checkpoint"], wanted["category"]) == (None, None, Total.MACRO) else []
 
 
 def as_text(rows: Sequence[LeaderboardRow], pairs: Sequence[PairBoard], form: Format, publication: Publication) -> str:

@@ -1,16 +1,15 @@
 """`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
-import errno
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
+from flows.commands.app import usable
 from flows.commands.printed.plan import plan_object, print_plan
 from flows.commands.tables import print_expected, print_leaderboard, print_summary
 from flows.executors.choose import check_runner
@@ -118,18 +117,6 @@ def demo(
     console.print(f"{painted.n_images} pictures drawn in {folder}/")
     with running_judge() as judge_url:
         return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url, is_demo=True)
-
-
-@contextmanager
-def usable(folder: Path) -> Iterator[None]:
-    """What is written into the folder that --folder names. Raises InputError where it cannot be."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR):
-            raise
-        said = f"--folder {folder} cannot be used: {error.strerror} ({error.filename})"
-        raise InputError(f"{said}; name a folder that you may write into, as --folder ~/{folder.name}") from error
 
 
 def _run(

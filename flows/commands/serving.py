@@ -10,12 +10,11 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.running import usable
+from flows.commands.app import usable
 from flows.observability.terminal import Console, result_console
 from flows.run.programs import LocalServer, Program, answers, free_port, tied_to_us
 from flows.serving import local_postgres
 from schemas.errors import InputError, StoppedError, StoreError
-from tasks.ledger.connection import without_password
 from tasks.stopping import hung_up
 
 DEFAULT_POOL = "salon-process"
@@ -40,7 +39,7 @@ def deploy(
 
     deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations))
     console = result_console()
-    console.print(f"On {without_password(deployed.api_url)}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
+    console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
     for name in deployed.automations:

@@ -95,7 +95,8 @@ def _scheduler(
             yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
     give_up_s = time.monotonic() + patience_s
     for one in active:
-        if benchmark is not None and (theirs := _schedule_of(one)) not in (None, (ours := _schedule(benchmark))):
+        theirs, ours = _schedule_of(one), None if benchmark is None else _schedule(benchmark)
+        if theirs and ours and theirs != ours:
             said = f"{one['name']} comes at {theirs}, and [nightly] of the file says {ours}"
             yield wrong(SCHEDULER, said, "salon deploy FILE sets it up as the file says")
         due = _next_run(client, one["id"])

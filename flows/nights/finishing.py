@@ -44,8 +44,9 @@ def until_finished(
             left_s = _left_s(gives_up_at)
             if left_s <= 0 or not _may_pass(error):
                 raise
-            why = who_is_away(error) or str(error)
-            if not isinstance(error, SalonError) and not who_is_away(error):
+            away = who_is_away(error)
+            why = away or str(error)
+            if not isinstance(error, SalonError) and not away:
                 _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
         wait_s = min(wait_s, left_s)
         say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")

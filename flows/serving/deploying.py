@@ -73,7 +73,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     benchmark = load_benchmark(file)
     if not asked.pool.strip():
         raise InputError("--pool is empty; name the work pool that the runs go to, as --pool salon-process")
-    api_url, shown = named_server(), without_password(named_server())
+    api_url = without_password(named_server())
     plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
     for entry in plan["deployments"]:  # before anything is set up
         for found in entry["schedules"]:
@@ -88,11 +88,11 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
     except TransportError as error:
-        said = f"no Prefect server answers at {shown} ({type(error).__name__})"
+        said = f"no Prefect server answers at {api_url} ({type(error).__name__})"
         raise StoreError(f"{said}; {remedy(error)}, then deploy again") from error
     except HTTPStatusError as error:
         said = f"{error.response.status_code} {error.response.text[:500]}"
-        raise StoreError(f"the Prefect server at {shown} refused {error.request.url.path}: {said}; {remedy(error)}") from error
+        raise StoreError(f"the Prefect server at {api_url} refused {error.request.url.path}: {said}; {remedy(error)}") from error
     return deployed
 
 

@@ -23,14 +23,20 @@ def top_marks(n: int, n_low: int) -> np.ndarray:
     return np.where(np.arange(n) < n_low, 1.0, 5.0)
 
 
-@pytest.mark.parametrize(("n_failed", "n_on_low"), [(4, 1), (6, 2), (12, 2), (60, 7), (60, 9)])
-def test_tied_scores_have_the_hypergeometric_law(n_failed: int, n_on_low: int) -> None:
-    """Of 300 prompts 15 are low: the rank sum is the number of failures on them, and nothing else."""
+def of_tied(n_failed: int, n_on_low: int) -> tuple[float | None, float]:
+    """(p, the law's own) of failures on 300 prompts of which 15 are low."""
     scores, has_failed = top_marks(300, 15), np.zeros(300, bool)
     has_failed[:n_on_low] = True
     has_failed[100 : 100 + n_failed - n_on_low] = True
     p = failures_low_p(tally(scores, has_failed), tally(scores, np.zeros(300, bool)))
     exact = float(stats.hypergeom.sf(n_on_low - 1, 300, 15, n_failed))
+    return p, exact
+
+
+@pytest.mark.parametrize(("n_failed", "n_on_low"), [(4, 1), (6, 2), (12, 2), (60, 7), (60, 9)])
+def test_tied_scores_have_the_hypergeometric_law(n_failed: int, n_on_low: int) -> None:
+    """Of 300 prompts 15 are low: the rank sum is the number of failures on them, and nothing else."""
+    p, exact = of_tied(n_failed, n_on_low)
     assert p is not None
     assert p < PLAIN or exact >= PLAIN
     if PLAIN > p >= 1 / N_PERMUTATIONS:
@@ -39,11 +45,7 @@ def test_tied_scores_have_the_hypergeometric_law(n_failed: int, n_on_low: int) -
 
 @pytest.mark.parametrize(("n_failed", "n_on_low"), [(4, 4), (6, 5), (12, 8), (60, 15)])
 def test_far_out_it_is_a_bound_of_that_law_and_not_far_above_it(n_failed: int, n_on_low: int) -> None:
-    scores, has_failed = top_marks(300, 15), np.zeros(300, bool)
-    has_failed[:n_on_low] = True
-    has_failed[100 : 100 + n_failed - n_on_low] = True
-    p = failures_low_p(tally(scores, has_failed), tally(scores, np.zeros(300, bool)))
-    exact = float(stats.hypergeom.sf(n_on_low - 1, 300, 15, n_failed))
+    p, exact = of_tied(n_failed, n_on_low)
     assert p is not None
     assert exact <= p < 1 / N_PERMUTATIONS
     assert np.log(p) < 0.6 * np.log(exact)

@@ -5,12 +5,12 @@ import numpy as np
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, SHARES, Counts
 from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.intervals import effective_number
 
 
 def n_prompts_alike(clusters: Counts) -> float:
     """Prompts of one size that would be worth as much as these (Kish 1965): (Σ n)² / Σ n² of their numbers of samples."""
-    sizes = np.bincount(clusters)
-    return float(len(clusters) ** 2 / np.sum(sizes**2))
+    return effective_number(np.bincount(clusters) / len(clusters))
 
 
 def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts) -> bool:

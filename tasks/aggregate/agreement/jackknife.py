@@ -21,7 +21,7 @@ from tasks.aggregate.agreement.metrics import (
     sign_blocks,
     within_squares,
 )
-from tasks.aggregate.intervals import ClusteredMean, Interval, interval, t_quantile
+from tasks.aggregate.intervals import ClusteredMean, Interval, interval, jackknife_error, t_quantile
 from tasks.stopping import check_not_stopped
 
 MIN_PROMPTS = 10
@@ -75,8 +75,7 @@ def ends(
 
 
 def _error(replicates: Floats) -> float:
-    n = len(replicates)
-    return float(np.sqrt((n - 1) / n * np.sum((replicates - np.mean(replicates)) ** 2)))
+    return jackknife_error(replicates - np.mean(replicates))
 
 
 def ci_method(metric: AgreementMetric) -> str:

@@ -136,7 +136,7 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
     is_same_rubric = how.versions[one] == how.versions[other]
     answered = how.answered_by.get(one), how.answered_by.get(other)
     is_same_judge = answered[0] == answered[1] or None in answered
-    failures: dict[tuple[int, int], Row] = {}  # the totals are of the same prompts
+    failures: dict[str, Row] = {}
     for category in categories:
         row = _address(kind, a, category, how) | {"model_b": b.model, "checkpoint_b": b.checkpoint}
         cells = a.cells[category], b.cells.get(category)
@@ -154,10 +154,10 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
         if not is_same_judge:
             yield row | _null(ComparisonReason.ANSWERING_MODEL_DIFFERS)
             continue
-        parts = a.part(category), b.part(category)
-        row |= failures.get((id(parts[0]), id(parts[1]))) or failures.setdefault(
-            (id(parts[0]), id(parts[1])), failures_tested(*parts)
-        )
+        of = Total.MACRO if category in TOTALS else category  # the totals are of the same prompts
+        if of not in failures:
+            failures[of] = failures_tested(a.part(of), b.part(of))
+        row |= failures[of]
         reason = _why_not(cells[0], cells[1])
         yield row | (
             _null(reason) if reason else _figures(a, b, category, strata_names(a, category, how.expected), how.statistics)

@@ -25,6 +25,7 @@ print(*sorted(set(sys.argv[1].split()) & {name.partition(".")[0] for name in sys
         (("table", "--lake", "none"), ()),
         (("explain", "--help"), ()),
         (("parse", "--help"), ()),
+        (("worker", "--help"), ()),
         (("run", "none.toml"), ("sqlalchemy",)),
     ],
     ids=repr,
