@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
@@ -38,15 +39,21 @@ _OPENS = re.compile(r"\]\(|\]:|[<`]|://|\S@\S|\bwww\.", re.IGNORECASE)
 class ProgressArtifact:
     """Keeps the artifact `salon-progress-NAME` at the share of the judge's questions that are answered."""
 
-    def __init__(self, benchmark: str) -> None:
+    def __init__(self, benchmark: str, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
         self._key = f"salon-progress-{_dashed(benchmark)}"
         self._id: UUID | None = None
-        self._is_away = False
+        self._n_failed, self._next_s = 0, 0.0
 
     def __call__(self, stage: str, share: float) -> None:
-        """Create the artifact, or move it on. A server that cannot be reached costs one wait, and the run nothing else."""
-        if not self._is_away:
-            self._is_away = not _told(self._move, stage, share)
+        """Create the artifact, or move it on. A server that cannot be reached costs a wait, and is left alone a while.
+
+        All of a stage is always told: an artifact that stands at 97 % would say that the run goes on.
+        """
+        if share < 1 and self._clock_s() < self._next_s:
+            return
+        self._n_failed = 0 if _told(self._move, stage, share) else self._n_failed + 1
+        self._next_s = self._clock_s() + _pause_s(self._n_failed) if self._n_failed else 0.0
 
     def _move(self, stage: str, share: float) -> None:
         from prefect.artifacts import create_progress_artifact, update_progress_artifact
@@ -56,6 +63,11 @@ class ProgressArtifact:
             self._id = cast("UUID", created)
         else:
             update_progress_artifact(artifact_id=self._id, progress=100 * share)
+
+
+def _pause_s(n_failed: int) -> float:
+    """A minute after a first failure, twice as long after each further one, a quarter of an hour at most."""
+    return min(60.0 * 2 ** (n_failed - 1), 900.0)
 
 
 def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:

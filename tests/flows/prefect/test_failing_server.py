@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from prefect import flow, get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.observability.artifacts import ProgressArtifact, show_in_prefect
@@ -133,13 +134,42 @@ def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: p
 
     @flow(name="is not heard")
     def moves() -> None:
-        shown = ProgressArtifact("b")
+        shown = ProgressArtifact("is-not-heard")
         shown("judge", 0.5)
         shown("judge", 0.6)
+        double.fails = None
+        shown("judge", 1.0)
 
     moves()
     assert caplog.text.count("the Prefect server does not answer as it should (Server error '500") == 1
     assert "fault of Salon's own" not in caplog.text
+    assert artifacts_of("salon-progress-is-not-heard") == [100.0]  # its end, though it was to be left alone a while
+
+
+def artifacts_of(key: str) -> list[object]:
+    with get_client(sync_client=True) as client:
+        found = client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
+    return [one.data for one in found]
+
+
+def test_progress_that_was_not_heard_is_told_again_after_a_while(double: FailingPrefect) -> None:
+    now_s = 0.0
+
+    @flow(name="is heard again")
+    def moves() -> None:
+        nonlocal now_s
+        shown = ProgressArtifact("heard-again", lambda: now_s)
+        double.fails = re.compile("/api/artifacts")
+        shown("judge", 0.1)
+        n_failed = double.n_failed.total()
+        shown("judge", 0.2)
+        assert double.n_failed.total() == n_failed, "the server was asked again at once"
+        double.fails = None
+        now_s = 61.0
+        shown("judge", 0.3)
+
+    moves()
+    assert artifacts_of("salon-progress-heard-again") == [30.0]
 
 
 @pytest.mark.parametrize(
