@@ -20,7 +20,18 @@ from schemas.errors import InputError
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
-from tasks.aggregate.gate import ABSENT, ALPHA, TOO_FEW, Contestant, Outcome, Ruling, contestants, rulings, summary
+from tasks.aggregate.gate import (
+    ABSENT,
+    ALPHA,
+    TOO_FEW,
+    Contestant,
+    Outcome,
+    Ruling,
+    contestants,
+    prompts_needed,
+    rulings,
+    summary,
+)
 from tasks.lake.reading import open_lake
 from tasks.publish.exam import marks
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -38,7 +49,7 @@ _Blind = Sequence[Mapping[str, Any]]
 _REASONS = {
     ABSENT: "one of the two was not judged there",
     "fails_more": "it fails more often, and what failed may hide a drop",
-    TOO_FEW: "too few shared prompts: no difference of theirs could be ruled at this --alpha",
+    TOO_FEW: "too few shared prompts for this --alpha",
 }
 
 
@@ -185,6 +196,11 @@ def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_agai
         f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
         f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
         + (f" Judgements of samples that are earlier ones again, and have the earlier one's: {n_again:,}." if n_again else "")
+        + (
+            f" {prompts_needed(ruled, alpha)} shared prompts are the fewest of which a difference can be ruled at that level."
+            if any(ruling.reason == TOO_FEW for ruling in ruled)
+            else ""
+        )
         + "".join(
             f" In {row['rubric_id']}, {row['dimension']}, {row['judge_model']} is blind to {row['blind_to']}." for row in blind
         )

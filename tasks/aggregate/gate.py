@@ -4,6 +4,7 @@ The figures are those of the table `comparisons`; corrected together is what one
 flows/commands/gating.py.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +18,7 @@ from schemas.statuses.cells import ComparisonReason, ComparisonTest, Correction
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust
-from tasks.aggregate.comparisons.sign_flip import least_p
+from tasks.aggregate.comparisons.sign_flip import N_EXACT, least_p
 from tasks.aggregate.intervals import t_quantile
 
 Contestant = tuple[str, str]
@@ -138,6 +139,12 @@ def _ruling(
 
 def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str | None, n_prompts: int | None = None) -> Ruling:
     return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, n_prompts)
+
+
+def prompts_needed(found: Sequence[Ruling], alpha: float) -> int:
+    """The least shared prompts of which these comparisons could rule some difference, however large, at `alpha` together."""
+    n_tested = sum(ruling.p_adjusted is not None for ruling in found)
+    return min(N_EXACT + 1, 1 + math.ceil(math.log2(max(1, n_tested) / alpha)))  # least_p(n) <= alpha / n_tested
 
 
 def summary(found: Sequence[Ruling]) -> Outcome:

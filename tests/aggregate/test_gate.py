@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from schemas.statuses.cells import ComparisonReason
-from tasks.aggregate.gate import ABSENT, TOO_FEW, Outcome, contestants, rulings, summary
+from tasks.aggregate.gate import ABSENT, ALPHA, TOO_FEW, Outcome, contestants, prompts_needed, rulings, summary
 from tests.aggregate.scored_rows import drawn, scored
 
 NORTH = [("north", str(number)) for number in range(4)]
@@ -47,6 +47,15 @@ def test_of_few_prompts_nothing_is_ruled_that_their_test_cannot_find(make_rubric
     assert (ruling.outcome, ruling.reason, ruling.delta < -2) == (outcome, reason, True)
     figures = (ruling.delta_low, ruling.delta_high, ruling.smallest_drop)
     assert [figure is None for figure in figures] == [n_prompts <= 16] * 3, "a t interval is none of a sign flip test"
+    assert (n_prompts >= prompts_needed([ruling], alpha)) == (reason is None), "what is said to be enough is"
+
+
+def test_more_comparisons_need_more_prompts_until_the_t_test_stands_in(make_rubric, all_tables):
+    rows = scored("0", [8.0] * 12) + scored("1", [6.0] * 12) + scored("2", [4.0] * 12)
+    found = ruled(all_tables(rows, make_rubric({None: ("q",)})), (NORTH[1], NORTH[0]), (NORTH[2], NORTH[0]))
+    assert [one.reason for one in found] == [TOO_FEW, TOO_FEW], "12 are enough for one comparison, not for two"
+    assert prompts_needed(found, ALPHA) == 13
+    assert prompts_needed(found, 1e-9) == 17
 
 
 def test_the_family_is_what_the_gate_asks(make_rubric, all_tables):

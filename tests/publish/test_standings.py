@@ -180,8 +180,20 @@ def test_who_has_no_rank_is_named_with_the_reason():
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "too_few_paired_prompts", "n_shared_prompts": 10},
-            "not compared: 10 shared prompts, 5 needed in each category",
+            "no rank: with one of the others it shares fewer than the 5 prompts needed in each category; with any, 10 at most "
+            "over all categories",
             id="too few shared prompts",
+        ),
+        pytest.param(
+            {"state": "not_compared", "standing_reason": "dataset_differs", "n_shared_prompts": None, "category": "animals"},
+            "not compared: no shared prompts, 5 needed",
+            id="no shared prompts of a category",
+        ),
+        pytest.param(
+            {"state": "not_compared", "standing_reason": "answering_model_differs"},
+            "not compared: under its judge's name another model answered than for the others; name a dated model as the judge, "
+            "or where both are one list them: accept_models",
+            id="another model answered",
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "category_missing", "estimate": None},

@@ -128,7 +128,12 @@ def no_rank(row: Row) -> str:
         return f"blocked, {row['coverage']:.1%} of the judgements have a score"
     if row["state"] == StandingState.TOO_FEW:
         return f"no rank: {row['n_prompts']} prompts, {needed} needed"
-    each = " in each category" if row["category"] == Total.MACRO else ""
+    fewer = f"not compared: {shared or 'no'} shared prompts, {needed} needed"
+    if row["category"] == Total.MACRO:
+        fewer = (
+            f"no rank: with one of the others it shares fewer than the {needed} prompts needed in each category; with any, "
+            f"{shared or 0} at most over all categories"
+        )
     return {
         CellReason.CATEGORY_MISSING.value: (
             "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone"
@@ -138,8 +143,12 @@ def no_rank(row: Row) -> str:
         ),
         ComparisonReason.ALONE.value: "no rank: there is no other to compare it with",
         ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
-        ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: f"not compared: {shared} shared prompts, {needed} needed{each}",
-        ComparisonReason.DATASET_DIFFERS.value: f"not compared: {shared or 'no'} shared prompts, {needed} needed{each}",
+        ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: fewer,
+        ComparisonReason.DATASET_DIFFERS.value: fewer,
+        ComparisonReason.ANSWERING_MODEL_DIFFERS.value: (
+            "not compared: under its judge's name another model answered than for the others; name a dated model as the judge, "
+            "or where both are one list them: accept_models"
+        ),
     }.get(reason, f"not compared: {str(reason).replace('_', ' ')}")
 
 
