@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MACRO = "__macro__"
 _IS_ID = re.compile(r"[0-9a-f]{64}")
 _CONTESTANT = ("model", "checkpoint")
+_OF_ALL = ("drift", "runs")  # tables that go on from night to night
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Publication:
         pairs = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if len(one) == 64]
         rows = [cls._row(place, *pair) for pair in pairs]
         schema = {"benchmark": pl.String, "publication_id": pl.String, "run_date": pl.String, "is_current": pl.Boolean}
-        return pl.DataFrame(rows, schema=schema, orient="row").sort("benchmark", "run_date", "publication_id")
+        listed = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("run_date").str.to_date(strict=False))
+        return listed.sort("benchmark", "run_date", "publication_id")
 
     @classmethod
     def _row(cls, place: Place, home: str, publication_id: str) -> tuple[str, str, str | None, bool]:
@@ -104,6 +106,7 @@ class Publication:
         if not parts:
             raise SalonError(
                 f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; it has {', '.join(self.tables)}"
+                + ("; it is of all publications: read it from salon.duckdb, beside their folders" if name in _OF_ALL else "")
             )
         read = [self._checked(f"{self.place.tables}{file['path']}", file["sha256"]) for file in parts]
         return pl.concat(pl.read_parquet(io.BytesIO(content)) for content in read)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 15.0
 _REMOVED = "[key removed]"
-_TEXTS = ("text", "refusal_text", "answered_model", "finish_reason", "logprobs_json")
+_TEXTS = tuple(one.name for one in fields(Answer) if one.type == (str | None) and one.name != "detail")
+"""What an answer says in a provider's words, its error apart: a field that is added is cleaned like the others."""
 _N_QUERY_CHARACTERS = 6
 """Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
 

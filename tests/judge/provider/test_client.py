@@ -6,6 +6,7 @@ import gzip
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.payload import PIECE_BYTES
-from tasks.judge.provider.transport import endpoint
+from tasks.judge.provider.transport import Secrets, endpoint
 from tests.judge.misbehaving import Play, misbehaving, whole
 
 ROOT = Path(__file__).parents[3]
@@ -283,6 +284,13 @@ def test_a_key_that_stands_for_none_changes_no_letter_of_a_reply(
     answer, refused = ask(judge), ask(judge)
     assert (answer.status, answer.text) == (S.ANSWERED, f"{SAID} [key removed]" if is_secret else said)
     assert (f"you sent {key}" in (refused.detail or "")) == (len(key) < 8)
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Answer) if "str" in str(one.type)])
+def test_no_text_of_an_answer_keeps_the_key(name: str, judge: Judge) -> None:
+    """A field that is added and fails here is one that a provider can repeat the key in."""
+    answer = replace(Answer(S.ANSWERED), **{name: f"it was {KEY}."})
+    assert KEY not in repr(Secrets(KEY, str(judge.base_url)).out_of(answer))
 
 
 def test_a_remote_judge_without_a_key_stops_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

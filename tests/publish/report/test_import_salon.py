@@ -184,13 +184,30 @@ recorded = true
     assert "a duplicate of m.jsonl#1 (sample " in p.content("pictures-001.html").decode()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("drift", "; it is of all publications: read it from salon.duckdb"), ("scorse", "has no table 'scorse'; it has benchmark_long")],
+)
+def test_a_table_that_is_not_there_is_said_to_be_elsewhere(published: Path, name: str, said: str) -> None:
+    with pytest.raises(salon.SalonError) as raised:
+        salon.open(published).table(name)
+    assert said in str(raised.value)
+    assert ("salon.duckdb" in str(raised.value)) == (name == "drift")
+
+
+def test_dates_join_those_of_tables(published: Path) -> None:
+    """Other types are an error there."""
+    names = ["publication_id", "run_date"]
+    assert salon.publications(published).select(names).schema == salon.open(published).table("standings").select(names).schema
+
+
 def test_a_publication_that_is_not_whole_hides_no_other(
     small: Made, publish_one: Callable[..., Published], tmp_path: Path
 ) -> None:
     whole, broken = (publish_one(tmp_path, small, number) for number in (2, 1))
     (broken.folder / "manifest.json").write_text("{")
     listed = {row[1]: row[2:] for row in salon.publications(tmp_path).iter_rows()}
-    assert listed == {whole.publication_id: ("2026-01-03", True), broken.publication_id: (None, False)}
+    assert listed == {whole.publication_id: (date(2026, 1, 3), True), broken.publication_id: (None, False)}
     with pytest.raises(salon.SalonError, match=f"nightly  not whole  {broken.publication_id[:12]}"):
         salon.open(tmp_path, publication="zzzz")
     with pytest.raises(salon.SalonError, match="holds no whole manifest"):
