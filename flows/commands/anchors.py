@@ -34,7 +34,7 @@ def freeze(
     out = result_console()
     made_from = f"from publication {made.publication_id[:12]}"
     out.print(name_of(f"frozen: {made.anchor_set[:12]}, {made.n_samples} samples ({counts}), {made_from}"))
-    out.print("salon nightly asks about them every night; each night costs that many questions for each rubric and judge, times its repeats")
+    out.print("salon nightly asks about them every night; each night costs as many questions for each rubric, judge and repeat")
     return 0
 
 

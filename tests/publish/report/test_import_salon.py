@@ -186,7 +186,7 @@ recorded = true
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("drift", "; it is of all publications: read it from salon.duckdb"), ("scorse", "has no table 'scorse'; it has benchmark_long")],
+    [("drift", "; it is of all publications: read it from salon.duckdb"), ("scorse", "no table 'scorse'; it has benchmark_long")],
 )
 def test_a_table_that_is_not_there_is_said_to_be_elsewhere(published: Path, name: str, said: str) -> None:
     with pytest.raises(salon.SalonError) as raised:
