@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -31,8 +32,9 @@ from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.import_replies.importing import check_importable
 from tasks.ledger.ledger import opened
 from tasks.publish.folders import Published, is_published, publication_folder
-from tasks.publish.identity import publication_id
+from tasks.publish.identity import asked_otherwise, provenance, publication_id
 from tasks.publish.machine_tables import record_run
+from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
@@ -40,6 +42,7 @@ from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
 from tasks.validate.gate_and_quarantine import ValidationResult
+from tasks.verify.publication import read_provenance
 
 
 def run_pipeline(
@@ -87,11 +90,13 @@ def run_pipeline(
         imported = stages.import_recorded(run, replies)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
+    before = _provenance_of_current(run)
     try:
         published, cells = finish(run)
     except GateBlockedError:
         _record(run, asked, _row(run, started_at, dataset, asked, "blocked", None))
         raise
+    _say_what_is_asked_otherwise(run, before, published)
     pairs = boards_in(published.folder)
     n_requests = planned.n_requests if asked_before is None else asked.n_requests
     summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs)
@@ -102,6 +107,19 @@ def run_pipeline(
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     push(run.lake.root, write_index(run.lake.root))
     return summary
+
+
+def _provenance_of_current(run: RunContext) -> dict[str, Any]:
+    """Of the publication that is current now; empty where there is none, or none that says enough."""
+    home = publication_folder(run.lake.root, run.benchmark.name, "0" * 64).parent
+    pointer = read_pointer(home)
+    return (pointer and read_provenance(home / pointer["publication_id"])) or {}
+
+
+def _say_what_is_asked_otherwise(run: RunContext, before: Mapping[str, Any], published: Published) -> None:
+    changed = asked_otherwise(before, provenance(run)) if published.is_new else []
+    if changed:
+        run.reporter.say(f"{', '.join(changed)}: the numbers do not compare with those of the publication that was current")
 
 
 def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None:

@@ -5,6 +5,7 @@ Nothing here knows the clock or the machine.
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,9 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "workers": True,
 }
 """What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""
+
+_ASKED_BY = ("model", "parameters", "detail", "max_side_px")
+"""Of a judge in a provenance: what makes its questions others."""
 
 PACKAGES = ("schemas", "rubrics", "tasks", "flows")
 """The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
@@ -75,6 +79,35 @@ def provenance(context: StageContext, **more: str) -> dict[str, Any]:
             for judge in benchmark.judges
         ],
     }
+
+
+def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Of two provenances, the rubrics and judges that ask otherwise under the same name: their numbers do not compare.
+
+    Empty where `before`, a file that anything may have happened to, cannot be read.
+    """
+    try:
+        return [*_changed_rubrics(before.get("rubrics", {}), now), *_changed_judges(before.get("judges", []), now)]
+    except (AttributeError, KeyError, TypeError):
+        return []
+
+
+def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name, one in now["rubrics"].items():
+        other = before.get(name)
+        if other and other["digest"] != one["digest"]:
+            was, now_is = other["version"], one["version"]
+            version = "same version" if was == now_is else f"version {was}, now {now_is}"
+            yield f"rubric {name} ({version}; its text or rules changed)"
+
+
+def _changed_judges(before: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> Iterator[str]:
+    judges = {judge.get("name", judge["model"]): judge for judge in before}
+    for judge in now["judges"]:
+        name = judge.get("name", judge["model"])
+        changed = [word for word in _ASKED_BY if name in judges and judges[name].get(word) != judge.get(word)]
+        if changed:
+            yield f"judge {name} ({', '.join(changed)})"
 
 
 def _settings(benchmark: Benchmark) -> dict[str, Any]:

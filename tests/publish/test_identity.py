@@ -11,7 +11,7 @@ from schemas.identities import RunIds
 from schemas.tables.catalogue import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
-from tasks.publish.identity import PACKAGES, benchmark_digest, code_version, provenance, publication_id
+from tasks.publish.identity import PACKAGES, asked_otherwise, benchmark_digest, code_version, provenance, publication_id
 from tasks.publish.machine_tables import record_run, runs
 from tests.support.data_dictionary import data_dictionary
 
@@ -93,6 +93,35 @@ def test_provenance_names_instruments_and_judges_and_no_place(small_lake):
     }  # fmt: skip
     assert said["judges"][0]["model"] == "eye-2026-01-01"
     assert "secret" not in str(said).lower()
+
+
+RUBRIC, JUDGE = {"version": "1", "digest": "a"}, {"model": "m", "parameters": {"temperature": 0}, "repeats": 1}
+
+
+@pytest.mark.parametrize(
+    ("rubric", "judge", "told"),
+    [
+        pytest.param({}, {}, [], id="nothing"),
+        pytest.param({"digest": "b"}, {}, ["rubric r (same version; its text or rules changed)"], id="a text"),
+        pytest.param(
+            {"digest": "b", "version": "2"},
+            {},
+            ["rubric r (version 1, now 2; its text or rules changed)"],
+            id="a text, and its version",
+        ),
+        pytest.param({}, {"parameters": {}, "repeats": 2}, ["judge m (parameters)"], id="a parameter"),
+        pytest.param({}, {"detail": "low", "max_side_px": 512}, ["judge m (detail, max_side_px)"], id="how pictures are shown"),
+        pytest.param({}, {"name": "other", "parameters": {}}, [], id="another judge"),
+    ],
+)
+def test_what_asks_otherwise_under_the_same_name_is_named(rubric, judge, told):
+    before = {"rubrics": {"r": RUBRIC, "gone": RUBRIC}, "judges": [JUDGE]}
+    assert asked_otherwise(before, {"rubrics": {"r": RUBRIC | rubric, "new": RUBRIC}, "judges": [JUDGE | judge]}) == told
+
+
+@pytest.mark.parametrize("before", [{}, {"rubrics": [1], "judges": 1}, {"rubrics": {"r": 1}}, {"judges": [{}]}])
+def test_a_provenance_that_says_nothing_usable_changes_nothing(before):
+    assert asked_otherwise(before, {"rubrics": {"r": RUBRIC}, "judges": [JUDGE]}) == []
 
 
 def test_code_version_sees_every_change_of_the_code_and_nothing_else(tmp_path):

@@ -69,6 +69,19 @@ def test_one_byte_of_a_prompt(judged: Path, tmp_path: Path) -> None:
     assert _asked_again(tmp_path) == {"alignment": 0, "composed": 0}
 
 
+def test_who_changes_a_prompt_is_told_that_numbers_do_not_compare(
+    judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once: then the publication of before is the one with the new text."""
+    prompt = tmp_path / "mine" / "composed" / "counting.txt"
+    prompt.write_bytes(prompt.read_bytes().replace(b"Assess", b"assess", 1))
+    told = "rubric composed (same version; its text or rules changed): the numbers do not compare with those of the publication"
+    for date, is_told in (("2026-01-03", True), ("2026-01-04", False)):
+        assert run(["run", str(tmp_path / "b.toml"), "--run-date", date, "--checkpoints", "step-1000"]) in (0, 1)
+        assert (told in " ".join(capsys.readouterr().err.split())) == is_told
+    assert judged.is_dir()
+
+
 def test_other_bytes_of_a_picture_under_the_same_path(judged: Path, tmp_path: Path) -> None:
     picture = judged / "00003" / "samples" / "0000.png"
     rewritten = io.BytesIO()
