@@ -109,8 +109,11 @@ class Nights:
         return sorted(found, key=lambda run: str(run["expected_start_time"]))
 
     def published(self) -> dict[str, bool]:
-        """Run dates with a publication, each with whether it is current."""
-        return {str(one.run_date): one.is_current for one in publications(self.folder / "lake")}
+        """Run dates with a publication, each with whether one of its own is current: a try that fell short leaves one too."""
+        found = dict[str, bool]()
+        for one in publications(self.folder / "lake"):
+            found[str(one.run_date)] = found.get(str(one.run_date), False) or one.is_current
+        return found
 
     def until(self, look: Callable[[], object], what: str) -> None:
         give_up_s = time.monotonic() + LIMIT_S
