@@ -70,6 +70,12 @@ class MissingInputError(ProviderError):
     may_pass = False
 
 
+class UnreadableError(ProviderError):
+    """None of the judge's first replies can be read: the prompt, its parameters or the judge have to change first."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

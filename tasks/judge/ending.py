@@ -1,7 +1,7 @@
 """Whether a shard's run ends in an error, by its breaker and its outcome. What the errors say is outcome.py."""
 
 from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
-from tasks.judge.outcome import Outcome, outage, unseen
+from tasks.judge.outcome import Outcome, outage, unreadable, unseen
 from tasks.judge.provider.base import Provider
 from tasks.judge.retries import (
     ENDPOINT_FAILURES,
@@ -10,10 +10,13 @@ from tasks.judge.retries import (
 from tasks.ledger.ledger import Ledger
 
 
-async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, outcome: Outcome) -> None:
+async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, outcome: Outcome, rubric_id: str) -> None:
     """Raise where the breaker opened, a request could not be sent, or none got past. Requests rejected alike are forgotten."""
-    if breaker.is_blind:
-        raise unseen(provider.judge, provider.endpoint, breaker.n_unseen, breaker.n_read)
+    sight, first = breaker.readings.sight, breaker.readings.first
+    if sight.is_blind:
+        raise unseen(provider.judge, provider.endpoint, sight.n_unseen, sight.n_read)
+    if first.is_open:
+        raise unreadable(provider.judge, provider.endpoint, rubric_id, first.unreadable)
     if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
         await ledger.forget_rejected(breaker.rejected)
     is_out = breaker.is_open or ((_is_all_failed(outcome, breaker) or breaker.is_down) and not outcome.is_stopped)

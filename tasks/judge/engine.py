@@ -20,7 +20,8 @@ from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.pictures import digests_of
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, RequestPicture
-from tasks.judge.retries import NOT_REASKED, Breaker, unreadable_reason
+from tasks.judge.readings import Readings, Sight, is_reaskable, reading_of
+from tasks.judge.retries import Breaker
 from tasks.judge.shard_requests import Shard
 from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
 from tasks.ledger.claims import Claims
@@ -38,8 +39,8 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     """Ask what the ledger lacks of a shard's requests.
 
     `stop`, or a cancellation, ends it after the replies under way are stored. Raises ProviderError where the endpoint, the
-    account, the judge's identity or its sight is what fails, StoreError where the ledger cannot be written; both after
-    what is under way is stored.
+    account, the judge's identity, its sight or its replies' form is what fails, StoreError where the ledger cannot be
+    written; both after what is under way is stored.
     """
     requests = shard.requests
     if requests["request_key"].n_unique() < requests.height:
@@ -51,11 +52,11 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
         shard.n_failures_to_stop,
         shard.silence_s,
         shard.limits.deadline_s,
-        max_missing_input=shard.max_missing_input,
+        readings=Readings(Sight(shard.max_missing_input), shard.first_replies),
         clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)
-    beside = [asyncio.create_task(claims.renew())]
+    beside = [asyncio.create_task(claims.renew()), asyncio.create_task(run.follow(shard.first_replies.opened))]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
     n_workers = min(shard.limits.concurrency + shard.limits.concurrency // WORKERS, requests.height)
@@ -137,10 +138,10 @@ class _Run:
                     await self.queue.claims.give_back(request.request_key)
                 break
             reply = self.reply(request, ask_index, answer, n_attempts)
-            reason = unreadable_reason(self.shard.rubric, request.variant, request.facts_json, answer)
-            is_reasked = ask_index == 0 and reason is not None and reason not in NOT_REASKED
-            self.breaker.record_reading(reason)
-            if self.breaker.is_blind:
+            read = reading_of(self.shard.rubric, request.variant, request.facts_json, answer)
+            is_reasked = ask_index == 0 and is_reaskable(read)
+            self.breaker.readings.record(read)
+            if self.breaker.readings.is_open:
                 self.stopping.set()
             opened = await self.shard.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
             self.outcome.count(reply)
@@ -233,4 +234,4 @@ class _Run:
             raise self.changed
         if attempts is not None and attempts.is_used_up:
             raise used_up(provider.judge, provider.endpoint, attempts.most, self.failures)
-        await raise_outage(provider, self.shard.ledger, self.breaker, self.outcome)
+        await raise_outage(provider, self.shard.ledger, self.breaker, self.outcome, self.shard.rubric.id)

@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
+from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
-from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError
+from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError, UnreadableError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.provider.base import provider_of
@@ -111,6 +112,18 @@ def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderE
         f"which is more than [gate] max_missing_input allows; nothing more is asked. See that the model takes pictures and that "
         f"the endpoint, and any proxy before it, passes them on. Then give the judge a name of its own in the benchmark file: "
         f"its questions are asked anew. {_KEPT}"
+    )
+
+
+def unreadable(judge: Judge, endpoint: str, rubric_id: str, counts: Counter[str]) -> ProviderError:
+    """The error that stops a run whose judge answers nothing that can be read. `counts`: of its first replies, by reason."""
+    said = commonest(counts)
+    listed = ", ".join(f"{reason.value} {n:,}" for reason, n in said[:N_SAID])
+    return UnreadableError(
+        f"judge {judge.id} at {endpoint}: none of its first {counts.total():,} replies under rubric {rubric_id} can be read "
+        f"({listed}{', and others' if len(said) > N_SAID else ''}); nothing more is asked. "
+        f"{remedy(*said[0], judge.parameters, shown='`salon check FILE` asks for one and shows it')}. "
+        f"[gate] min_coverage = 0 asks on all the same. {_KEPT}"
     )
 
 

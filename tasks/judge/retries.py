@@ -8,14 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
-import orjson
-
-from rubrics.model import Rubric
-from rubrics.replies.read import parse_reply
-from schemas.records import Unreadable
-from schemas.statuses.rows import PROVIDER_FAILURES, ParseReason, ReplyStatus
+from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer
+from tasks.judge.readings import Readings
 
 _Found = TypeVar("_Found")
 Uniform: TypeAlias = Callable[[float, float], float]
@@ -51,8 +47,6 @@ SILENCE_S = 60.0
 N_SILENCES_LIMITED = 10
 """A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
-N_UNSEEN = 8
-"""So many replies that say they were given nothing to judge are no oddity of a few judges' any more; a shard has hundreds."""
 N_RUNS_TELLING = 3
 """Runs whose attempts for a request tell of the provider; what fails in a later one tells of the request."""
 
@@ -96,7 +90,7 @@ class Breaker:
 
     Opens after `n_to_stop` asks in a row that ended in an endpoint failure; after attempts for as many requests that failed on
     the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is waited for; after
-    N_REJECTED rejections in the same words.
+    N_REJECTED rejections in the same words; and where what its replies say is of no use (readings.py).
     """
 
     n_to_stop: int = 8
@@ -110,9 +104,7 @@ class Breaker:
     is_silent: bool = False  # the provider answers nothing, or with errors of its own alone
     pause_s: float | None = None  # what it asks for, where that is longer than is waited for
     failing: dict[str, ReplyStatus] = field(default_factory=dict)
-    max_missing_input: float = 1.0  # the share of replies that may say they were given nothing to judge
-    n_read: int = 0
-    n_unseen: int = 0
+    readings: Readings = field(default_factory=Readings)
     rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
     _rejected_with: str | None = None
     clock_s: Callable[[], float] = time.monotonic
@@ -163,16 +155,6 @@ class Breaker:
             self.has_heard = True
             self._heard_s = self.clock_s()
 
-    def record_reading(self, reason: ParseReason | None) -> None:
-        """Count whether a reply says that its judge was given what it is to judge."""
-        self.n_read += 1
-        self.n_unseen += reason is ParseReason.MISSING_INPUT
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether more replies than may be say that there was nothing to judge: asking on would buy more of them."""
-        return self.n_unseen >= N_UNSEEN and self.n_unseen > self.max_missing_input * self.n_read
-
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
         if self.is_open and (not self.is_rejecting or answer.detail != self.detail):
             return
@@ -197,7 +179,11 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
         return (
-            self.n_in_a_row >= self.n_to_stop or self.is_silent or self.is_rejecting or self.is_blind or self.pause_s is not None
+            self.n_in_a_row >= self.n_to_stop
+            or self.is_silent
+            or self.is_rejecting
+            or self.readings.is_open
+            or self.pause_s is not None
         )
 
     def _patience_s(self) -> float:
@@ -208,24 +194,3 @@ class Breaker:
         if len(self.failing) - n_limited < self.n_to_stop:
             return N_SILENCES_LIMITED * self.silence_s
         return min(self.silence_s, 2 * self.deadline_s) if n_timed_out >= self.n_to_stop else self.silence_s
-
-
-NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.RULE_VIOLATION})
-"""What asking again would not mend: the judge has understood and said its word, or we sent nothing to judge."""
-
-
-def is_reask_due(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> bool:
-    """Whether an answer to a request of this rubric, category and facts is to be asked for once more."""
-    reason = unreadable_reason(rubric, variant, facts_json, answer)
-    return reason is not None and reason not in NOT_REASKED
-
-
-def unreadable_reason(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> ParseReason | None:
-    """Why an answer to a request of this rubric, category and facts gives no score; None where it gives one, or is none."""
-    if answer.status != ReplyStatus.ANSWERED:
-        return None
-    context = orjson.loads(facts_json)
-    context |= {"category": variant, "finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
-    context |= {"logprobs_json": answer.logprobs_json}
-    read = parse_reply(rubric, answer.text, context)
-    return read.reason if isinstance(read, Unreadable) else None

@@ -20,6 +20,7 @@ from tasks.judge.provider.base import Provider, provider_of
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter, gives_way, limiter_id
 from tasks.judge.rate_limit.store import keep_seen, reached
+from tasks.judge.readings import FirstReplies
 from tasks.judge.runtime import LOOP
 from tasks.ledger.ledger import Ledger, opened
 
@@ -94,3 +95,16 @@ async def _open(ledger_url: str, judge: Judge, limits: Limits) -> AsyncIterator[
 @asynccontextmanager
 async def _places(n: int) -> AsyncIterator[asyncio.Semaphore]:
     yield asyncio.Semaphore(n)
+
+
+async def first_replies(run_id: str, judge: Judge, rubric_id: str) -> FirstReplies:
+    """What a run's first replies of this judge under this rubric say, to all of its shards in this process.
+
+    A run has many shards under way: each of them would buy as many replies before it knew.
+    """
+    return await LOOP.kept(("first replies", run_id, judge.id, rubric_id), _first_replies) if run_id else FirstReplies()
+
+
+@asynccontextmanager
+async def _first_replies() -> AsyncIterator[FirstReplies]:
+    yield FirstReplies()

@@ -14,8 +14,9 @@ from tasks.judge.admission import open_admission
 from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.part_pictures import part_pictures
+from tasks.judge.readings import FirstReplies
 from tasks.judge.runtime import LOOP
-from tasks.judge.session import session_of
+from tasks.judge.session import first_replies, session_of
 from tasks.judge.shard_requests import OnAttempt, OnReply, Shard
 from tasks.ledger.ledger import opened
 
@@ -56,9 +57,19 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             stopping = asyncio.Event()
             watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
             told = shard.on_reply, shard.on_attempt
-            most = context.benchmark.gate.max_missing_input
+            gate = context.benchmark.gate  # who asks for no coverage is not stopped for replies that give no score
+            first = await first_replies(ids.run_id, judge, rubric.id) if gate.min_coverage else FirstReplies(None)
             asked = Shard(
-                requests, pictures, ledger, session.provider, rubric, shard.limits, ids.plan_id, *told, max_missing_input=most
+                requests,
+                pictures,
+                ledger,
+                session.provider,
+                rubric,
+                shard.limits,
+                ids.plan_id,
+                *told,
+                max_missing_input=gate.max_missing_input,
+                first_replies=first,
             )
             try:
                 async with open_admission(ledger, session, rubric, shard.limits, ids.run_id) as admission:

@@ -17,6 +17,7 @@ from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.base import Provider
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
+from tasks.judge.readings import FirstReplies
 from tasks.judge.retries import (
     MAX_RETRY_AFTER_S,
     RETRIES,
@@ -49,6 +50,7 @@ class Shard:
     silence_s: float = SILENCE_S
     poll_s: float = POLL_S
     max_missing_input: float = Gate().max_missing_input
+    first_replies: FirstReplies = field(default_factory=FirstReplies)
 
     async def payload(self, request: QueuedRequest, pictures: list[RequestPicture], attempt_id: str) -> Payload:
         """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""

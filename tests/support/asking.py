@@ -8,7 +8,7 @@ from hashlib import sha256
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.benchmark.file import Benchmark, Limits, RubricChoice, Source
+from schemas.benchmark.file import Benchmark, Gate, Limits, RubricChoice, Source
 from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
@@ -23,9 +23,12 @@ from tasks.lake.writing import stage
 DATASET = "1" * 64
 
 
-def context_of(lake: Lake, rubrics: Mapping[str, Rubric], judge: Judge, ledger_url: str, ids: RunIds) -> StageContext:
+def context_of(
+    lake: Lake, rubrics: Mapping[str, Rubric], judge: Judge, ledger_url: str, ids: RunIds, gate: Gate | None = None
+) -> StageContext:
     choices = [RubricChoice(id=name) for name in rubrics or ("none",)]
     benchmark = Benchmark(name="b", sources=[Source(reader="none", path=".")], rubrics=choices, judges=[judge])
+    benchmark = benchmark.model_copy(update={"gate": gate or Gate()})
     return StageContext(benchmark, rubrics, lake, ledger_url, date(2026, 3, 4), ids)
 
 
@@ -40,6 +43,7 @@ def ask_shard(
     run_id: str = "",
     stop: threading.Event | None = None,
     on_reply: OnReply | None = None,
+    gate: Gate | None = None,
 ) -> Outcome:
     """Store these requests as a plan of one part, and ask them."""
     plan_id = sha256("".join(requests["request_key"]).encode()).hexdigest()
@@ -49,5 +53,5 @@ def ask_shard(
         staging.commit(plan_id)
     part = PlannedPart(0, 0, rubric.id, judge.model, requests.height)
     ids = RunIds(dataset_id=DATASET, plan_id=plan_id, run_id=run_id)
-    context = context_of(lake, {rubric.id: rubric}, judge, ledger_url, ids)
+    context = context_of(lake, {rubric.id: rubric}, judge, ledger_url, ids, gate)
     return judge_shard(context, JudgeShard(part, limits, on_reply), stop)

@@ -18,7 +18,8 @@ from tasks.judge.batch.usage import BatchUsage
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
-from tasks.judge.retries import N_REJECTED, RETRIES, is_reask_due
+from tasks.judge.readings import is_reask_due
+from tasks.judge.retries import N_REJECTED, RETRIES
 from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger.ledger import Ledger
 

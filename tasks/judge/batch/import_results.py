@@ -29,7 +29,8 @@ from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.transport import Secrets
-from tasks.judge.retries import N_REJECTED, is_reask_due
+from tasks.judge.readings import is_reask_due
+from tasks.judge.retries import N_REJECTED
 from tasks.judge.work_queue import PlannedRequests, Reading
 from tasks.ledger import queries
 from tasks.ledger.import_replies.importing import ImportResult

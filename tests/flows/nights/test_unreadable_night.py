@@ -1,0 +1,31 @@
+"""A night whose judge answers nothing that can be read is given up at once and told of: each further try would pay again."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+
+def test_it_is_tried_once(
+    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        World(tmp_path).make(number)
+    provider.then = Play(body=completion("Reasoning: it is", finish_reason="length"))
+    now = datetime.now(UTC)
+    file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 7 }")
+    until = f"{now + timedelta(hours=1):%H:%M}"
+    file.write_text(file.read_text().replace('"0 2 * * *"', f'"{now.minute} {now.hour} * * *"\nfinish_by = "{until}"'))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    said = salon("nightly", file)
+    told = " ".join(said.err.split())
+    assert said.code == 3, told
+    assert "none of its first 32 replies under rubric alignment can be read (truncated 32)" in told
+    assert "truncated: 32 replies were cut at max_tokens = 7" in told
+    assert "started again" not in told
+    assert provider.n < 2 * 2 * N_SAMPLES
