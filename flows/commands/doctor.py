@@ -24,7 +24,10 @@ def doctor(
         Path | None, typer.Argument(help="The benchmark file (TOML); without it, what can be looked at without one.")
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Also ask each judge about one sample and show the reply; it may cost money.")
+        bool,
+        typer.Option(
+            "--ask", help="Also ask each judge about one sample, once for each rubric, and read the replies; it may cost money."
+        ),
     ] = False,
 ) -> int:
     """Look at all that a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
@@ -36,7 +39,10 @@ def doctor(
 def check(
     file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
 ) -> int:
-    """Ask each judge of the file about one sample and show the reply; it may cost money. Exit code 3: one does not answer."""
+    """Ask each judge of the file about one sample, once for each rubric, and show how the replies are read; it may cost money.
+
+    Exit code 3: one does not answer, or its reply cannot be read.
+    """
     run = open_run(file)
     keep_prefect_quiet()
     return _tell(_judges(run, is_asking=True))

@@ -1,4 +1,4 @@
-"""Whether each judge has its key, and, when asked for, whether it answers one sample. No reply is kept here, none is stored."""
+"""Whether each judge has its key, and, when asked for, whether its replies about one sample can be read. None is stored."""
 
 import asyncio
 import os
@@ -15,12 +15,13 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
 from flows.executors.keys import block_name, fetch_keys
+from rubrics.replies.remedies import remedy
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.benchmark.judges import Judge
 from schemas.errors import MissingKeyError
 from schemas.identities import RunIds
-from schemas.records import PlannedPart
-from schemas.statuses.rows import ReplyStatus
+from schemas.records import ParsedScore, PlannedPart, ReadScores
+from schemas.statuses.rows import ParseReason
 from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
@@ -29,6 +30,7 @@ from tasks.judge.part_pictures import part_pictures
 from tasks.judge.pictures import digests_of
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, RequestPicture
+from tasks.judge.readings import reading_of, why_nothing
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
@@ -59,18 +61,28 @@ def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
 
 
 def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
-    """Each judge's answer to the first sample of the first source. It is asked once, with nothing of the run's limits."""
+    """Each judge's answer to the first sample of the first source, one for each rubric, with nothing of the run's limits."""
     judges = [judge for judge in run.benchmark.judges if not judge.recorded]
     if not judges:
         yield skipped(JUDGE, "all replies are recorded: nobody is asked")
     elif not is_asking:
-        yield skipped(JUDGE, f"{', '.join(judge.id for judge in judges)} not asked", "--ask asks one sample; it may cost money")
+        yield skipped(
+            JUDGE,
+            f"{', '.join(judge.id for judge in judges)} not asked",
+            "--ask asks one sample under each rubric; it may cost money",
+        )
     else:
         with TemporaryDirectory(prefix="salon-doctor-") as folder:
             planned, parts = _planned(run, Path(folder))
             for judge in judges:
-                mine = next((part for part in parts if part.judge_model == judge.id and part.n_requests), None)
-                yield from guarded(JUDGE, partial(_ask, planned, judge, mine), "run salon plan FILE")
+                mine = {part.rubric_id: part for part in reversed(parts) if part.judge_model == judge.id and part.n_requests}
+                if not mine:
+                    yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
+                for rubric_id in planned.rubrics:
+                    if rubric_id in mine:
+                        yield from guarded(JUDGE, partial(_ask, planned, judge, mine[rubric_id]), "run salon plan FILE")
+                    elif mine and judge in planned.judges_for(rubric_id):
+                        yield skipped(JUDGE, f"{judge.id}, {rubric_id}: the first sample alone asks nothing")
 
 
 def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[PlannedPart]]:
@@ -92,22 +104,36 @@ def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[Planne
     return planned.having(plan_id="asked"), parts
 
 
-def _ask(run: StageContext, judge: Judge, part: PlannedPart | None) -> Iterator[Finding]:
-    if part is None:
-        yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
-        return
+def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding]:
     requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index)
     row, shown = requests.row(0, named=True), part_pictures(run, part, requests)
     pictures = [shown(digest) for digest in digests_of(row["messages_json"])]
     deadline_s = min(DEADLINE_S, run.benchmark.limits.deadline_s)
     endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], pictures))
     asked = f"{judge.id} at {endpoint}"
-    if answer.status == ReplyStatus.ANSWERED:
-        yield ok(JUDGE, f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s: {shortened(answer.text or '')}")
+    read = reading_of(run.rubrics[part.rubric_id], row["variant"], row["facts_json"], answer)
+    if read is not None:
+        yield _read(f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s", judge, answer, read)
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
         known = provider_of(judge).remedy(answer.detail or "")
         yield wrong(JUDGE, said, f"{known or 'mend what the provider names, or wait until it answers'}; then ask again")
+
+
+def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore) -> Finding:
+    """What the reply says to the rubric, as a run reads it, and the text. An alias answers by another name: no fault."""
+    answered, said = answer.answered_model, shortened(answer.text or answer.refusal_text or "") or "no text"
+    if answered and answered not in {judge.model, *judge.accept_models}:
+        asked += f", answered by {shortened(answered)}, asked for {judge.model}"
+    reason = why_nothing(read)
+    if reason is not None or not isinstance(read, ReadScores):
+        reason = reason or ParseReason.NOT_FOUND
+        return wrong(JUDGE, f"{asked}: cannot be read ({reason.value}): {said}", remedy(reason, 1, judge.parameters))
+    found = [f"{name} = {score:g}" for name, score in read.scores.items()]
+    found += [f"{name} not applicable" for name in sorted(read.not_applicable)]
+    found += [f"{name} {why.value}" for name, why in read.unreadable.items()]
+    found += [f"{name} against a rule of the rubric" for name in read.violated]
+    return ok(JUDGE, f"{asked}: {shortened(', '.join(found))}: {said}")
 
 
 async def _answer(

@@ -20,7 +20,7 @@ _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
         "see the judge's server, and that it has room for an answer behind its thinking",
     ),
     ParseReason.REFUSAL: (
-        "declined to judge, or were held back by the provider's filter",
+        "declined to judge, or met the provider's filter",
         "change the rubric's text, or name another judge",
     ),
     ParseReason.MISSING_INPUT: (

@@ -1,0 +1,68 @@
+"""`salon check`: the one reply that is asked for is read as a run reads it, under each rubric of the file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+Salon = Callable[..., Said]
+
+
+def _said(text: str | None, **more: object) -> Play:
+    return Play(body=completion(text, **({"model": "salon-demo-judge"} | more)))
+
+
+READ = {
+    "scores": (_said("Reasoning: all there.\nScore: 4"), "ok", "s: score = 4: Reasoning: all there. Score: 4", None),
+    "no name, or an accepted one": (_said("Score: 4", model="salon-b"), "ok", "s: score = 4", "answered by"),
+    "another name": (
+        _said("Score: 4", model="[b]gpt[/b]"), "ok", "answered by [b]gpt[/b], asked for salon-demo-judge: score = 4: Sco", "wrong"
+    ),
+    "cut": (
+        _said("", finish_reason="length"), "wrong", "cannot be read (truncated): no text", "s: Score",
+    ),
+    "prose": (_said("Quite good, 4 of 5 cats."), "wrong", "cannot be read (not_found): Quite good, 4 of 5 cats.", "score ="),
+    "off the scale": (_said("Score: 9"), "wrong", "cannot be read (out_of_range): Score: 9", "score ="),
+    "refused": (_said(None, message={"refusal": "Not this one."}), "wrong", "cannot be read (refusal): Not this one.", "score ="),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    World(folder).make(1)
+    return folder / "made"
+
+
+@pytest.mark.parametrize(("play", "state", "told", "not_told"), READ.values(), ids=READ.keys())
+def test_a_reply_is_read_as_a_run_reads_it(
+    salon: Salon, tmp_path: Path, made: Path, provider: Provider, play: Play, state: str, told: str, not_told: str | None
+) -> None:
+    (tmp_path / "made").symlink_to(made)
+    provider.then = play
+    file = write_benchmark(
+        tmp_path, provider.url, judge='parameters = { max_tokens = 30 }\naccept_models = ["salon-demo-judge", "salon-b"]'
+    )
+    said = salon("check", file)
+    (line,) = [line for line in said.out.splitlines() if line[8:24].strip() == "judge"]
+    assert (said.code, line[:8].strip(), provider.n) == (0 if state == "ok" else 3, state, 1)
+    assert told in line
+    assert not_told is None or not_told not in line
+    assert ("-> truncated: 1 reply was cut at max_tokens = 30; raise it" in said.out) == ("truncated" in told)
+
+
+def test_each_rubric_is_asked_once_and_one_of_pairs_is_left_out(
+    salon: Salon, tmp_path: Path, made: Path, provider: Provider
+) -> None:
+    """One that is asked in its own form is fine, the next one's reply is told of by itself."""
+    (tmp_path / "made").symlink_to(made)
+    provider.then = _said("Score: 4")
+    said = salon("check", write_benchmark(tmp_path, provider.url, rubrics=("alignment", "composition", "preference")))
+    lines = [line for line in said.out.splitlines() if line[8:24].strip() == "judge"]
+    assert [line.split()[0] for line in lines] == ["ok", "wrong", "skipped"]
+    assert ["alignment" in lines[0], "composition" in lines[1], "preference" in lines[2]] == [True] * 3
+    assert (said.code, provider.n) == (3, 2)
