@@ -20,6 +20,7 @@ from tasks.ledger.process_identity import Process, this_process
 
 if TYPE_CHECKING:
     from schemas.benchmark.file import Gate
+    from schemas.benchmark.judges import Judge
     from tasks.ingest.samples import IngestResult
     from tasks.judge.outcome import Outcome
     from tasks.ledger.import_replies.importing import ImportResult
@@ -190,6 +191,7 @@ class RunSummary:
     gate: "Gate"
     imported: "ImportResult | None" = None
     pairs: "Sequence[PairBoard]" = ()
+    judges: "Sequence[Judge]" = ()
 
     @property
     def n_cells(self) -> int:

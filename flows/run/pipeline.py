@@ -99,7 +99,7 @@ def run_pipeline(
     _say_what_is_asked_otherwise(run, before, published)
     pairs = boards_in(published.folder)
     n_requests = planned.n_requests if asked_before is None else asked.n_requests
-    summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs)
+    summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, run.benchmark.judges)
     _record(run, asked, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)

@@ -1,0 +1,65 @@
+"""What a run's last lines say of replies that could not be read: of whose, how many, and what to do."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.commands.printed.unreadable import print_unreadable
+from flows.observability.terminal import result_console
+from schemas.benchmark.judges import Judge
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+ONE, OTHER = Judge(model="[b]one[/b]", parameters={"max_tokens": 60}), Judge(model="other")
+RECORDED = Judge(model="[b]one[/b]", recorded=True)
+CUT = ("[b]one[/b]", "truncated", 2.0)
+TOLD = {
+    "over checkpoints": ([ONE], [CUT, CUT], ["truncated: 4 replies were cut at max_tokens = 60 "]),
+    "the three commonest": (
+        [ONE],
+        [("[b]one[/b]", reason, n) for n, reason in enumerate(("empty", "malformed", "ambiguous", "refusal", "no_reply"), 1)],
+        ["refusal: 4 replies declined", "ambiguous: 3 replies held two", "malformed: 2 replies had the form"],
+    ),
+    "whose, where there are several": ([ONE, OTHER], [CUT, ("other", "empty", 9.0)], [
+        "empty: 9 replies of other held no text", "truncated: 2 replies of [b]one[/b] were cut at",
+    ]),
+    "not what was never a reply": ([ONE], [("[b]one[/b]", reason, 5.0) for reason in ("rate_limited", "missing_file")], []),
+    "not a rule, which the rubric declares": ([ONE], [("[b]one[/b]", "rule_violation", 5.0)], []),
+    "not a recorded judge's": ([RECORDED], [CUT], []),
+    "not of a judge that the file lacks": ([OTHER], [CUT], []),
+    "no table of them": ([ONE], None, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("judges", "rows", "told"), TOLD.values(), ids=TOLD.keys())
+def test_the_commonest_reasons_have_a_line_each(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    judges: Sequence[Judge],
+    rows: list[tuple[str, str, float]] | None,
+    told: list[str],
+) -> None:
+    if rows is not None:
+        health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
+        health.with_columns(measure=pl.lit("n_without_score")).write_parquet(tmp_path / "health.parquet")
+    print_unreadable(result_console(), tmp_path, judges)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(told)
+    assert all(line.startswith(f"unreadable  {one}") for line, one in zip(lines, told, strict=True)), lines
+
+
+@pytest.mark.slow
+def test_a_run_says_so_and_says_so_again(salon: Callable[..., Said], tmp_path: Path, provider: Provider) -> None:
+    """The second time nothing is sent: what is stored is not asked again, and the line says what is."""
+    World(tmp_path).make(1)
+    provider.script.append(Play(body=completion("Score: 4")))
+    provider.then = Play(body=completion("Score: 9"))
+    file = write_benchmark(tmp_path, provider.url)
+    for _ in range(2):
+        said = salon("run", file)
+        assert said.code == 1
+        assert "unreadable  out_of_range: 23 replies held a number off the rubric's scale (`salon explain CELL` shows" in said.out
+    assert provider.n == 47
