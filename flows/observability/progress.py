@@ -80,13 +80,14 @@ class Reporter:
                 self.console.print(f"{stage}: {n_done:,} done")
 
     def describe(self, stage: str, said: str) -> None:
-        """What a stage is waiting for, beside its bar; without a terminal a line now and then."""
+        """What a stage is waiting for, beside its bar ("": for nothing any more); without a terminal a line now and then."""
+        said = one_line(redacted(said))
         with self._lock:
             if self._bars is not None and stage in self._ids:
-                self._bars.update(self._ids[stage], description=f"{stage} ({said})")
-            elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
+                self._bars.update(self._ids[stage], description=f"{stage} ({said})" if said else stage)
+            elif said and self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
                 self._last_line_s = time.monotonic()
-                self.console.print(f"{stage}: {one_line(said)}", markup=False, highlight=False)
+                self.console.print(f"{stage}: {said}", markup=False, highlight=False)
 
     def count_attempts(self, by_status: Mapping[str, int]) -> None:
         """Count attempts to a judge, by how they ended."""
@@ -129,7 +130,7 @@ class Reporter:
             yield
             return
         columns = (
-            TextColumn("{task.description:<10}"),
+            TextColumn("{task.description:<10}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

@@ -4,16 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
+from flows.observability.waiting import Waiting
 from flows.run.context import RunContext
 from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
-from schemas.records import PlannedPart
+from schemas.records import JudgeReply, PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
+from tasks.judge.provider.exchange import Answer
+from tasks.judge.retries import RETRIES
 from tasks.judge.shard import JudgeShard
 from tasks.judge.shard_requests import OnAttempt, OnReply
 from tasks.ledger.ledger import Ledger, opened
@@ -151,9 +154,14 @@ def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int | None) -> 
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
     if run.executor.is_remote:
         some = together(parts, limits, run.executor.n_processes)
-        return run.executor.run(ShardCall(ask_judge_together, run.stage, shards, spends_money=True) for shards in some)
-    alone = (JudgeShard(part, limits, _on_reply(run), _on_attempt(run)) for part in parts)
-    return run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone)
+        yield from run.executor.run(ShardCall(ask_judge_together, run.stage, shards, spends_money=True) for shards in some)
+        return
+    waiting = Waiting(lambda said: run.reporter.describe("judge", said))
+    alone = (JudgeShard(part, limits, _on_reply(run, waiting), _on_attempt(run, waiting)) for part in parts)
+    try:
+        yield from run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone)
+    finally:
+        waiting.end()
 
 
 def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> Iterator[JudgeShards]:
@@ -172,9 +180,18 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
         yield JudgeShards(tuple(some), limits)
 
 
-def _on_reply(run: RunContext) -> OnReply:
-    return lambda _: run.reporter.advance("judge")
+def _on_reply(run: RunContext, waiting: Waiting) -> OnReply:
+    def on_reply(_: JudgeReply) -> None:
+        run.reporter.advance("judge")
+        waiting.replied()
+
+    return on_reply
 
 
-def _on_attempt(run: RunContext) -> OnAttempt:
-    return lambda status: run.reporter.count_attempts({status.value: 1})
+def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
+    def on_attempt(answer: Answer) -> None:
+        run.reporter.count_attempts({answer.status.value: 1})
+        if answer.status in RETRIES:
+            waiting.failed(answer.status, answer.detail)
+
+    return on_attempt

@@ -183,7 +183,7 @@ class _Run:
             self.outcome.n_asked += 1
             self.outcome.attempts_by_status[answer.status.value] += 1
             if self.shard.on_attempt is not None:
-                self.shard.on_attempt(answer.status)
+                self.shard.on_attempt(answer)
             self.breaker.record_attempt(request.request_key, answer, request.n_earlier[ask_index])
             if self.breaker.is_open:
                 self.stopping.set()

@@ -29,7 +29,7 @@ from tasks.judge.work_queue import POLL_S, QueuedRequest
 from tasks.ledger.ledger import Ledger
 
 OnReply = Callable[[JudgeReply], None]
-OnAttempt = Callable[[ReplyStatus], None]
+OnAttempt = Callable[[Answer], None]
 
 
 @dataclass(frozen=True, slots=True)

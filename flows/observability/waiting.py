@@ -1,0 +1,67 @@
+"""What a judge is waited for: said where nothing comes for some seconds while failures are waited out. It counts no replies."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flows.observability.redaction import redacted
+from schemas.statuses.rows import ReplyStatus
+
+SILENT_S = 5.0
+"""So long without a reply is worth a word; also the time between two words."""
+N_LETTERS = 60
+"""Of the provider's own words: they stand beside a bar."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Hears how attempts end, and says through `say` what is waited out; "" once replies come again.
+
+    A timer speaks, since a provider may ask for a minute in which nothing is sent; one at most, and none while all goes well.
+    """
+
+    say: Callable[[str], None]
+    silent_s: float = SILENT_S
+    _n: int = 0  # failures since the last reply
+    _last: tuple[ReplyStatus, str] | None = None
+    _heard_s: float = field(default_factory=time.monotonic)
+    _is_told: bool = False
+    _timer: threading.Timer | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def failed(self, status: ReplyStatus, detail: str | None) -> None:
+        """An attempt ended in what is tried again after a wait."""
+        with self._lock:
+            self._n, self._last = self._n + 1, (status, detail or "")
+            if self._timer is None:
+                self._timer = threading.Timer(self.silent_s, self._tell)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def replied(self) -> None:
+        """A reply came."""
+        self._heard_s, self._n = time.monotonic(), 0
+        if self._is_told:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing is waited for any more."""
+        with self._lock:
+            timer, self._timer = self._timer, None
+            is_told, self._is_told = self._is_told, False
+        if timer is not None:
+            timer.cancel()
+        if is_told:
+            self.say("")
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._timer = None
+            if self._last is None or not self._n or time.monotonic() - self._heard_s < self.silent_s:
+                return
+            self._is_told = True
+            (status, detail), n = self._last, self._n
+        words = " ".join(redacted(detail).split())
+        said = f' ("{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}")' if words else ""
+        self.say(f"waiting: the provider answers {status.value}{said} ×{n:,}")
