@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from schemas.errors import JudgeChangedError, RejectedError, SalonError, StoreError, UnreadableError
+from schemas.errors import JudgeChangedError, MissingInputError, RejectedError, SalonError, StoreError, UnreadableError
 from tasks.stopping import STOP, check_not_stopped
 
 FIRST_WAIT_S: Final = 5.0
@@ -71,6 +71,6 @@ def _left_s(gives_up_at: datetime | None) -> float:
 
 def _may_pass(error: Exception) -> bool:
     """Exit code 3, and a fault of Salon's own; not what each try would pay for, nor what a user has to mend."""
-    if isinstance(error, JudgeChangedError | RejectedError | UnreadableError):
+    if isinstance(error, JudgeChangedError | MissingInputError | RejectedError | UnreadableError):
         return False
     return not isinstance(error, SalonError) or error.exit_code == StoreError.exit_code

@@ -67,7 +67,7 @@ class ProgressArtifact:
 
 def _pause_s(n_failed: int) -> float:
     """A minute after a first failure, twice as long after each further one, a quarter of an hour at most."""
-    return min(60.0 * 2 ** (n_failed - 1), 900.0)
+    return min(60.0 * 2.0 ** (n_failed - 1), 900.0)
 
 
 def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:

@@ -80,21 +80,18 @@ class FirstReplies:
 
 @dataclass(slots=True)
 class Sight:
-    """How many of a shard's replies say that their judge was given nothing; more than a share of them open it."""
+    """How many of a shard's replies say that their judge was given nothing; more than a share of them open it, for good."""
 
     most: float = 1.0  # the share that may say so
     n_read: int = 0
     n_unseen: int = 0
+    is_blind: bool = False  # asking on would buy more of them
 
     def record(self, reason: ParseReason | None) -> None:
         """Count whether a reply says that its judge was given what it is to judge."""
         self.n_read += 1
         self.n_unseen += reason is ParseReason.MISSING_INPUT
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether more replies than may be say that there was nothing to judge: asking on would buy more of them."""
-        return self.n_unseen >= N_UNSEEN and self.n_unseen > self.most * self.n_read
+        self.is_blind |= self.n_unseen >= N_UNSEEN and self.n_unseen > self.most * self.n_read
 
 
 @dataclass(slots=True)

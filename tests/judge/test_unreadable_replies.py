@@ -17,7 +17,7 @@ from schemas.errors import UnreadableError
 from schemas.records import ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason as R
 from tasks.judge.outcome import Outcome
-from tasks.judge.readings import N_UNREADABLE, FirstReplies, why_nothing
+from tasks.judge.readings import N_UNREADABLE, FirstReplies, Sight, why_nothing
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
@@ -142,6 +142,15 @@ def test_which_reasons_are_of_the_form(reason: R) -> None:
         first.record(reason)
     others = {R.REFUSAL, R.MISSING_INPUT, R.RULE_VIOLATION, R.NOT_APPLICABLE, R.NOT_ASKED_FOR}
     assert first.is_open == (reason not in others)
+
+
+def test_a_judge_that_was_blind_stays_so_whatever_is_still_under_way_says() -> None:
+    """Workers have stopped by then: what would open their ears again would end the run without a word."""
+    sight = Sight(most=0.1)
+    for reason in [None] * 20 + [R.MISSING_INPUT] * 8 + [None] * 200:
+        sight.record(reason)
+    assert sight.n_unseen < sight.most * sight.n_read
+    assert sight.is_blind
 
 
 def test_each_reason_has_its_sentence_with_numbers_and_limits_as_they_are() -> None:

@@ -10,13 +10,24 @@ from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion
 
+CUT = Play(body=completion("Reasoning: it is", finish_reason="length"))
+UNSEEN = Play(body=completion("I cannot see any image. Please attach the picture."))
 
+
+@pytest.mark.parametrize(
+    ("play", "told_of"),
+    [
+        (CUT, "none of its first 32 replies under rubric alignment can be read (truncated 32)"),
+        (UNSEEN, "replies that it was given nothing to judge"),
+    ],
+    ids=["its replies are cut", "it is shown nothing"],
+)
 def test_it_is_tried_once(
-    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    play: Play, told_of: str, salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (1, 2):
         World(tmp_path).make(number)
-    provider.then = Play(body=completion("Reasoning: it is", finish_reason="length"))
+    provider.then = play
     now = datetime.now(UTC)
     file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 7 }")
     until = f"{now + timedelta(hours=1):%H:%M}"
@@ -25,7 +36,7 @@ def test_it_is_tried_once(
     said = salon("nightly", file)
     told = " ".join(said.err.split())
     assert said.code == 3, told
-    assert "none of its first 32 replies under rubric alignment can be read (truncated 32)" in told
-    assert "truncated: 32 replies were cut at max_tokens = 7" in told
+    assert told_of in told
+    assert ("truncated: 32 replies were cut at max_tokens = 7" in told) == (play is CUT)
     assert "started again" not in told
     assert provider.n < 2 * 2 * N_SAMPLES
