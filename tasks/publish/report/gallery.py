@@ -48,7 +48,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One sample under one rubric. `texts`: what it was asked for, by column; `cell_id`: the cell `salon explain` takes."""
+    """One sample under one rubric. `texts`: what it was asked for, by column; `cell_id`: the cell `salon explain` takes.
+
+    `places`: where it stands on each of its shelves, from 0; by the judge who places it foremost.
+    """
 
     rubric_id: str
     sample_id: str
@@ -57,6 +60,7 @@ class Card:
     category: str | None
     source_key: str
     shelves: tuple[str, ...]
+    places: tuple[int, ...]
     texts: Mapping[str, str]
     picture: str | None
     cell_id: str | None
@@ -71,14 +75,16 @@ class Gallery:
     n_judgements: int
 
     @property
-    def first(self) -> list[tuple[int, Card]]:
-        """Cards with a picture and where they stand in the gallery: of each rubric in turn its best, then of each its worst."""
-        found: dict[int, Card] = {}
+    def first(self) -> list[tuple[int, Card, Shelf]]:
+        """Cards with a picture, where they stand in the gallery and as what: each rubric's best, then each one's worst."""
+        found: dict[int, tuple[int, Card, Shelf]] = {}
         for shelf in (Shelf.BEST, Shelf.WORST):
             for rubric_id in dict.fromkeys(card.rubric_id for card in self.cards):
                 pictured = ((at, one) for at, one in enumerate(self.cards) if one.picture and one.rubric_id == rubric_id)
-                found |= dict([one for one in pictured if shelf in one[1].shelves][:1])
-        return [*found.items()][:N_FIRST]
+                on = [(one.places[one.shelves.index(shelf)], at, one) for at, one in pictured if shelf in one.shelves]
+                for _, at, one in sorted(on, key=lambda place: place[:2])[:1]:
+                    found.setdefault(at, (at, one, shelf))
+        return [*found.values()][:N_FIRST]
 
 
 def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:
@@ -130,6 +136,7 @@ def _card(
         **{name: row[name] for name in ("rubric_id", "sample_id", "model", "checkpoint", "category")},
         source_key=cut(said.get("source_key") or "", MAX_PROMPT),
         shelves=tuple(row["shelves"]),
+        places=tuple(row["places"]),
         texts={name: cut(said[name] or "", MAX_PROMPT) for name in _TEXTS if said.get(name)},
         picture=pictures.get(row["sample_id"]),
         cell_id=next((cell for cell in cells if cell), None),

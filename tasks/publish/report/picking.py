@@ -1,5 +1,8 @@
 """Which samples the gallery shows: worst, best, most disputed and without a score, picked in Polars from the stored scores.
 
+A shelf of the worst or the best holds at most half of its group: who stands in the middle, or is tied between both ends, has a
+card and is on neither.
+
 A candidate is one sample under one rubric and judge. Its `level` is its place on the scale: by the rubric's overall_score, or
 where it has none by the mean of its dimensions; over the judge's repeats. Reading what the picked ones hold is gallery.py.
 
@@ -29,6 +32,8 @@ class Shelf(StrEnum):
     NO_SCORE = "no_score"  # a judgement without a score that counts
 
 
+_ENDS = (Shelf.WORST, Shelf.BEST)
+
 PER_SHELF = 12
 """At most so many of one shelf, rubric, judge, model and checkpoint."""
 
@@ -44,8 +49,9 @@ IS_COUNTED = pl.col("status") != JudgementStatus.DUPLICATE.value
 
 
 def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.DataFrame:
-    """At most `n_cards` rows rubric_id, sample_id, rank, shelves (list): each group's first of each shelf before any second one.
+    """At most `n_cards` rows, each group's first of each shelf before any second one.
 
+    Their columns: rubric_id, sample_id, rank, shelves (list), and places (list): how far in front the card stands on each.
     `cells` is benchmark_long, for the scales. Ties go by sample id, so the same lake gives the same picks.
     """
     candidates = _candidates(lake, ids, cells)
@@ -57,12 +63,15 @@ def picked(lake: Lake, ids: RunIds, cells: pl.DataFrame, n_cards: int) -> pl.Dat
         Shelf.NO_SCORE: (pl.col("has_no_score"), pl.lit(0, pl.Int64)),
     }
     foremost = [
-        _foremost(candidates.lazy().filter(is_one), badness).with_columns(shelf=pl.lit(shelf.value))
+        _foremost(candidates.lazy().filter(is_one), badness, is_an_end=shelf in _ENDS).with_columns(shelf=pl.lit(shelf.value))
         for shelf, (is_one, badness) in shelves.items()
     ]
     ranked = _named(lake, ids, pl.concat(foremost)).sort("badness", "sample_id")
     ranked = ranked.with_columns(rank=pl.int_range(pl.len()).over(*_GROUP, "shelf")).filter(pl.col("rank") < PER_SHELF)
-    cards = ranked.group_by(_CARD).agg(pl.col("rank").min(), shelves=pl.col("shelf").unique().sort())
+    on = ranked.filter(pl.col("rank") < pl.col("n_at_most")).group_by(*_CARD, "shelf").agg(place=pl.col("rank").min())
+    on = on.sort("shelf").group_by(_CARD, maintain_order=True).agg(shelves="shelf", places="place")
+    cards = ranked.group_by(_CARD).agg(pl.col("rank").min()).join(on, on=_CARD, how="left")
+    cards = cards.with_columns(pl.col("shelves", "places").fill_null([]))
     return cards.sort("rank", *_CARD).head(n_cards)
 
 
@@ -71,17 +80,22 @@ def judged_samples(lake: Lake, ids: RunIds) -> pl.LazyFrame:
     return lake.scan(JUDGEMENTS, ids.plan_id).filter(_IS_OF_ONE)
 
 
-def _foremost(shelf: pl.LazyFrame, badness: pl.Expr) -> pl.DataFrame:
-    """Those that may be among the first PER_SHELF of their group: whoever is no worse placed than its last one.
+def _foremost(shelf: pl.LazyFrame, badness: pl.Expr, *, is_an_end: bool) -> pl.DataFrame:
+    """Those that may be among the first PER_SHELF of their group, and how many of its first the shelf takes: `n_at_most`.
 
     Most ties are broken here, by the samples' numbers: on a scale of five a fifth of all have the lowest level.
     """
-    ends = shelf.group_by(_GROUP).agg(end=badness.bottom_k(PER_SHELF).max())
+    half = pl.min_horizontal(badness.count() // 2, PER_SHELF).cast(pl.Int64) if is_an_end else pl.lit(PER_SHELF, pl.Int64)
+    far = badness.top_k(half).min() if is_an_end else pl.lit(None, pl.Int64)  # where the other end begins
+    lone = pl.when(badness.min() < badness.max()).then(badness.min())
+    ends = shelf.group_by(_GROUP).agg(end=badness.bottom_k(PER_SHELF).max(), n_at_most=half, far=far, lone=lone)
     found = shelf.select(*_GROUP, "row", "sample", badness=badness).join(ends, on=_GROUP, nulls_equal=True)
     near = found.filter(pl.col("badness") <= pl.col("end")).collect().sort("badness", "sample")
     last = near.group_by(_GROUP).agg(last=pl.col("sample").slice(PER_SHELF - 1, 1).first())
     is_first = (pl.col("badness") < pl.col("end")) | (pl.col("sample") <= pl.col("last")).fill_null(value=True)
-    return near.join(last, on=_GROUP, nulls_equal=True).filter(is_first).select(*_GROUP, "row", "badness")
+    is_apart = (pl.col("badness") < pl.col("far")) | (pl.col("badness") == pl.col("lone")) if is_an_end else pl.lit(value=True)
+    n_at_most = pl.when(is_apart).then("n_at_most").otherwise(0)
+    return near.join(last, on=_GROUP, nulls_equal=True).filter(is_first).select(*_GROUP, "row", "badness", n_at_most=n_at_most)
 
 
 def _named(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,7 @@
 """The gallery shows the extremes, says why, and traces each to its cell; it shows the same whenever it is asked."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -32,6 +34,45 @@ def test_the_worst_and_the_best_of_every_checkpoint_are_there(made_of):
         assert {number(card) for card in mine if "worst" in card.shelves} == set(range(12))
         assert {number(card) for card in mine if "best" in card.shelves} == set(range(18, 30))
     assert not [card for card in cards if {"disputed", "no_score"} & set(card.shelves)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "best", "worst"),
+    [
+        ([5], [], []),
+        ([5, 5, 5, 5], [], []),
+        ([1, 2], [1], [0]),
+        ([3, 1, 5], [2], [1]),
+        ([4, 1, 2, 3, 5], [0, 4], [1, 2]),
+        ([3, 3, 1, 3, 5], [4], [2]),
+        ([2, 2, 2, 1, 2], 2, [3]),
+        ([2, 2, 2, 3, 2], [3], 2),
+        ([1, 5, 1, 5], [1, 3], [0, 2]),
+        ([*range(10), 10, 10], [6, 7, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5]),
+        ([1] * 30 + [2] * 2, [30, 31], 12),
+    ],
+    ids=str,
+)
+def test_best_and_worst_share_no_card_and_hold_half_of_a_checkpoint_at_most(made_of, levels, best, worst):
+    made = made_of(
+        made_by=ONE, categories=(None,), n_prompts=len(levels), n_per_prompt=1, became=lambda at: float(levels[at.sample])
+    )
+    gallery = made.gallery()
+    assert len(gallery.cards) >= min(len(levels), 12), "who is on no shelf has a card all the same"
+    for name, wanted in (("best", best), ("worst", worst)):
+        found = sorted(number(card) for card in shelf(gallery, name))
+        assert (len(found) if isinstance(wanted, int) else found) == wanted
+    assert not [card for card in gallery.cards if {"best", "worst"} <= {*card.shelves}]
+    ends = {end: levels[number(card)] for _, card, end in gallery.first}
+    assert ends == ({"best": max(levels), "worst": min(levels)} if len({*levels}) > 1 else {})
+
+
+def test_the_picture_called_the_best_is_the_best(made_of):
+    said = re.findall(rb'href="#card-(\d+)"><img.*?, (best|worst) of ', made_of(made_by=ONE, n_prompts=3).page(), re.DOTALL)
+    cards = made_of(made_by=ONE, n_prompts=3).gallery().cards
+    score = {end.decode(): cards[int(at)].asks[0].scores[1].score for at, end in said}
+    every = [card.asks[0].scores[1].score for card in cards]
+    assert score == {"best": max(every), "worst": min(every)}
 
 
 def test_the_most_disputed_come_first_and_a_forbidden_score_is_one(made_of):
@@ -101,7 +142,7 @@ def test_it_is_the_same_gallery_in_any_order_of_the_rows(made_of):
     thirds = [0.1, 0.2, 0.3, 0.7, 1.1, 2.3]
     made = made_of(made_by=ONE, n_prompts=60, n_repeats=6, became=lambda at: thirds[(at.repeat * 5 + at.sample) % 6])
     first = made.gallery()
-    assert [card.shelves for card in first.cards] == [("best", "disputed", "worst")] * 12
+    assert [card.shelves for card in first.cards] == [("disputed",)] * 12
     folder = made.lake.partition(SCORES, made.provenance["identities"]["reading_id"])
     part = folder / "part-00000.parquet"
     for seed in range(5):
