@@ -15,6 +15,9 @@ from tasks.ingest.paths import encodable, quote
 COLUMN_NAMES = ("image", "item_id", "model", "checkpoint", "seed", *SAMPLE_TEXTS)
 """What `columns` of a benchmark file may map, beside what its rubrics need."""
 
+_OF_FOLDERS = frozenset({"geneval", "imagefolder"})
+"""Readers whose path is a folder: a placeholder stands for no file beside the folders it is for."""
+
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -98,7 +101,7 @@ def _expand_one(
     _check(name, source, own_texts)
     places = [name_ for part in pattern.parts for name_ in _PLACEHOLDER.findall(part)]
     base = Path(*_leading_parts_without_placeholder(pattern))
-    matches = _match(name, source.path, pattern) if places else [(pattern, {})]
+    matches = _match(name, source, pattern) if places else [(pattern, {})]
     found = (_resolve(name, source, path, base=base, filled=filled, wanted=wanted) for path, filled in matches)
     return [replace(one, own_texts=own_texts) for one in found]
 
@@ -169,29 +172,32 @@ def _check_pointer(name: str, key: str, pointer: str) -> None:
         raise SourceError(f"source {name!r}: {key}: {error}") from error
 
 
-def _match(name: str, written: str, pattern: Path) -> list[tuple[Path, dict[str, str]]]:
+def _match(name: str, source: Source, pattern: Path) -> list[tuple[Path, dict[str, str]]]:
     """The paths that fit the pattern, sorted, with what each placeholder stands for."""
     found: list[tuple[Path, dict[str, str]]] = [(Path(), {})]
-    looked_in = Path()
-    for part, is_last in zip(pattern.parts, [*[False] * (len(pattern.parts) - 1), True], strict=True):
-        step = [child for path, filled in found for child in _children(path, part, filled, is_last=is_last)]
+    looked_in, n_parts = Path(), len(pattern.parts)
+    for number, part in enumerate(pattern.parts, 1):
+        may_be_file = number == n_parts and source.reader not in _OF_FOLDERS
+        step = [child for path, filled in found for child in _children(path, part, filled, may_be_file=may_be_file)]
         if not step:
             looked_in = found[0][0]
             break
         found = step
     else:
         return found
-    raise SourceError(f"source {name!r}: nothing matches path = {quote(written)}; looked in {looked_in} for {quote(part)}")
+    what = f"folders {quote(part)}, which reader {source.reader} reads" if source.reader in _OF_FOLDERS else quote(part)
+    raise SourceError(f"source {name!r}: nothing matches path = {quote(source.path)}; looked in {looked_in} for {what}")
 
 
-def _children(path: Path, part: str, filled: dict[str, str], *, is_last: bool) -> list[tuple[Path, dict[str, str]]]:
+def _children(path: Path, part: str, filled: dict[str, str], *, may_be_file: bool) -> list[tuple[Path, dict[str, str]]]:
     placeholder = _PLACEHOLDER.search(part)
     if not placeholder or placeholder[1] in filled:
         child = path / _PLACEHOLDER.sub(lambda match: filled[match[1]], part)
         return [(child, filled)] if child.exists() else []
     fits = re.compile(f"{re.escape(part[: placeholder.start()])}(.+){re.escape(part[placeholder.end() :])}", re.DOTALL)
     try:
-        names = sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".") and (is_last or entry.is_dir()))
+        entries = (entry for entry in os.scandir(path) if not entry.name.startswith("."))
+        names = sorted(entry.name for entry in entries if may_be_file or entry.is_dir())
     except NotADirectoryError:
         return []
     children = [(path / name, filled | {placeholder[1]: match[1]}) for name in names if (match := fits.fullmatch(name))]

@@ -42,6 +42,20 @@ def test_a_placeholder_may_be_part_of_a_name_or_name_a_file(tree, benchmark_of):
     ]
 
 
+@pytest.mark.parametrize("reader", ["geneval", "imagefolder"])
+@pytest.mark.parametrize("stray", ["README.md", "metadata.csv", "a.png"])
+def test_for_a_reader_of_folders_a_placeholder_stands_for_no_file(tree, benchmark_of, reader, stray):
+    (tree / "out" / "sdxl" / stray).write_text("")
+    source = {"reader": reader, "path": "out/sdxl/{checkpoint}", "model": "sdxl"}
+    assert [checkpoint for _, checkpoint, _ in found(benchmark_of(source))] == ["base", "step-200"]
+
+
+def test_a_link_to_a_folder_is_a_folder(tree, benchmark_of):
+    (tree / "out" / "sdxl" / "linked").symlink_to(tree / "out" / "flux")
+    source = {"reader": "imagefolder", "path": "out/sdxl/l{checkpoint}", "model": "sdxl"}
+    assert found(benchmark_of(source)) == [("sdxl", "inked", "linked")]
+
+
 def test_without_placeholders_the_constants_hold(tree, benchmark_of):
     assert found(benchmark_of({"reader": "geneval", "path": "out", "model": "m", "checkpoint": "c"})) == [("m", "c", "")]
 
@@ -53,6 +67,7 @@ def test_checkpoints_are_chosen_by_name_or_with_their_model(tree, benchmark_of, 
 
 WRONG = {
     "nothing matches": ({"path": "out/{model}/ckpt-{checkpoint}"}, ["ckpt-{checkpoint}", "out/{model}/ckpt-{checkpoint}"]),
+    "files alone where folders are read": ({"path": "out/{model}.txt"}, ["for folders '{model}.txt', which reader geneval"]),
     "no such folder": ({"path": "outputs"}, ["outputs", "mend path"]),
     "unknown placeholder": ({"path": "out/{step}"}, ["{step}", "{model}, {checkpoint}"]),
     "given twice": ({"path": "out/{model}", "model": "m"}, ["model is given twice"]),
