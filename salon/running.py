@@ -68,7 +68,8 @@ class Plan:
 
     `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
-    rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults.
+    rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `notes`: what of the
+    sources is not read, and what else to know of them.
     """
 
     benchmark: str
@@ -90,6 +91,7 @@ class Plan:
     warnings: tuple[str, ...]
     text: str
     n_of_exam: int = 0
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -105,7 +107,7 @@ def plan(file: str | Path, *options: str) -> Plan:
     told = json.loads(_said("plan", str(file), "--json", *options))
     rubrics, unusable = [PlannedRubric(**row) for row in told["rubrics"]], [Unusable(**row) for row in told["unusable"]]
     levers, warnings = [Lever(**row) for row in told["levers"]], told["warnings"]
-    listed = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "warnings": warnings}
+    listed = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "warnings": warnings, "notes": told["notes"]}
     return Plan(**told | {name: tuple(rows) for name, rows in listed.items()})
 
 

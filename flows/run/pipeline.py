@@ -68,6 +68,7 @@ def run_pipeline(
         check_importable(run.benchmark, run.rubrics, replies)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
+    _say_what_is_not_read(run, dataset)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
@@ -120,6 +121,11 @@ def _say_what_is_asked_otherwise(run: RunContext, before: Mapping[str, Any], pub
     changed = asked_otherwise(before, provenance(run)) if published.is_new else []
     if changed:
         run.reporter.say(f"{', '.join(changed)}: the numbers do not compare with those of the publication that was current")
+
+
+def _say_what_is_not_read(run: RunContext, dataset: IngestResult) -> None:
+    for note in dataset.notes:
+        run.reporter.say(note)
 
 
 def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None:

@@ -21,8 +21,9 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.fingerprints import RESTLESS_NS, Fingerprint
+from tasks.ingest.left_out import LeftOut, notes_of
 from tasks.ingest.parts import ShardResult
-from tasks.ingest.readers import read
+from tasks.ingest.readers import left_out, read
 from tasks.ingest.sources import ResolvedSource
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.pictures import StoredDataset
@@ -52,6 +53,7 @@ class KnownSource:
     files: str | None
     pictures: Sequence[str]
     roles: Sequence[tuple[str, str]]  # (model, checkpoint), each once
+    left_out: LeftOut | None = None
 
 
 class KnownSources:
@@ -92,6 +94,15 @@ class KnownSources:
     def begin(self, source: ResolvedSource) -> None:
         """Look at the source's files: before any row of it is read."""
         self._reading[self._name(source)] = _Reading(self._files_of(source))
+
+    def end(self, source: ResolvedSource) -> None:
+        """Look at what of the source's files was not read: after its last row."""
+        self._reading[self._name(source)].left_out = left_out(source)
+
+    def left_out(self, origins: Sequence[Origin] | None = None) -> dict[str, str]:
+        """What is not read, by the source's name: of the sources read just now, or of these that dataset_of() found."""
+        known = [self._remembered(self._name(one)) for one in origins] if origins is not None else self._reading.values()
+        return notes_of(one.left_out for one in known if one is not None and one.left_out is not None)
 
     def part_like(self, source: ResolvedSource, samples: Sequence[Sample], index: int) -> tuple[StoredDataset, int] | None:
         """(dataset, part) that holds what these samples would become as part `index`, where they are as they were; else None.
@@ -134,9 +145,8 @@ class KnownSources:
                 is_as_read = one.is_lasting and shard.stands_for(one.n_by_status.get(SampleStatus.MISSING_FILE.value, 0))
                 is_certain &= is_as_read
                 parts.append(KnownPart(index, dict(one.n_by_status), shard.digest if is_as_read and not one.is_settled else None))
-            known = KnownSource(
-                dataset_id, parts, reading.files.digest if is_certain else None, reading.pictures, [*reading.roles]
-            )
+            digest, left = reading.files.digest if is_certain else None, reading.left_out
+            known = KnownSource(dataset_id, parts, digest, reading.pictures, [*reading.roles], left)
             write_bytes(zlib.compress(orjson.dumps(asdict(known)), level=1), self._path(name), self._lake.root / "staging")
 
     def _unchanged(self, origin: Origin) -> KnownSource | None:
@@ -184,7 +194,8 @@ def known_source(path: Path) -> KnownSource | None:
     try:
         said = orjson.loads(zlib.decompress(path.read_bytes()))
         parts, roles = [KnownPart(**part) for part in said["parts"]], [(model, name) for model, name in said["roles"]]
-        return KnownSource(**said | {"parts": parts, "roles": roles})
+        left_out = LeftOut(**said["left_out"]) if said.get("left_out") else None
+        return KnownSource(**said | {"parts": parts, "roles": roles, "left_out": left_out})
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
 
@@ -203,6 +214,7 @@ class _Reading:
     shards: list[tuple[int, Fingerprint]] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
     roles: dict[tuple[str, str], None] = field(default_factory=dict)
+    left_out: LeftOut | None = None
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
 from schemas.records import IMAGE, SAMPLE_TEXTS, UNNAMED, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
+from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
 from tasks.ingest.values import (
@@ -47,10 +48,14 @@ class RawRow:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReader:
-    """A dataset format: the function that finds its rows, and columns whose names differ from Salon's in it."""
+    """A dataset format: the function that finds its rows, and columns whose names differ from Salon's in it.
+
+    `left_out` looks at what of the source's files no row stands for; None where the rows themselves say it.
+    """
 
     rows: Callable[[ResolvedSource], Iterator[RawRow]]
     columns: Mapping[str, str] = field(default_factory=dict)
+    left_out: Callable[[ResolvedSource], LeftOut] | None = None
 
 
 class _MissingValueError(ValueError):
@@ -67,6 +72,16 @@ def columns_read(source: ResolvedSource) -> set[str]:
     """The top-level columns that may be looked at; a reader of wide files need not read others."""
     wanted = [*pointers(source, {}).values(), *source.where, *(at for _, at in source.pictures)]
     return {*wanted, *(str(steps(pointer)[0]) for pointer in wanted)}
+
+
+def paths_in(row: RawRow, source: ResolvedSource, places: Sequence[str]) -> Iterator[str]:
+    """The files below the root that a row names in these columns; what is no picture there is sample_of's business."""
+    for pointer in places:
+        try:
+            found = pictures_of(_value(row, source, IMAGE, pointer, is_needed=False))
+        except BadValueError:
+            continue
+        yield from (path for one in found if (path := _path_of(row, one)) is not None)
 
 
 class UndecodedSample(Sample):

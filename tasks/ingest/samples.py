@@ -6,8 +6,8 @@ and finish() at the end.
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from schemas.benchmark.file import Benchmark
@@ -19,6 +19,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.known_sources import KnownPart, KnownSources, Origin
 from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, take_part, write_part
+from tasks.ingest.paths import quote
 from tasks.ingest.readers import read
 from tasks.ingest.shards import OpenedShard, shards
 from tasks.ingest.sources import expand, no_rows
@@ -55,13 +56,19 @@ class OpenShard:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """The dataset that stands in the lake."""
+    """The dataset that stands in the lake. `left_out`: what of its sources' files is not read, by the source's name."""
 
     dataset_id: str
     n_samples: int
     n_ok: int
     n_by_status: dict[str, int]
     n_parts: int
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """The same as sentences."""
+        return [f"source {quote(name)}: {what}" for name, what in self.left_out.items()]
 
 
 def find_shards(
@@ -87,10 +94,11 @@ def find_shards(
             place = next(index)
             part = known.part_like(source, samples, place)
             yield OpenShard(staging, place, SampleList(samples if part is None else []), source.root, part)
+        known.end(source)
     empty = [name for name, n in n_rows.items() if not n]
     # Of some checkpoints alone a source may well have nothing; of all of them, an empty source is a mistake.
     if empty and (checkpoints is None or len(empty) == len(n_rows)):
-        raise no_rows(benchmark, empty[0], checkpoints)
+        raise no_rows(benchmark, empty[0], checkpoints, known.left_out().get(empty[0]))
 
 
 def open_and_write_shard(shard: OpenShard) -> ShardResult:
@@ -117,7 +125,7 @@ def finish(staging: Staging, results: Sequence[ShardResult], known: KnownSources
     commit(staging, key, len(results))
     if known is not None and (is_new or _is_same(staging.lake, key, found)):
         known.remember(key, found)
-    return _result(key, found)
+    return _result(key, found, known.left_out() if known is not None else {})
 
 
 def find_dataset(
@@ -133,14 +141,14 @@ def find_dataset(
     """
     origins: list[Origin] = [*expand(benchmark, checkpoints, own_texts), *further]
     found = known.dataset_of(origins)
-    return None if found is None else _result(*found)
+    return None if found is None else _result(*found, known.left_out(origins))
 
 
-def _result(key: str, parts: Sequence[ShardResult | KnownPart]) -> IngestResult:
+def _result(key: str, parts: Sequence[ShardResult | KnownPart], left_out: Mapping[str, str]) -> IngestResult:
     counts: Counter[str] = Counter()
     for one in parts:
         counts.update(one.n_by_status)
-    return IngestResult(key, counts.total(), counts[SampleStatus.OK.value], dict(sorted(counts.items())), len(parts))
+    return IngestResult(key, counts.total(), counts[SampleStatus.OK.value], dict(sorted(counts.items())), len(parts), left_out)
 
 
 def _is_same(lake: Lake, key: str, parts: Sequence[ShardResult]) -> bool:

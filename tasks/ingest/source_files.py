@@ -7,7 +7,7 @@ from pathlib import Path
 from schemas.errors import SourceError
 from tasks.ingest.sources import ResolvedSource
 
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".jfif", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
 
 
 def files_below(root: Path) -> Iterator[str]:

@@ -87,12 +87,17 @@ def expand(
     return kept
 
 
-def no_rows(benchmark: Benchmark, name: str, checkpoints: Collection[str] | None = None) -> SourceError:
-    """What is said of a source in which there is nothing to read."""
+def no_rows(
+    benchmark: Benchmark, name: str, checkpoints: Collection[str] | None = None, left_out: str | None = None
+) -> SourceError:
+    """What is said of a source in which there is nothing to read; `left_out`: what is there instead."""
     source = next(one for index, one in enumerate(benchmark.sources) if source_name(one, index) == name)
     where = f", where = {dict(source.where)}" if source.where else ""
     only = f", checkpoints {', '.join(sorted(checkpoints))}" if checkpoints else ""
-    return SourceError(f"source {name!r} is empty: reader {source.reader} finds no row at path = {source.path!r}{where}{only}")
+    return SourceError(
+        f"source {name!r} is empty: reader {source.reader} finds no row at path = {source.path!r}{where}{only}"
+        + (f"; {left_out}" if left_out else "")
+    )
 
 
 def _expand_one(

@@ -38,6 +38,8 @@ def print_plan(console: Console, preview: "Preview") -> None:
     """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
     console.print(f"{escape(one_line(preview.name))}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
     _print_unusable(console, preview)
+    for note in preview.dataset.notes:
+        console.print(name_of(f"note        {note}", "yellow"))
     console.print(
         "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
     )
@@ -84,7 +86,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],
         "levers": [asdict(lever) for lever in _levers(preview)], "rejected": dict(preview.rejected),
-        "warnings": plan_warnings(preview),
+        "warnings": plan_warnings(preview), "notes": preview.dataset.notes,
         "text": drawn.getvalue(),
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from schemas.errors import SourceError
 from schemas.records import RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
+from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
 from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of
@@ -37,6 +38,12 @@ def read(source: ResolvedSource) -> Iterator[Sample]:
             sample = sample_of(row, source, places)
             if source.is_wanted(sample.model, sample.checkpoint):
                 yield _checked_id(sample, seen)
+
+
+def left_out(source: ResolvedSource) -> LeftOut:
+    """What of the source's files is not read. Raises SourceError as read() does."""
+    look = READERS[source.reader].left_out
+    return look(source) if look else LeftOut(source.name)
 
 
 def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:

@@ -8,13 +8,16 @@ metadata file is read image by image; a row then has the columns `file_name` and
 """
 
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schemas.errors import SourceError
+from schemas.records import IMAGE
+from tasks.ingest.left_out import LeftOut, left_out_of, number_of
 from tasks.ingest.paths import RefusedPath, locate
 from tasks.ingest.readers.tables import records, row_of
-from tasks.ingest.rows import DatasetReader, RawRow, columns_read
+from tasks.ingest.rows import DatasetReader, RawRow, columns_read, paths_in, pointers
 from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below, files_of
 from tasks.ingest.sources import ResolvedSource
 
@@ -50,10 +53,18 @@ def _folder_rows(source: ResolvedSource) -> Iterator[RawRow]:
     """Rows of every metadata file below the folder, folders in order of name; else every image below it."""
     if not source.path.is_dir():
         raise SourceError(f"source {source.name!r}: {source.path} is not a folder; the manifest reader reads a single file")
-    metadata = [place for place in files_below(source.path) if Path(place).name in METADATA]
+    metadata = _metadata_of(source)
     if not metadata:
         yield from _bare_images(source)
     _refuse_two_in_a_folder(source, metadata)
+    yield from _listed_images(source, metadata)
+
+
+def _metadata_of(source: ResolvedSource) -> list[str]:
+    return [place for place in files_below(source.path) if place.rpartition("/")[2] in METADATA]
+
+
+def _listed_images(source: ResolvedSource, metadata: Sequence[str]) -> Iterator[RawRow]:
     wanted = columns_read(source) | {"file_name"}
     for place in metadata:
         path = locate(source.path, place)
@@ -71,6 +82,19 @@ def _bare_images(source: ResolvedSource) -> Iterator[RawRow]:
         yield RawRow({"file_name": place, "folder": folder or None}, file=place, number=number, key=place)
 
 
+def _left_out(source: ResolvedSource) -> LeftOut:
+    """Files of another kind, and pictures that no metadata file names."""
+    metadata = _metadata_of(source)
+    if not metadata:
+        return left_out_of(source, None)
+    image = pointers(source, _COLUMNS).get(IMAGE)
+    places = [*([image] if image else []), *(at for _, at in source.pictures)]
+    named = array("q")
+    for row in _listed_images(source, metadata):
+        named.extend(map(number_of, paths_in(row, source, places)))
+    return left_out_of(source, named, metadata)
+
+
 def _refuse_two_in_a_folder(source: ResolvedSource, metadata: list[str]) -> None:
     folders = [Path(place).parent for place in metadata]
     for folder in folders:
@@ -79,5 +103,6 @@ def _refuse_two_in_a_folder(source: ResolvedSource, metadata: list[str]) -> None
             raise SourceError(f"source {source.name!r}: {source.path / folder} holds {names}; which one counts? Keep one")
 
 
-IMAGEFOLDER = DatasetReader(_folder_rows, columns={"image": "file_name"})
+_COLUMNS = {IMAGE: "file_name"}
+IMAGEFOLDER = DatasetReader(_folder_rows, _COLUMNS, _left_out)
 HUGGINGFACE = DatasetReader(_parquet_rows)
