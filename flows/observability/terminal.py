@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterable
 from textwrap import indent
+from typing import Any
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
@@ -47,7 +48,13 @@ def indented(text: str) -> Text:
 
 
 class Console(rich.console.Console):
-    """A console whose texts hold no command to the terminal; rich's own colours and bars work as ever."""
+    """A console whose texts hold no command to the terminal; rich's own colours and bars work as ever.
+
+    No `:star:` of a name becomes a picture.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable, those of text made printable."""

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.markup import escape
+from rich.table import Table
 
 from demo.drawing import draw_png
 from demo.painter import painted_scenes
 from flows.observability import redaction
+from flows.observability.progress import Reporter
+from flows.observability.terminal import Console, result_console
 from rubrics.loading import SHIPPED
 from tasks.publish.folders import Published
 from tests.flows.flow_support import Said
@@ -123,3 +127,14 @@ def test_a_log_line_that_names_it_is_one_line_too(capsys: pytest.CaptureFixture[
     finally:
         log.removeHandler(handler)
     assert _shown_badly(Said(0, "", capsys.readouterr().err)) == []
+
+
+@pytest.mark.parametrize("name", ["ratings.csv#13:star:score", "a :heart: b", ":smiley-emoji:"])
+def test_a_name_in_colons_is_no_picture(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    Reporter(Console(stderr=True)).say(f"left out: {name}")
+    table = Table(name)
+    table.add_row(name)
+    result_console().print(f"left out: {escape(name)}", table)
+    said = capsys.readouterr()
+    assert said.err == f"note: left out: {name}\n"
+    assert said.out.count(name) == 3
