@@ -19,7 +19,7 @@ SNIPPETS = {re.search(r'name = "(\w+)"', text)[1]: text for text in re.findall(r
 
 @pytest.fixture
 def laid_out(tmp_path, picture):
-    for name in ("portraits", "birds", "hub/data", "outputs/sdxl/base/00000/samples", "shards"):
+    for name in ("portraits", "birds", "hub/data", "outputs/sdxl/base/00000/samples", "shards", "drawn/step-900"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "portraits" / "manifest.csv").write_text("file,caption\na.png,a face\n")
     (tmp_path / "portraits" / "a.png").write_bytes(picture())
@@ -27,6 +27,7 @@ def laid_out(tmp_path, picture):
     (tmp_path / "captions.jsonl").write_text(json.dumps(talk))
     (tmp_path / "birds" / "metadata.jsonl").write_text('{"file_name": "a.png", "text": "a bird"}')
     (tmp_path / "birds" / "a.png").write_bytes(picture())
+    (tmp_path / "drawn" / "step-900" / "a red cup.png").write_bytes(picture())
     edit = {"edited": "portraits/a.png", "input": "birds/a.png", "instruction": "add a hat"}
     (tmp_path / "edits.jsonl").write_text(json.dumps(edit))
     image = {"bytes": picture(), "path": None}

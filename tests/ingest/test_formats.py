@@ -72,6 +72,8 @@ def test_a_folder_of_images_alone(tmp_path, read_all, picture):
     samples = read_all(reader="imagefolder", path="ds", columns={"category": "folder"})
     assert keys(samples) == ["b.PNG", "cats/a.jpg", "cats/b.webp"]
     assert [one.texts["category"] for one in samples] == [None, "cats", "cats"]
+    named = read_all(reader="imagefolder", path="ds", columns={"prompt": "stem"})
+    assert [one.texts["prompt"] for one in named] == ["b", "a", "b"]
 
 
 def test_an_undecodable_file_name_is_escaped_in_the_table_and_found_on_disk(tmp_path, ingest_rows, picture):

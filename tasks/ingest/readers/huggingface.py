@@ -4,13 +4,13 @@
 file has none of that name: from `train-00000-of-00002.parquet`, from the folder the file stands in, or from the file's own name.
 
 `imagefolder` reads the folder whose metadata.jsonl, .csv or .parquet files name the images beside them. One without any
-metadata file is read image by image; a row then has the columns `file_name` and `folder` alone.
+metadata file is read image by image; a row then has the columns `file_name`, `stem` and `folder` alone.
 """
 
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from schemas.errors import SourceError
 from schemas.records import IMAGE
@@ -78,8 +78,9 @@ def _listed_images(source: ResolvedSource, metadata: Sequence[str]) -> Iterator[
 def _bare_images(source: ResolvedSource) -> Iterator[RawRow]:
     images = (place for place in files_below(source.path) if Path(place).suffix.lower() in IMAGE_SUFFIXES)
     for number, place in enumerate(images, 1):
-        folder = Path(place).parent.name
-        yield RawRow({"file_name": place, "folder": folder or None}, file=place, number=number, key=place)
+        path = PurePosixPath(place)
+        values = {"file_name": place, "stem": path.stem, "folder": path.parent.name or None}
+        yield RawRow(values, file=place, number=number, key=place)
 
 
 def _left_out(source: ResolvedSource) -> LeftOut:
