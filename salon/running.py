@@ -63,13 +63,23 @@ class Unusable:
 
 
 @dataclass(frozen=True)
+class FoundCheckpoint:
+    """A checkpoint of the sources: its samples, and those of them that can be judged."""
+
+    model: str
+    checkpoint: str
+    n_samples: int
+    n_usable: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """A run that has not happened: requests, US dollars, minutes; what is not known is None. Printed, it is the table.
 
     `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
     rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `notes`: what of the
-    sources is not read, and what else to know of them.
+    sources is not read, and what else to know of them. `checkpoints`: all that were found, in the order of the trend.
     """
 
     benchmark: str
@@ -92,6 +102,7 @@ class Plan:
     text: str
     n_of_exam: int = 0
     notes: tuple[str, ...] = ()
+    checkpoints: tuple[FoundCheckpoint, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -106,8 +117,9 @@ def plan(file: str | Path, *options: str) -> Plan:
     """What a run would ask, cost and take (`salon plan FILE`); nothing is sent. Raises SalonError with the command's sentence."""
     told = json.loads(_said("plan", str(file), "--json", *options))
     rubrics, unusable = [PlannedRubric(**row) for row in told["rubrics"]], [Unusable(**row) for row in told["unusable"]]
-    levers, warnings = [Lever(**row) for row in told["levers"]], told["warnings"]
-    listed = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "warnings": warnings, "notes": told["notes"]}
+    levers, checkpoints = [Lever(**row) for row in told["levers"]], [FoundCheckpoint(**row) for row in told["checkpoints"]]
+    listed: dict[str, list[Any]] = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "checkpoints": checkpoints}
+    listed |= {name: told[name] for name in ("warnings", "notes")}
     return Plan(**told | {name: tuple(rows) for name, rows in listed.items()})
 
 

@@ -12,6 +12,7 @@ from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
+from flows.run.found import Found, found_in
 from rubrics.model import Rubric
 from schemas.benchmark.exam import EXAM, OCCASION
 from schemas.benchmark.file import Limits, refused
@@ -81,7 +82,13 @@ class Preview:
     unusable: Sequence[Unusable] = ()  # some rows of each status
     rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
     looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
+    found: Found = field(default_factory=Found)
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader should know of the sources: what is not read of them, and which prompts look like names of files."""
+        return [*self.dataset.notes, *self.found.notes]
 
     @property
     def n_to_ask(self) -> int:
@@ -138,7 +145,9 @@ def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -
         rejected = _rejections(run, planned, ledger)
     looks = run.benchmark.statistics.stopping.looks
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
-    return Preview(run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, n_of_exam)
+    return Preview(
+        run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, found_in(run), n_of_exam
+    )
 
 
 def _check_baseline(file: Path, run: StageContext) -> None:

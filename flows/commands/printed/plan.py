@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.printed.samples import print_samples
 from flows.observability.terminal import Console, format_usd, name_of, one_line
-from schemas.statuses.rows import SampleStatus
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.prices import ModelPrice, why_no_price
@@ -37,9 +37,7 @@ _LEAST_SAVED = 0.005
 def print_plan(console: Console, preview: "Preview") -> None:
     """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
     console.print(f"{escape(one_line(preview.name))}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
-    _print_unusable(console, preview)
-    for note in preview.dataset.notes:
-        console.print(name_of(f"note        {note}", "yellow"))
+    print_samples(console, preview)
     console.print(
         "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
     )
@@ -86,7 +84,8 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],
         "levers": [asdict(lever) for lever in _levers(preview)], "rejected": dict(preview.rejected),
-        "warnings": plan_warnings(preview), "notes": preview.dataset.notes,
+        "warnings": plan_warnings(preview), "notes": preview.notes,
+        "checkpoints": [asdict(one) for one in preview.found.checkpoints],
         "text": drawn.getvalue(),
     }  # fmt: skip
 
@@ -95,20 +94,6 @@ def _rubric_object(row: "PlannedRubric", preview: "Preview") -> dict[str, object
     named = ("n_requests", "n_to_ask", "n_input_tokens", "n_output_tokens", "online_usd", "batch_usd", "worst_usd", "saved_usd")
     told = {name: getattr(row.forecast, name) for name in named} | {"n_stored": row.forecast.n_cached}
     return {"rubric_id": row.rubric_id, "judge_model": row.judge.id} | told | {"minutes": row.forecast.minutes(preview.limits)}
-
-
-def _print_unusable(console: Console, preview: "Preview") -> None:
-    """Rows that nobody is asked about, or that stand there twice, some of each status."""
-    for status in dict.fromkeys(row.status for row in preview.unusable):
-        rows = [row for row in preview.unusable if row.status == status]
-        n = preview.dataset.n_by_status[status]
-        which = f"; the first {len(rows)}:" if n > len(rows) else ":"
-        told = (
-            "are earlier samples again, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
-        )
-        console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
-        for row in rows:
-            console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
 
 
 def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric]") -> None:

@@ -47,7 +47,7 @@ def flat(said: Said) -> str:
 
 
 def test_what_is_left_out_is_told_by_plan_and_by_run(write: Callable[..., Path], salon: Callable[..., Said]) -> None:
-    file = write('path = "set/{checkpoint}"\ncolumns = { prompt = "file_name" }', "a/1.png", "a/2.avif", "b/3.avif")
+    file = write('path = "set/{checkpoint}"\ncolumns = { prompt = "stem" }', "a/1.png", "a/2.avif", "b/3.avif")
     note = "source 'set': 2 files are not read (.avif 2); pictures are .bmp"
     assert f"note {note}" in flat(salon("plan", file))
     (said,) = json.loads(salon("plan", file, "--json").out)["notes"]
@@ -55,3 +55,49 @@ def test_what_is_left_out_is_told_by_plan_and_by_run(write: Callable[..., Path],
     assert said.endswith("; 1 folder holds no picture: 'b'")
     unasked = write('path = "set/{checkpoint}"')  # no prompt, so it ends before anybody is asked
     assert f"note: {said}" in " ".join(salon("run", unasked).err.split())
+
+
+def test_the_checkpoints_are_listed_in_the_order_of_the_trend(write: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    steps = [f"step-{number}" for number in (1000, 900, *range(1001, 1012))]
+    places = [f"{step}/{number}.png" for step in steps for number in range(2 if step == "step-900" else 1)]
+    file = write('path = "set/{checkpoint}"\ncolumns = { prompt = "stem" }', *places)
+    (file.parent / "set" / "step-900" / "1.png").write_bytes(b"no picture")
+    said = flat(salon("plan", file))
+    assert "checkpoints 13, in the order of the trend m/step-900: 1 of 2 usable m/step-1000: 1 usable m/step-1001" in said
+    assert "m/step-1008: 1 usable … and 3 more" in said
+    assert "m/step-1009" not in said
+    found = json.loads(salon("plan", file, "--json").out)["checkpoints"]
+    assert [one["checkpoint"] for one in found] == ["step-900", "step-1000", *steps[2:]]
+    assert found[0] == {"model": "m", "checkpoint": "step-900", "n_samples": 2, "n_usable": 1}
+
+
+UNNAMED = "all 3 samples are one checkpoint, unnamed; "
+ONE = {
+    "nobody says it": ("", UNNAMED),
+    "a constant": ('checkpoint = "step-1"', "trend m/step-1: 3 usable"),
+    "a column": (
+        'columns = { prompt = "stem", checkpoint = "folder" }',
+        "trend m/a: 2 usable m/b: 1 usable",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "words"), ONE.values(), ids=ONE.keys())
+def test_one_checkpoint_that_nobody_named_is_told(
+    write: Callable[..., Path], salon: Callable[..., Said], lines: str, words: str
+) -> None:
+    columns = "" if "columns" in lines else '\ncolumns = { prompt = "stem" }'
+    said = flat(salon("plan", write(f'path = "set"\n{lines}{columns}', "a/1.png", "a/2.png", "b/1.png")))
+    assert words in said
+    assert ("one checkpoint" in said) == (words == UNNAMED)
+
+
+@pytest.mark.parametrize(("column", "n"), [("file_name", 2), ("stem", 1), ("folder", 0)])
+def test_prompts_that_are_names_of_files_are_told(
+    write: Callable[..., Path], salon: Callable[..., Said], column: str, n: int
+) -> None:
+    places = ["cups.of/a red cup_0.png", "cups.of/a.JPG .png"]
+    said = flat(salon("plan", write(f'path = "set"\ncolumns = {{ prompt = "{column}" }}', *places)))
+    assert (f"note source 'set': {n} of 2 prompts end like the name of a picture, as 'cups.of/" in said) == (n == 2)
+    assert ("note source 'set': 1 of 2 prompts end like the name of a picture, as 'a.JPG '" in said) == (n == 1)
+    assert ("prompts end" in said) == (n > 0)

@@ -169,6 +169,7 @@ recorded = true
     assert (plan.n_samples, plan.n_usable, plan.n_requests, plan.n_to_ask, plan.online_usd) == (2, 1, 1, 0, 0)
     assert [(one.rubric_id, one.judge_model, one.n_requests) for one in plan.rubrics] == [("alignment", "gpt-4o", 1)]
     assert [(one.status, one.source_key) for one in plan.unusable] == [("duplicate", "m.jsonl#2")]
+    assert [(one.checkpoint, one.n_usable) for one in plan.checkpoints] == [("c", 1)]
     assert plan.notes == ()
     assert "nothing was sent" in str(plan)
     assert str(plan) in html.unescape(plan._repr_html_())
