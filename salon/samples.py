@@ -29,6 +29,8 @@ _OF_SAMPLE = ("sample_id", "model", "checkpoint", "prompt", "category", "seed", 
 class Samples:
     """`frame` has a row for each sample, rubric, judge, repeat and dimension; `status` and `reason` say why a score is null.
 
+    `image_path`: where in its source the sample's picture is.
+
     In pairs also for each `second_sample_id`, the one shown after it: the score is 1 where the sample won, 0.5 for a tie, else 0.
     """
 
@@ -40,7 +42,8 @@ class Samples:
         """See Publication.samples."""
         import polars as pl
 
-        samples = narrowed(publication.table("samples"), **named).select(_OF_SAMPLE)
+        samples = narrowed(publication.table("samples"), **named)
+        samples = samples.select(*_OF_SAMPLE, image_path=_image_path(samples))
         if prompt is not None:
             samples = samples.filter(pl.col("prompt").str.to_lowercase().str.contains(prompt.lower(), literal=True))
         asked = publication.table("judgements").filter(pl.col("occasion") == "")  # anchors are asked again each night
@@ -95,6 +98,16 @@ class Samples:
         rest = f"; the first {len(shown)} are shown" if len(self) > len(shown) else ""
         style = "display:flex;flex-wrap:wrap;gap:12px"
         return f'<p>{len(self)} samples, {self.frame.height} scores{rest}</p><div style="{style}">{cards}</div>'
+
+
+def _image_path(samples: "pl.DataFrame") -> "pl.Expr":
+    """Where in the source the judged picture is; null where a row carries it, and in older lakes."""
+    import polars as pl
+
+    if "pictures" not in samples.columns:
+        return pl.lit(None, pl.String)
+    of_image = pl.element().filter(pl.element().struct.field("role") == "image").struct.field("path")
+    return pl.col("pictures").list.eval(of_image).list.first()
 
 
 def _card(rows: list[dict[str, Any]], picture: bytes | None) -> str:

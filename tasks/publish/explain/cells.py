@@ -18,6 +18,7 @@ from tasks.publish.reading import Publication, load_cells
 
 _SAMPLE = [
     "source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "texts_json", "image_sha256",
+    "pictures",
 ]  # fmt: skip
 _OWN = [
     "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
@@ -45,7 +46,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedJudgement:
-    """One judgement of the cell. `messages_json` is what was sent, images by digest; `sample` its texts and image_sha256."""
+    """One judgement of the cell. `messages_json` is what was sent, images by digest.
+
+    `sample`: its texts, image_sha256, and where in the source its pictures are: image_path, and so for each further role.
+    """
 
     sample_id: str
     category: str | None
@@ -171,7 +175,10 @@ def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFra
     sample_ids = members["sample_id"].to_list()
     is_wanted, columns = pl.col("sample_id").is_in(sample_ids), ["sample_id", *_SAMPLE]
     samples = lake.collect(SAMPLES, ids["dataset_id"], lambda rows: rows.filter(is_wanted).select(columns))
-    texts = {row.pop("sample_id"): row | json.loads(row.pop("texts_json") or "{}") for row in samples.to_dicts()}
+    texts = {
+        row.pop("sample_id"): row | _paths(row.pop("pictures")) | json.loads(row.pop("texts_json") or "{}")
+        for row in samples.to_dicts()
+    }
     asked = lake.scan(REQUESTS, ids["plan_id"]).filter(pl.col("request_key").is_in(keys))
     asked = asked.select("request_key", "messages_json", "rubric_digest", "parameters_json")
     requests = {row.pop("request_key"): row for row in asked.unique("request_key").collect().to_dicts()}
@@ -187,6 +194,15 @@ def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFra
             **row, **requests.get(asked_by[0], unasked), sample=texts.get(row["sample_id"], {}),
             asks=tuple(ask for one in asked_by for ask in asks.get(one, [])),
         )  # fmt: skip
+
+
+def _paths(pictures: Iterable[Mapping[str, str | None]] | None) -> dict[str, str]:
+    """The files of a sample's pictures, by role; a picture that a row or an archive carries may have none."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in pictures or ():
+        if one["path"]:
+            found[f"{one['role']}_path"].append(one["path"])
+    return {name: ", ".join(paths) for name, paths in found.items()}
 
 
 def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cells: pl.DataFrame) -> pl.DataFrame:

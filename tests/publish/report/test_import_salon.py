@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 import salon
+from flows.cli import run
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
@@ -149,16 +150,21 @@ def test_what_goes_wrong_is_said_in_a_sentence(published: Path, tmp_path: Path, 
         ask(root)
 
 
-def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(tmp_path: Path, drawn: Callable[..., bytes]) -> None:
+def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(
+    tmp_path: Path, drawn: Callable[..., bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of a judge whose replies are to be imported, none of which is there yet: nobody is asked."""
-    (tmp_path / "a.png").write_bytes(drawn(1))
-    row = '{"image": "a.png", "prompt": "a cube", "model": "m", "checkpoint": "c"}'
+    (tmp_path / "pics").mkdir()
+    for number, name in enumerate(("a.png", "b.png")):
+        (tmp_path / "pics" / name).write_bytes(drawn(number))
+    row = '{"image": "./pics/a.png", "before": ["pics/b.png", "pics/a.png"], "prompt": "a cube", "model": "m", "checkpoint": "c"}'
     (tmp_path / "m.jsonl").write_text(f"{row}\n{row}\n")
     (tmp_path / "b.toml").write_text("""\
 name = "mine"
 [[sources]]
 reader = "manifest"
 path = "m.jsonl"
+pictures = { source = "before" }
 [[rubrics]]
 id = "alignment"
 [[judges]]
@@ -179,6 +185,11 @@ recorded = true
         ("blocked", 2, 2)
     ]  # the row twice: asked about once, and counted twice
     assert salon.publications(tmp_path / "lake")["publication_id"].to_list() == [p.publication_id]
+    assert p.samples().frame["image_path"].unique().to_list() == ["pics/a.png"]
+    assert run(["explain", p.samples().frame["sample_id"][0], "--lake", str(tmp_path / "lake")]) == 0
+    explained = capsys.readouterr().out
+    assert "  source_key: m.jsonl#1\n" in explained
+    assert "  image_path: pics/a.png\n  source_path: pics/b.png, pics/a.png\n" in explained
     assert len(p.samples().pictures()) == 2  # a duplicate shows the picture of its twin
     with duckdb.connect(tmp_path / "lake/publish/v1/mine/salon.duckdb", read_only=True) as database:
         found = database.execute("SELECT status, reason FROM salon_judged(?)", [str(tmp_path / "lake")]).fetchall()
