@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.printed.unreadable import print_unreadable
+from flows.commands.printed.replies import print_answering, print_unreadable
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
@@ -216,6 +216,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     if summary.pairs:
         n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
         console.print(f"pairs       {n:,} win rates" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
+    print_answering(console, published.folder, summary.judges)
     print_unreadable(console, published.folder, summary.judges)
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     current = "current" if published.is_current else f"not made current: {published.why_not_current}"

@@ -1,4 +1,4 @@
-"""What a run's last lines say of replies that could not be read: of whose, how many, and what to do."""
+"""What a run's last lines say of replies: which models gave them; which could not be read, whose, and what to do."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.commands.printed.unreadable import print_unreadable
+from flows.commands.printed.replies import print_answering, print_unreadable
 from flows.observability.terminal import result_console
 from schemas.benchmark.judges import Judge
 from tests.flows.flow_support import Said
@@ -49,6 +49,29 @@ def test_the_commonest_reasons_have_a_line_each(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(told)
     assert all(line.startswith(f"unreadable  {one}") for line, one in zip(lines, told, strict=True)), lines
+
+
+DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])
+ANSWERED = {
+    "by the one asked for": ([ONE], {"[b]one[/b]": 9}, []),
+    "by one with a date": ([ONE], {DATED: 9}, [f"[b]one[/b] by {DATED} (9 replies); a name without a date may be another"]),
+    "by two": ([ONE], {DATED: 9, ONE.id: 1_000}, [f"[b]one[/b] by [b]one[/b] (1,000 replies), {DATED} (9 replies); name one"]),
+    "by two that are one": ([GATEWAY], {"[b]one[/b]": 3, "two": 4}, []),
+    "not a recorded judge's": ([RECORDED], {DATED: 9}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("judges", "models", "told"), ANSWERED.values(), ids=ANSWERED.keys())
+def test_who_answered_is_said_where_it_is_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judges: Sequence[Judge], models: dict[str, int], told: list[str]
+) -> None:
+    rows = [("[b]one[/b]", name, float(n)) for name, n in models.items()]
+    health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
+    health.with_columns(measure=pl.lit("n_answered_by")).write_parquet(tmp_path / "health.parquet")
+    print_answering(result_console(), tmp_path, judges)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(told)
+    assert all(line.startswith(f"answered    {one}") for line, one in zip(lines, told, strict=True)), lines
 
 
 @pytest.mark.slow

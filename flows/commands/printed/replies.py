@@ -1,0 +1,62 @@
+"""What a run's last lines say of replies: which models gave them, and why some cannot be read.
+
+Why, and what to do, are rubrics/replies/remedies.py's sentences. A rubric of pairs has no such counts in `health`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+from rich.text import Text
+
+from flows.observability.redaction import redacted
+from flows.observability.terminal import Console, one_line
+from rubrics.replies.remedies import N_SAID, commonest, remedy
+from schemas.benchmark.judges import Judge
+from schemas.statuses.cells import HealthMeasure
+from schemas.tables.published import HEALTH
+
+
+def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
+    """A line for each judge under whose name another model answered than it asks for, or several did."""
+    of_judges: dict[str, dict[str, int]] = defaultdict(dict)
+    for judge_model, name, n in _counted(folder / f"{HEALTH.name}.parquet", HealthMeasure.N_ANSWERED_BY):
+        of_judges[judge_model][name] = n
+    for judge in judges:
+        models = of_judges[judge.id]
+        names = {judge.accept_models[0] if name in judge.accept_models else name for name in models}
+        if judge.recorded or names <= {judge.model, *judge.accept_models}:
+            continue
+        told = ", ".join(f"{name} ({models[name]:,} replies)" for name in sorted(models, key=lambda name: -models[name])[:N_SAID])
+        advice = (
+            "name one with its date as the judge's model: what two models answered is never compared"
+            if len(names) > 1
+            else "a name without a date may be another model tomorrow"
+        )
+        console.print(Text(one_line(f"answered    {judge.model} by {told}; {advice}")))
+
+
+def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
+    """A line for each of the commonest reasons of a publication in `folder`, for judges that can be asked anew."""
+    for line in _unreadable(folder / f"{HEALTH.name}.parquet", {judge.id: judge for judge in judges if not judge.recorded}):
+        console.print(Text(one_line(f"unreadable  {redacted(line)}")))
+
+
+def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for judge_model, reason, n in _counted(health, HealthMeasure.N_WITHOUT_SCORE):
+        counts[judge_model][reason] = n
+    found = [(reason, n, judges[name]) for name in judges for reason, n in commonest(counts[name])]
+    for reason, n, judge in sorted(found, key=lambda one: -one[1])[:N_SAID]:
+        whose = judge.id if len(judges) > 1 else ""
+        yield remedy(reason, n, judge.parameters, whose=whose, shown="`salon explain CELL` shows them")
+
+
+def _counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]:
+    """(judge, word, number) over all checkpoints and rubrics; none where a publication has no such table."""
+    if not health.is_file():
+        return []
+    rows = pl.scan_parquet(health).filter(measure=measure.value)
+    counted = rows.group_by("judge_model", "word").agg(n=pl.col("value").sum().cast(pl.Int64)).sort("judge_model", "word")
+    return counted.collect().rows()
