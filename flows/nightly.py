@@ -62,8 +62,8 @@ def nightly(
     file: the benchmark file. run_date: the night (default: the latest that is due by [nightly] schedule, so that of several
     missed nights one is caught up, once); of one before that, the checkpoints made until its date count. judge_url: ask here in
     place of the judges' own addresses. max_usd: spend at most this. runner: local, processes or dask, in place of the file's own.
-    retry: "rejected" asks again what the provider rejected. after_crash: started because the night's process died; not after
-    finish_by.
+    retry: "rejected" asks again what the provider rejected. after_crash: started because the night's process died or was
+    stopped; not after finish_by.
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         benchmark = load_benchmark(file)

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 from prefect import Flow, flow
 from prefect.context import FlowRunContext
+from prefect.states import Crashed
 
 from flows.agreement import hold_against_people
 from flows.backfill import backfill as run_backfill
@@ -15,6 +17,7 @@ from flows.nightly import nightly as run_nightly
 from flows.observability.final_state import tell_at_the_end
 from flows.observability.progress import current
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
+from schemas.errors import StoppedError
 
 Out = TypeVar("Out")
 P = ParamSpec("P")
@@ -31,6 +34,13 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
     def remembered(*inputs: P.args, **named: P.kwargs) -> Out:
         try:
             given = function(*inputs, **named)
+        except StoppedError as error:
+            _remember(None, error)
+            if (
+                _deployed_run() is not None
+            ):  # no failure: what listens for Crashed begins it again. One that a person cancels stays so
+                return cast("Out", Crashed(message=str(error)))
+            raise
         except Exception as error:
             _remember(None, error)
             raise
@@ -45,8 +55,14 @@ def _remember(given: Any, error: Exception | None) -> None:
     ended = _ENDED.get(None)
     if ended is not None:
         ended.append((given, error))
-    elif (run := FlowRunContext.get()) is not None and run.flow_run is not None and run.flow_run.deployment_id is not None:
-        tell_at_the_end(run.flow_run.id, error)
+    elif (run_id := _deployed_run()) is not None:
+        tell_at_the_end(run_id, error)
+
+
+def _deployed_run() -> UUID | None:
+    """Of the run that a worker started this process for, and no command."""
+    run = None if _ENDED.get(None) is not None else FlowRunContext.get()
+    return run.flow_run.id if run is not None and run.flow_run is not None and run.flow_run.deployment_id is not None else None
 
 
 benchmark = _flow("benchmark", run_benchmark)

@@ -56,12 +56,12 @@ def until_finished(
 
 
 def check_in_time(gives_up_at: datetime | None) -> None:
-    """Raise StoreError where a night that crashed is started again too late: one that crashes each time would go on for ever."""
+    """Raise StoreError where a night that crashed or was stopped is started again too late: it might go on so for ever."""
     if gives_up_at is None or datetime.now(UTC) > gives_up_at:
         until = "it has no [nightly] finish_by" if gives_up_at is None else f"finish_by, {gives_up_at:%H:%M %Z}, is over"
         raise StoreError(
-            f"the night's process died, and it is not started again by itself: {until}. See what ended it (memory, the machine), "
-            "then start it by hand; what was bought is stored"
+            f"the night's process died or was stopped, and it is not started again by itself: {until}. See what ended it "
+            "(memory, the machine), then start it by hand; what was bought is stored"
         )
 
 

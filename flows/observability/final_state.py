@@ -11,22 +11,27 @@ import time
 from uuid import UUID
 
 from prefect import get_client
-from prefect.states import Completed, Failed
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Crashed, Failed
 
 from flows.observability.log_lines import complain
 from flows.observability.redaction import redacted
 from flows.observability.terminal import hanging, is_prefect_away
+from schemas.errors import StoppedError
 
 PATIENCE_S = 300.0
 POLL_S = 2.0
 
 
 def tell_at_the_end(flow_run_id: UUID | str, error: Exception | None) -> None:
-    """Before this process ends, see that the server believes how its flow ended: well, or with `error`."""
-    atexit.register(_tell, UUID(str(flow_run_id)), None if error is None else hanging(redacted(str(error)))[:1000])
+    """Before this process ends, see that the server believes how its flow ended: well, with `error`, or told to stop."""
+    failed = Crashed if isinstance(error, StoppedError) else Failed
+    atexit.register(
+        _tell, UUID(str(flow_run_id)), None if error is None else failed(message=hanging(redacted(str(error)))[:1000])
+    )
 
 
-def _tell(flow_run_id: UUID, failure: str | None) -> None:
+def _tell(flow_run_id: UUID, failure: State | None) -> None:
     until_s, said = time.monotonic() + PATIENCE_S, ""
     while True:
         try:
@@ -48,17 +53,19 @@ def _tell(flow_run_id: UUID, failure: str | None) -> None:
         time.sleep(POLL_S)
 
 
-def _told(flow_run_id: UUID, failure: str | None) -> bool:
+def _told(flow_run_id: UUID, failure: State | None) -> bool:
     """Whether the server had to be told: it believed that the run goes on, or that it failed where it did not."""
     with get_client(sync_client=True) as client:
         state = client.read_flow_run(flow_run_id).state
         if state is not None and state.is_final() and (failure is not None or state.is_completed() or state.is_cancelled()):
             return False
-        client.set_flow_run_state(flow_run_id, Completed() if failure is None else Failed(message=failure), force=True)
+        if state is not None and state.is_cancelling() and failure is not None:
+            return False  # the worker that was told so by a person says the rest
+        client.set_flow_run_state(flow_run_id, failure or Completed(), force=True)
     return True
 
 
-def _end(failure: str | None) -> None:
+def _end(failure: State | None) -> None:
     """With the run's own exit code: what the engine ended with is the server's."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -77,6 +77,8 @@ def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
         assert {"SuccessExitStatus=143", "StateDirectory=salon", "Environment=HOME=/var/lib/salon"} <= set(lines), "seen to fail"
     hour, minute = re.findall(r"(\d+):(\d+):00 UTC", (INFRA / "systemd" / "salon-nightly@.timer").read_text())[0]
     assert Nightly().schedule == f"{int(minute)} {int(hour)} * * *"
+    boot = (INFRA / "systemd" / "salon-nightly-boot@.timer").read_text()
+    assert {"OnBootSec=5min", "Unit=salon-nightly@%i.service"} <= set(boot.splitlines()), "a reboot at 02:10 lost the night"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
