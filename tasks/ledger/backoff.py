@@ -1,6 +1,7 @@
 """While a ledger's server is away: which errors pass, and how long it is waited for. What else they mean is connection.py's."""
 
 import logging
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,11 @@ from tasks.ledger.process_identity import HERE, Machine
 log = logging.getLogger("salon.ledger")
 _PASSING = ("08", "40", "57P", "53300")
 """SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
+_REFUSED = re.compile(
+    r"authentication failed for user|no password supplied|(role|database) \".*\" (does not exist|is not permitted to log in)"
+    r"|no pg_hba\.conf entry|permission denied for database"
+)
+"""Words of a server that will not have who asks: at connect psycopg has no SQLSTATE. In another language it is waited for."""
 _UNRESOLVED = ("resolve host", "translate host name")
 _Found = TypeVar("_Found")
 
@@ -32,12 +38,17 @@ def is_unresolved(error: BaseException) -> bool:
     return any(words in said for words in _UNRESOLVED)
 
 
+def is_refused(error: BaseException) -> bool:
+    """Whether a server is there and does not let this user into this database: no waiting mends that."""
+    return isinstance(error, OperationalError) and _REFUSED.search(str(error.orig)) is not None
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
     if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
         return False
     state = getattr(error.orig, "sqlstate", None)
-    is_of_connection = isinstance(error, OperationalError) and state is None
+    is_of_connection = isinstance(error, OperationalError) and state is None and not is_refused(error)
     return error.connection_invalidated or is_of_connection or str(state).startswith(_PASSING)
 
 

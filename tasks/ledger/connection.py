@@ -23,7 +23,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
 from tasks.lake.atomic_files import make_folder
-from tasks.ledger.backoff import is_unresolved
+from tasks.ledger.backoff import is_refused, is_unresolved
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.statements import insert_where_absent, state_row, upsert
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema
@@ -159,6 +159,11 @@ def explain(url: URL, error: Exception) -> Exception:
     while "no such savepoint" in str(error) and isinstance(error.__context__, UNUSABLE):
         error = error.__context__  # the database undid all by itself: why it did so says what is wrong
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+    if is_refused(error):
+        return InputError(
+            f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; check user, host and database in "
+            "`ledger`, and the password in PGPASSWORD or ~/.pgpass of who runs this; a database is made once: createdb NAME"
+        )
     advice = "mend it, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:
         advice = "another process holds it; wait for that one or stop it, then run the same command again"

@@ -1,0 +1,102 @@
+"""A PostgreSQL server that is there and lets nobody in: what no waiting mends is told at once, the rest is waited for."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from schemas.errors import InputError, StoreError
+from tasks.ledger.backoff import is_passing
+from tasks.ledger.ledger import Ledger
+from tests.support.postgres import running_postgres, why_not
+
+RULES = """\
+host all salon,sleeper,crowded,nobody_known 127.0.0.1/32 trust
+host all keyed 127.0.0.1/32 scram-sha-256
+"""
+ROLES = (
+    "create role keyed login password 'right'", "create role sleeper nologin", "create role uninvited login",
+    "create role crowded login connection limit 0", "create database made",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Host and port of a server of several roles, each let in in a way of its own."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with running_postgres() as running:
+        where = f"host=127.0.0.1 port={running.port} user=salon dbname=postgres"
+        with psycopg.connect(where, autocommit=True) as connection:
+            for statement in ROLES:
+                connection.execute(statement.encode())
+            (rules,) = connection.execute("show hba_file").fetchone() or ("",)
+            Path(rules).write_text(RULES)
+            connection.execute("select pg_reload_conf()")
+        give_up_s = time.monotonic() + 30
+        while "no pg_hba.conf entry" not in _said(f"host=127.0.0.1 port={running.port} user=uninvited dbname=made"):
+            assert time.monotonic() < give_up_s
+            time.sleep(0.05)
+        yield f"127.0.0.1:{running.port}"
+
+
+def _said(where: str) -> str:
+    try:
+        psycopg.connect(where).close()
+    except psycopg.OperationalError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("user", "database", "says"),
+    [
+        ("keyed:wrong-secret", "made", 'password authentication failed for user "keyed"'),
+        ("keyed", "made", "no password supplied"),
+        ("nobody_known", "made", 'role "nobody_known" does not exist'),
+        ("salon", "never_made", 'database "never_made" does not exist'),
+        ("sleeper", "made", 'role "sleeper" is not permitted to log in'),
+        ("uninvited", "made", "no pg_hba.conf entry"),
+    ],
+    ids=["wrong password", "no password", "unknown role", "missing database", "no login", "not let in"],
+)
+def test_what_no_waiting_mends_is_told_at_once(
+    server: str, user: str, database: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", "/nowhere")
+    began_s = time.monotonic()
+    with pytest.raises(InputError, match=r"PGPASSWORD or ~/\.pgpass") as told:
+        Ledger(f"postgresql+psycopg://{user}@{server}/{database}", max_away_s=60).known([])
+    assert time.monotonic() - began_s < 20
+    assert says in str(told.value)
+    assert "wrong-secret" not in str(told.value)
+
+
+def test_a_server_that_is_full_is_waited_for(server: str) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(StoreError, match="too many connections"):
+        Ledger(f"postgresql+psycopg://crowded@{server}/made", max_away_s=1.0).known([])
+    assert time.monotonic() - began_s > 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("FATAL:  the database system is starting up", True),
+        ("FATAL:  the database system is shutting down", True),
+        ("FATAL:  sorry, too many clients already", True),
+        ("Connection refused\n\tIs the server running on that host?", True),
+        ('FATAL:  password authentication failed for user "a"', False),
+        ('FATAL:  Peer authentication failed for user "a"', False),
+        ('multiple: - host ::1: Connection refused - host 127.0.0.1: FATAL:  database "a" does not exist', False),
+    ],
+    ids=["starts", "ends", "full", "is not there", "password", "peer", "one of two addresses"],
+)
+def test_what_is_said_at_connect(said: str, passes: bool) -> None:
+    error = OperationalError(None, None, psycopg.OperationalError(f"connection failed: {said}"))
+    assert is_passing(error) is passes
