@@ -1,9 +1,18 @@
-"""Whether a Prefect server has a part in this process. Asked without importing Prefect, a second of CPU, where none can have."""
+"""Whether a Prefect server has a part in this process, and what is ours there. Prefect is not imported: a second of CPU."""
 
 import os
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+TAG = "salon"
+"""Stands on every deployment of ours (infra/prefect.yaml), and beside it that of its benchmark."""
+_OF_BENCHMARK = "benchmark:"
 
 
 def server_url() -> str | None:
@@ -28,6 +37,28 @@ def remedy(error: BaseException) -> str:
     if status == 404:
         return "PREFECT_API_URL ends with /api, as http://HOST:4200/api"
     return "start it (prefect server start), or mend PREFECT_API_URL"
+
+
+def deployments(client: "SyncPrefectClient", benchmark: str | None = None) -> list[Mapping[str, Any]]:
+    """Salon's deployments on the server, of one benchmark or of all, as the server tells them."""
+    tags = [TAG] if benchmark is None else [TAG, f"{_OF_BENCHMARK}{benchmark}"]
+    found: list[Mapping[str, Any]] = []
+    while True:  # page by page
+        wanted = {"deployments": {"tags": {"all_": tags}}, "offset": len(found)}
+        page = client.request("POST", "/deployments/filter", json=wanted).json()
+        found += page
+        if not page:
+            return found
+
+
+def benchmark_of(deployed: Mapping[str, Any]) -> str:
+    """The name of the benchmark that a deployment is of."""
+    return next((tag.removeprefix(_OF_BENCHMARK) for tag in deployed["tags"] if tag.startswith(_OF_BENCHMARK)), "")
+
+
+def full_name(deployed: Mapping[str, Any]) -> str:
+    """A deployment's name as Prefect's commands take it; our flows are named as their functions are."""
+    return f"{str(deployed['entrypoint']).rpartition('.')[2]}/{deployed['name']}"
 
 
 def is_in_flow_run() -> bool:

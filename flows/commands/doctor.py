@@ -33,7 +33,7 @@ def doctor(
     """Look at all that a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
     run = open_run(file) if file else None  # what is wrong with the file is the user's, and said before anything is looked at
     keep_prefect_quiet()
-    return _tell(_examined(run, is_asking=ask))
+    return _tell(_examined(run, file, is_asking=ask))
 
 
 def check(
@@ -48,17 +48,18 @@ def check(
     return _tell(_judges(run, is_asking=True))
 
 
-def _examined(run: StageContext | None, *, is_asking: bool) -> Iterator[Finding]:
+def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -> Iterator[Finding]:
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
-    from flows.doctor import judges, prefect_server, stores
+    from flows.doctor import judges, nights, prefect_server, stores
 
-    yield from prefect_server.check_server(run.benchmark if run else None)
+    yield from prefect_server.check_server(run.benchmark if run else None, file)
     if run is None:
-        yield from (skipped(what, NO_FILE) for what in (stores.LEDGER, stores.LAKE, stores.SYNC))
+        yield from (skipped(what, NO_FILE) for what in (nights.NIGHT, stores.LEDGER, stores.LAKE, stores.SYNC))
         yield from stores.check_disk(Path.cwd())
         yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
         return
     permitted = "check the folder, its permissions and its disk"
+    yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "mend what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "mend what is wrong above first")

@@ -42,6 +42,13 @@ def deploy(
     console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
+    for name in deployed.removed:
+        console.print(f"  removed     {name}: it ran the same file, which has another name now", markup=False)
+    for name in deployed.elsewhere:
+        console.print(
+            f"  left alone  {name}, of another pool: it runs a file of the same path. If it is this one's earlier", markup=False
+        )
+        console.print(f"              name: prefect deployment delete '{name}'", markup=False)
     for name in deployed.automations:
         console.print(f"  automation  {name}", markup=False)
     if deployed.told:

@@ -1,59 +1,62 @@
-"""Whether nights come: the Prefect server, its scheduler, the workers, its clock. It is only asked; nothing is set up here."""
+"""Whether nights come: the Prefect server, its scheduler, its clock. It is only asked; whether runs are begun is workers.py's."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import prefect
-from httpx import HTTPStatusError
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
-from flows.prefect_server import remedy, server_url
+from flows.doctor.workers import DEPLOYMENT, WORKER, check_files, check_workers
+from flows.prefect_server import deployments, remedy, server_url
 from schemas.benchmark.file import Benchmark
 from tasks.ledger.connection import without_password
 
-SERVER, SCHEDULER, WORKER, CLOCK = "Prefect server", "scheduler", "worker", "clock"
+SERVER, SCHEDULER, CLOCK = "Prefect server", "scheduler", "clock"
+_HANGING = (SCHEDULER, WORKER, DEPLOYMENT, CLOCK)
 NO_SERVER = "no server: nights need cron or a server"
-TAG = "salon"
-"""Stands on every deployment of ours (infra/prefect.yaml)."""
 PATIENCE_S = 12.0
 """A deployment that was set up this moment has its runs after the scheduler's next look, five seconds later by default."""
 MAX_OFF_S = 5.0
 REQUEST_LIMIT_S = 10.0
 
 
-def check_server(benchmark: Benchmark | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
+def check_server(benchmark: Benchmark | None, file: Path | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
     """The server that PREFECT_API_URL names, and whether the nights of this benchmark, or of all that are deployed, will come."""
     url = server_url()
     if url is None:
         yield skipped(
             SERVER, f"PREFECT_API_URL is not set; {NO_SERVER}", "export PREFECT_API_URL=http://HOST:4200/api if you have one"
         )
-        yield from (skipped(what, "no server") for what in (SCHEDULER, WORKER, CLOCK))
+        yield from (skipped(what, "no server") for what in _HANGING)
         return
     with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REQUEST_LIMIT_S}):
         try:
             with get_client(sync_client=True) as client:
-                yield from _of(client, without_password(url), benchmark, patience_s)
+                yield from _of(client, without_password(url), benchmark, file, patience_s)
         except Exception as error:  # noqa: BLE001 - what answers there may be anything, and the libraries raise anything then
             said = shortened(f"{without_password(url)} does not answer as one: {type(error).__name__}: {error}")
             yield wrong(SERVER, said, remedy(error))
-            yield from (skipped(what, "the server does not answer") for what in (SCHEDULER, WORKER, CLOCK))
+            yield from (skipped(what, "the server does not answer") for what in _HANGING)
 
 
-def _of(client: SyncPrefectClient, url: str, benchmark: Benchmark | None, patience_s: float) -> Iterator[Finding]:
+def _of(
+    client: SyncPrefectClient, url: str, benchmark: Benchmark | None, file: Path | None, patience_s: float
+) -> Iterator[Finding]:
     before_s = time.time()
     answer = client.request("GET", "/admin/version")
     here_s = (before_s + time.time()) / 2
-    deployed = _deployments(client, benchmark)
+    deployed = deployments(client, None if benchmark is None else benchmark.name)
     yield _version(url, str(answer.json()))
     advice = "read the server's log"
     yield from guarded(SCHEDULER, lambda: _scheduler(client, deployed, benchmark, patience_s), advice)
-    yield from guarded(WORKER, lambda: _workers(client, deployed), advice)
+    yield from guarded(WORKER, lambda: check_workers(client, deployed, patience_s), advice)
+    yield from guarded(DEPLOYMENT, lambda: check_files(client, deployments(client), benchmark, file), advice)
     yield from guarded(CLOCK, lambda: [_clock(answer.headers.get("date"), here_s)], advice)
 
 
@@ -68,17 +71,6 @@ def _version(url: str, of_server: str) -> Finding:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+", 1)[0].split(".")[:3] if part.isdecimal())
-
-
-def _deployments(client: SyncPrefectClient, benchmark: Benchmark | None) -> list[Mapping[str, Any]]:
-    tags = [TAG] if benchmark is None else [TAG, f"benchmark:{benchmark.name}"]
-    found: list[Mapping[str, Any]] = []
-    while True:  # page by page
-        wanted = {"deployments": {"tags": {"all_": tags}}, "offset": len(found)}
-        page = client.request("POST", "/deployments/filter", json=wanted).json()
-        found += page
-        if not page:
-            return found
 
 
 def _scheduler(
@@ -137,52 +129,6 @@ def _next_run(client: SyncPrefectClient, deployment_id: str) -> datetime | None:
     runs = client.request("POST", "/flow_runs/filter", json=wanted).json()
     due = [datetime.fromisoformat(run["expected_start_time"]) for run in runs if run["auto_scheduled"]]
     return due[0].astimezone(UTC) if due else None
-
-
-def _workers(client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
-    """A worker that the server has heard of lately, on each work pool that our deployments use."""
-    pools = sorted({str(one["work_pool_name"]) for one in deployed if one["work_pool_name"]})
-    if not pools:
-        yield skipped(WORKER, "nothing is deployed that needs one")
-    for pool in pools:
-        try:
-            said = client.request("GET", "/work_pools/{name}", path_params={"name": pool}).json()
-            workers = client.request(
-                "POST", "/work_pools/{work_pool_name}/workers/filter", path_params={"work_pool_name": pool}, json={}
-            ).json()
-        except HTTPStatusError as error:
-            yield wrong(WORKER, f"work pool {pool}: {error.response.status_code}", "salon deploy FILE makes the pool")
-            continue
-        alive = [str(one["last_heartbeat_time"]) for one in workers if one["status"] == "ONLINE"]
-        closed = [*_closed(client, pool, said, deployed)]
-        yield from closed
-        if closed:
-            continue
-        if alive:
-            last = datetime.fromisoformat(max(alive)).astimezone(UTC)
-            yield ok(WORKER, f"{len(alive)} alive on work pool {pool}, last heard of {last:%H:%M:%S} UTC")
-        else:
-            known = f"; the last of {len(workers)} is gone" if workers else ""
-            yield wrong(WORKER, f"none is alive on work pool {pool}{known}", f"salon worker --pool {pool}")
-
-
-def _closed(
-    client: SyncPrefectClient, pool: str, said: Mapping[str, Any], deployed: Iterable[Mapping[str, Any]]
-) -> Iterator[Finding]:
-    """What lets no run through to a worker: the pool, or a queue of it that our deployments use, paused or of no runs at once."""
-    if said["is_paused"]:
-        yield wrong(WORKER, f"work pool {pool} is paused", f"prefect work-pool resume {pool}")
-    if said["concurrency_limit"] == 0:
-        yield wrong(WORKER, f"work pool {pool} has the limit 0", f"prefect work-pool clear-concurrency-limit {pool}")
-    for name in sorted({str(one["work_queue_name"]) for one in deployed if one["work_pool_name"] == pool}):
-        where = {"work_pool_name": pool, "name": name}
-        queue = client.request("GET", "/work_pools/{work_pool_name}/queues/{name}", path_params=where).json()
-        option = f"{name} --pool {pool}"
-        if queue["is_paused"]:
-            yield wrong(WORKER, f"queue {name} of work pool {pool} is paused", f"prefect work-queue resume {option}")
-        if queue["concurrency_limit"] == 0:
-            advice = f"prefect work-queue clear-concurrency-limit {option}"
-            yield wrong(WORKER, f"queue {name} of work pool {pool} has the limit 0", advice)
 
 
 def _clock(said: str | None, here_s: float) -> Finding:

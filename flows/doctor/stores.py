@@ -32,7 +32,7 @@ MAX_AWAY_S = 2.0
 def check_ledger(run: StageContext) -> Iterator[Finding]:
     """A row written and taken back, as the only writer. A ledger that is not there yet is not made."""
     shown = without_password(run.ledger_url)
-    if not _is_there(run.ledger_url):
+    if not is_there(run.ledger_url):
         yield ok(LEDGER, f"{shown} is not there yet: the first run makes it")
         return
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
@@ -40,7 +40,8 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
     yield ok(LEDGER, f"{shown} can be written")
 
 
-def _is_there(url: str) -> bool:
+def is_there(url: str) -> bool:
+    """Whether there is a ledger to look at: a server always is, a file where it was made."""
     file = sqlite_file(parse_url(url))
     return file is None or file.is_file()
 
@@ -92,7 +93,7 @@ def check_sync(run: StageContext) -> Iterator[Finding]:
     keys = sorted(lake.keys(REPLIES), key=lambda key: _age(lake.marker(REPLIES, key)))
     if not keys:
         yield skipped(SYNC, "the lake has no snapshot of replies yet")
-    elif not _is_there(run.ledger_url):
+    elif not is_there(run.ledger_url):
         yield wrong(SYNC, f"the lake has {len(keys)} snapshots, and there is no ledger", _REFILL)
     else:
         yield _compared(run, keys[-1])

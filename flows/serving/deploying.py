@@ -1,10 +1,11 @@
 """Setting up a benchmark's deployments on a Prefect server. What is set up stands in infra/; printing is in commands/."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from httpx import HTTPStatusError, TransportError
 from prefect import Flow
@@ -17,7 +18,7 @@ from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
-from flows.prefect_server import remedy, server_url
+from flows.prefect_server import deployments, full_name, remedy, server_url
 from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
 from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.errors import InputError, StoreError
@@ -44,6 +45,10 @@ class Deployed:
     pool: WorkPool
     deployments: list[str] = field(default_factory=list)
     automations: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    """Earlier ones of the same file in this pool: it has another name now, and both would run it each night."""
+    elsewhere: list[str] = field(default_factory=list)
+    """The same in other pools, where a file of this path may be another: they are left alone."""
     told: list[str] = field(default_factory=list)
     """The notification blocks, as <type>/<name>, that an enabled automation of Salon tells; none: nobody hears."""
 
@@ -85,6 +90,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             block_id = notification_block(client, asked.notify) if asked.notify else None
             said = plan["definitions"]["parameters"]
             deployed.deployments.extend(_deployment(client, entry, said, job_variables) for entry in plan["deployments"])
+            _remove_renamed(client, plan["deployments"], deployed)
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
     except TransportError as error:
@@ -155,6 +161,19 @@ def _deployment(
         pull_steps=[],
     )
     return name
+
+
+def _remove_renamed(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]], deployed: Deployed) -> None:
+    """Take away, or name, the deployments that this file left behind under an earlier name."""
+    own, file = {entry["name"] for entry in entries}, entries[0]["parameters"]["file"]
+    for one in deployments(client):
+        if one["parameters"].get("file") != file or one["name"] in own:
+            continue
+        if one["work_pool_name"] == deployed.pool.name:
+            client.delete_deployment(UUID(one["id"]))
+            deployed.removed.append(full_name(one))
+        else:
+            deployed.elsewhere.append(full_name(one))
 
 
 def form(flow: Flow[..., Any], said: Mapping[str, str]) -> dict[str, Any]:

@@ -57,6 +57,11 @@ def mutex(ledger: Ledger, name: str, on_wait: Callable[[Process], None] | None =
         yield
 
 
+def is_held(ledger: Ledger, name: str) -> bool:
+    """Whether a living process is in the block of this name now."""
+    return ledger.read(lambda connection: _living(connection, _prefix("alone", name))) is not None
+
+
 @contextmanager
 def in_use(ledger: Ledger, lake: str, on_wait: Callable[[Process], None] | None = None) -> Iterator[None]:
     """While the block runs nothing is cleared out of the lake; who does so now is waited for. Raises StoppedError."""
