@@ -30,6 +30,7 @@ EVENTS = (
 
 COMPARISON_ALPHA = 0.05  # of nights on which nothing differs, the share that has a false regression at most
 N_LISTED = 20  # rows in a payload; n_all says how many there are
+N_NAMED = 3  # in its sentence
 
 _COMPARED = [
     "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
@@ -66,10 +67,23 @@ def regressions(comparisons: pl.DataFrame) -> list[Alert]:
         pl.col("is_primary").fill_null(value=True),  # of a publication from before there was a difference
     ).join(predecessors, on=["model_a", "checkpoint_a"], how="anti")
     worse = worse.sort("delta", "rubric_id", "judge_model", "dimension", "model_a", "checkpoint_a", "comparison")
-    found = _listed(
-        REGRESSION, worse, _COMPARED, "{n} means of newest checkpoints are lower than a predecessor's or the baseline's"
-    )
-    return [Alert(one.name, dict(one.payload) | {"alpha": COMPARISON_ALPHA}) for one in found]
+    found = _listed(REGRESSION, worse, _COMPARED, "")
+    says = _worse_than(worse)
+    return [Alert(one.name, dict(one.payload) | {"says": says, "alpha": COMPARISON_ALPHA}) for one in found]
+
+
+def _worse_than(worse: pl.DataFrame) -> str:
+    """The worst by name, each with its difference; judges where there are several."""
+    n_judges, said = worse["judge_model"].n_unique(), []
+    for row in worse.head(N_NAMED).iter_rows(named=True):
+        other = row["checkpoint_b"] if row["model_b"] == row["model_a"] else f"{row['model_b']}/{row['checkpoint_b']}"
+        low, high = row["ci_low_adjusted"], row["ci_high_adjusted"]
+        interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
+        measure = [row["rubric_id"], row["dimension"], *([row["judge_model"]] if n_judges > 1 else [])]
+        named = f"{row['model_a']}/{row['checkpoint_a']} is worse than {other}"
+        said.append(f"{named}: {row['delta']:+.2f}{interval}, {', '.join(measure)}")
+    n_more = worse.height - len(said)
+    return "; ".join(said) + (f"; and {n_more} more" if n_more else "")
 
 
 def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
