@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
 from uuid import UUID
 
@@ -17,7 +18,9 @@ from flows.nightly import nightly as run_nightly
 from flows.observability.final_state import tell_at_the_end
 from flows.observability.progress import current
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
-from schemas.errors import StoppedError
+from flows.prefect_server import now_or_due
+from schemas.benchmark.file import load_benchmark
+from schemas.errors import SalonError, StoppedError
 
 Out = TypeVar("Out")
 P = ParamSpec("P")
@@ -28,7 +31,7 @@ _ENDED: ContextVar[list[tuple[Any, Exception | None]]] = ContextVar("ended")
 
 
 def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
-    """The function as a flow whose runs are named after their benchmark file. Its shards' threads are its executor's."""
+    """The function as a flow whose runs are named after their benchmark. Its shards' threads are its executor's."""
 
     @wraps(function)
     def remembered(*inputs: P.args, **named: P.kwargs) -> Out:
@@ -47,7 +50,22 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
         _remember(given, None)
         return given
 
-    return flow(name=name, flow_run_name="{file.parent.name}/{file.stem}")(remembered)
+    return flow(name=name, flow_run_name=partial(_run_name, is_night=name == "nightly"))(remembered)
+
+
+def _run_name(*, is_night: bool) -> str:
+    """The benchmark's name with the run's date, a night's own; of a file that cannot be read its folder and its name."""
+    context = FlowRunContext.get()
+    assert context is not None
+    assert context.parameters is not None
+    file, day = Path(context.parameters["file"]), context.parameters.get("run_date")
+    try:
+        benchmark = load_benchmark(file)
+    except SalonError:  # the run itself says it
+        return f"{file.parent.name}/{file.stem}"
+    if day is None and is_night:
+        day = benchmark.nightly.newest_due(now_or_due()).date()
+    return benchmark.name if day is None else f"{benchmark.name} {day}"
 
 
 def _remember(given: Any, error: Exception | None) -> None:

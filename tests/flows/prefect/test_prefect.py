@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterName, LogFilter
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.flow_engine import run_flow
 from prefect.states import Pending, Scheduled
 
 from flows.prefect_flows import nightly
+from schemas.errors import InputError
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import World, write_benchmark
@@ -39,8 +41,8 @@ def _shown(world: Path) -> tuple[FlowRun, list[TaskRun], list[str]]:
 
     async def ask() -> tuple[FlowRun, list[TaskRun], list[str]]:
         async with get_client() as client:
-            named = FlowRunFilter(name=FlowRunFilterName(any_=[f"{world.name}/b"]))
-            (run,) = await client.read_flow_runs(flow_run_filter=named)
+            runs = await client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)
+            (run,) = [run for run in runs if run.parameters.get("file") == str(world / "b.toml")]
             mine = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
             tasks = await client.read_task_runs(flow_run_filter=mine, limit=200)
             logs = await client.read_logs(LogFilter(), limit=200)
@@ -84,7 +86,7 @@ def test_stages_are_tasks_with_names_and_parameters_hold_no_secret(world: Path, 
     }
     assert CANARY not in json.dumps(run.model_dump(mode="json")) + json.dumps([t.model_dump(mode="json") for t in tasks])
     assert CANARY not in "\n".join(logs)
-    assert run.name.endswith("/b")
+    assert run.name == "seen 2026-01-02"
     artifacts = _artifacts(run)
     assert artifacts["salon-progress-seen"] == 100.0
     assert "publication" in str(artifacts["salon-summary-seen"])
@@ -165,3 +167,16 @@ def test_a_run_that_a_worker_begins_early_is_the_night_it_was_made_for(tmp_path:
         run = client.read_flow_run(run.id)
     run_flow(nightly, run, parameters={"file": file})
     assert current(tmp_path / "lake").run_date == due.date().isoformat()
+    with get_client(sync_client=True) as client:
+        assert client.read_flow_run(run.id).name == f"nights {due.date()}"
+
+
+def test_a_run_whose_file_cannot_be_read_is_named_after_its_file(tmp_path: Path) -> None:
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops" / "a.toml").write_text("no benchmark")
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run(nightly, parameters={"file": str(tmp_path / "ops" / "a.toml")}, state=Pending())
+    with pytest.raises(InputError):
+        run_flow(nightly, run, parameters={"file": tmp_path / "ops" / "a.toml"})
+    with get_client(sync_client=True) as client:
+        assert client.read_flow_run(run.id).name == "ops/a"
