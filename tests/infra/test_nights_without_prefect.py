@@ -64,7 +64,13 @@ def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -
     assert (held.returncode, held.stdout) == (0, ""), "another start is at it"
     assert said.read_text() == "what the night that is at it has said"
     (installed / "etc/salon/geneval.toml").write_text("no benchmark")
-    assert "not valid TOML" in _run(_on(installed, cron), shell=True).stdout
+    mailed = [_run(_on(installed, cron), shell=True).stdout for _ in range(2)]
+    assert ["not valid TOML" in mail for mail in mailed] == [True, False], "the same sentence is mailed once"
+    (installed / "etc/salon/geneval.toml").write_text('name = "b"')
+    assert "sources" in _run(_on(installed, cron), shell=True).stdout, "another one is mailed"
+    (installed / "var/lib/salon/geneval.told").write_text(f"2026-01-01\n{said.read_text().splitlines()[-1]}\n")
+    assert "sources" in _run(_on(installed, cron), shell=True).stdout, "and so is the same one on another night"
+    assert said.read_text().startswith("what the night that is at it has said"), "nothing of a night is overwritten"
 
 
 def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
