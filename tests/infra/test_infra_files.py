@@ -187,6 +187,13 @@ def test_a_cluster_gives_rights_in_its_namespace_alone_and_every_volume_is_there
     assert any("169.254.0.0/16" in block["except"] for block in blocks)
 
 
+def test_a_server_set_up_as_written_sends_no_telemetry() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    (block,) = re.findall(r"```\n((?:(?!```).)*prefect server start --host.*?)```", page, re.DOTALL)
+    for said in (block, DOCKERFILE):
+        assert {"DO_NOT_TRACK=1", "PREFECT_SERVER_ANALYTICS_ENABLED=false"} <= set(said.split())
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_takes_the_folder_as_it_stands() -> None:
     done = subprocess.run(["kubectl", "kustomize", INFRA / "kubernetes"], capture_output=True, text=True, check=True)
