@@ -52,7 +52,7 @@ def show_leaderboard(ranking: tuple[str, str, str]) -> None:
     )
     scale = alt.Scale(zero=False)
     interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=alt.X("low:Q", scale=scale, title="mean, 95 % interval"), x2="high:Q"
+        x=alt.X("low:Q", scale=scale, title="mean, 95 % interval for prompts like these"), x2="high:Q"
     )
     st.altair_chart(interval + base.mark_point(filled=True, size=90).encode(x="mean:Q"), width="stretch")
 
@@ -65,8 +65,12 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
         *ranking,
     )
     base = alt.Chart(rows).encode(x=alt.X("run_date:T", title=None), color=alt.Color("name:N", title=None))
-    band = base.mark_area(opacity=0.15).encode(y=alt.Y("ci_low:Q", scale=alt.Scale(zero=False), title="mean"), y2="ci_high:Q")
+    scale = alt.Scale(zero=False)
+    band = base.mark_area(opacity=0.15).encode(
+        y=alt.Y("ci_low:Q", scale=scale, title="mean, 95 % interval for these prompts"), y2="ci_high:Q"
+    )
     st.altair_chart(band + base.mark_line(point=True).encode(y="estimate:Q"), width="stretch")
+    st.caption("The interval is for these prompts, night after night; the leaderboard's is for prompts like these.")
     alarms = ask(
         "SELECT run_date, model, checkpoint, verdict, estimate, limit_low, limit_high FROM drift "
         "WHERE is_alarm AND rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date DESC",

@@ -1,6 +1,6 @@
 """The tables for machines: hive folders that a reader can glob, and among them the append-only `runs`.
 
-Sealed folders are publication.py, SQL over the tables duckdb_file.py.
+Sealed folders are publication.py, SQL over the tables duckdb_views.py.
 
 `publish/v1/tables/<table>/benchmark_name=<name>/publication=<id>/part-00000.parquet`, and a file a run in
 `publish/v1/tables/runs/benchmark_name=<name>/`. None is ever replaced: whoever globs reads what was there when he looked. The

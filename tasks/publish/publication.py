@@ -15,7 +15,7 @@ from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull
 from tasks.lake.reading import Lake
-from tasks.publish.duckdb_file import views_sql
+from tasks.publish.duckdb_views import views_sql
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import (
     MANIFEST,

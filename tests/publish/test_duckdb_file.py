@@ -92,11 +92,15 @@ def test_of_one_publication_no_other_ones_files_are_opened(lake_root, name_diges
             database.execute("FROM salon_judged(?)", [str(lake_root)])
 
 
+def _note_run(lake_root: Path, publication_id: str, hour: int = 1) -> None:
+    moment = datetime(2026, 11, 3, hour, tzinfo=UTC)
+    run = {"started_at": moment, "finished_at": moment, "benchmark": "nightly", "publication_id": publication_id}
+    record_run(Lake(lake_root), filled_row(RUNS, **run))
+
+
 def test_a_date_whose_last_runs_publication_is_gone_is_that_of_the_one_that_is_there(lake_root, name_digest):
     for hour, name in ((1, "publication"), (2, "gone")):
-        moment = datetime(2026, 11, 3, hour, tzinfo=UTC)
-        run = {"started_at": moment, "finished_at": moment, "benchmark": "nightly", "publication_id": name_digest(name)}
-        record_run(Lake(lake_root), filled_row(RUNS, **run))
+        _note_run(lake_root, name_digest(name), hour)
     with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
         found = database.sql("SELECT run_date::VARCHAR, publication_id FROM nightly_publications").fetchall()
         assert found == [("2026-11-03", name_digest("publication"))]
@@ -122,6 +126,23 @@ def test_every_column_says_what_it_is_and_a_publication_has_one_name(lake_root):
     assert len({table for table, _, _ in columns}) > 8
     assert [f"{table}.{column}" for table, column, comment in columns if not comment] == []
     assert {column for _, column, _ in columns} & {"run_id", "publication", "benchmark_name"} == set()
+
+
+@pytest.mark.parametrize(
+    ("view", "estimand"), [("leaderboard", "prompts_like_these"), ("trend", "these_prompts")], ids=["leaderboard", "trend"]
+)
+def test_a_view_says_which_interval_it_shows(lake_root, name_digest, view, estimand):
+    _note_run(lake_root, name_digest("publication"))
+    other = "SELECT * REPLACE ('these_prompts' AS estimand, ci_low + 0.25 AS ci_low) FROM benchmark_long"
+    about = f"SELECT comment FROM duckdb_columns() WHERE table_name = '{view}' AND column_name IN ('ci_low', 'ci_high')"
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly"))) as database:
+        database.execute(f"INSERT INTO benchmark_long {other}")
+        shown = database.execute(f"SELECT estimand, ci_low FROM {view} WHERE ci_low IS NOT NULL").fetchall()
+        held = database.execute("SELECT estimand, ci_low FROM benchmark_long WHERE estimand = ?", [estimand]).fetchall()
+        comments = [text for (text,) in database.execute(about).fetchall()]
+    assert shown
+    assert set(shown) <= set(held)
+    assert [f"(estimand {estimand})" in text for text in comments] == [True, True]
 
 
 def test_a_publication_from_before_the_column_had_its_name_is_read_beside_the_others(lake_root, name_digest):
