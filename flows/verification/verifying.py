@@ -28,8 +28,9 @@ from tasks.publish.identity import code_version
 from tasks.validate.buckets import PARTITIONS
 from tasks.verify.bundle import PAGES
 from tasks.verify.bundle_opening import OpenedBundle
+from tasks.verify.duckdb_again import compare_duckdb
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
-from tasks.verify.made_again import Compared, compare_duckdb, compare_folders, compare_trees
+from tasks.verify.made_again import Compared, compare_folders, compare_trees
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.pointers import check_pointer, compare_pointers
 from tasks.verify.publication import check_manifest, read_provenance
@@ -164,7 +165,9 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
         with _step(verdict, reporter, "tables"):
             _verify_tables(verdict, published, lake)
     with _step(verdict, reporter, "duckdb"):
-        verdict.add("duckdb", *compare_duckdb(verdict.folder, lake.root))
+        file = compare_duckdb(verdict.folder, lake.root)
+        verdict.notes += file.notes
+        verdict.add("duckdb", file.differences, file.done)
 
 
 def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -> None:

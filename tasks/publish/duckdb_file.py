@@ -73,9 +73,7 @@ def _pull_small(lake_root: Path, benchmark: str) -> None:
 
 
 def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small: list[Table]) -> None:
-    known = [(p.publication_id, p.run_date, p.is_current) for p in publications(lake_root) if p.benchmark == benchmark]
-    database.execute("CREATE TABLE publications (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
-    database.executemany("INSERT INTO publications VALUES (?, ?, ?)", known)
+    _list_publications(database, lake_root, benchmark)
     for table in small:
         files = quoted(_glob(lake_root, table, benchmark))
         options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
@@ -84,10 +82,7 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         database.execute(f'CREATE TABLE "{table.name}" AS SELECT {columns} FROM read_parquet({files}, {options})')  # noqa: S608
     for table in _ALWAYS:
         if table not in small:
-            empty = pa.Table.from_batches([], table.schema)
-            database.register("empty", empty)
-            database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
-            database.unregister("empty")
+            _make_empty(database, table)
     for table in dict.fromkeys((*small, *_ALWAYS)):
         for field in table.fields:
             unit = f" [{field.unit}]" if field.unit else ""
@@ -95,6 +90,29 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
     database.execute(VIEWS)
     _describe(database)
     database.execute(views_sql(benchmark))
+
+
+def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
+    """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
+    _list_publications(database, lake_root, benchmark)
+    for table in dict.fromkeys((BENCHMARK_LONG, *_ALWAYS)):
+        _make_empty(database, table)
+    database.execute(VIEWS)
+    database.execute(views_sql(benchmark))
+
+
+def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
+    known = [(p.publication_id, p.run_date, p.is_current) for p in publications(lake_root) if p.benchmark == benchmark]
+    database.execute("CREATE TABLE publications (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
+    if known:
+        database.executemany("INSERT INTO publications VALUES (?, ?, ?)", known)
+
+
+def _make_empty(database: "DuckDBPyConnection", table: Table) -> None:
+    empty = pa.Table.from_batches([], table.schema)
+    database.register("empty", empty)
+    database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
+    database.unregister("empty")
 
 
 def _columns(held: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A published folder, its tables for machines and its rows in DuckDB against the same made again (flows/verification/)."""
+"""A published folder and its tables for machines against the same made again (flows/verification/). DuckDB: duckdb_again.py."""
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -15,11 +15,10 @@ from schemas.tables.catalogue import TABLES
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import pull
 from tasks.publish.duckdb_file import LARGE_NAMES
-from tasks.publish.duckdb_file import NAME as DUCKDB
 from tasks.publish.folders import MANIFEST, as_json
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
-from tasks.verify.publication import is_agreement, read_json
+from tasks.verify.publication import read_json
 from tasks.verify.rows import MAX_LISTED, NOTHING, Difference, compare_json, compare_rows, compare_texts
 
 
@@ -142,34 +141,6 @@ def compare_trees(published: Path, lake_root: Path, derived: Path, derived_root:
         found.differences.append(Difference(LISTING, "", place, "size and sha256 of other bytes", "those of the file"))
     told = dict.fromkeys(note.partition(": ")[2] for note in found.notes)
     return replace(found, notes=[f"{TABLES_FOLDER}/, {len(found.rewritten)} files: {one}" for one in told])
-
-
-def compare_duckdb(published: Path, lake_root: Path) -> tuple[list[Difference], str]:
-    """(differences, what was done) of the publication's rows in its benchmark's salon.duckdb, against its tables for machines."""
-    import duckdb
-
-    of = published.parents[1] if is_agreement(published) else published.parent
-    files = (read_json(published / LISTING) or {}).get("files", [])
-    paths = {
-        TABLES[file["table"]]: tables_folder(lake_root).parent / file["path"]
-        for file in files
-        if file["table"] not in LARGE_NAMES
-    }
-    pull(lake_root, of.relative_to(lake_root).as_posix())
-    if not (of / DUCKDB).is_file():
-        return [], f"there is no {DUCKDB}"
-    found: list[Difference] = []
-    try:
-        with duckdb.connect(str(of / DUCKDB), read_only=True) as database:
-            for table, path in paths.items():
-                query = f'SELECT * FROM "{table.name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
-                held = pl.DataFrame(database.sql(query, params=[published.name]).to_arrow_table())
-                made = pl.read_parquet(path, hive_partitioning=False)
-                shared = [name for name in made.columns if name in held.columns]
-                found += compare_rows(f"{DUCKDB}: {table.name}", held.select(shared).cast(made.schema), made, table.key)
-    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
-        found.append(Difference(DUCKDB, "", "", f"cannot be read: {str(error).splitlines()[0]}", "the publication's rows"))
-    return found, f"{len(paths)} tables of {DUCKDB}, their rows of this publication"
 
 
 def _compare(published: Path, derived: Path, table_name: str | None = None) -> Iterator[Difference]:

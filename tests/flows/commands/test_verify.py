@@ -95,7 +95,7 @@ def test_a_changed_duckdb_file_is_found(copied: Path, statement: str, place: str
             assert kind == "v"
             database.execute(f'DROP VIEW IF EXISTS "{name}"')
         database.execute(statement)
-    found = _verdict(copied).differences
+    found = [one for one in _verdict(copied).differences if one.place != "salon.duckdb: views and macros"]
     assert found
     assert all(one.place.startswith("salon.duckdb") and place in one.place for one in found)
     assert any(row in one.row for one in found)

@@ -1,0 +1,118 @@
+"""A publication's part of salon.duckdb against the lake: its rows, which publications there are, the SQL of views and macros."""
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+import polars as pl
+
+from schemas.tables.catalogue import TABLES
+from tasks.lake.object_store.cache_folder import pull
+from tasks.publish.duckdb_file import LARGE_NAMES, declare
+from tasks.publish.duckdb_file import NAME as DUCKDB
+from tasks.publish.duckdb_views import quoted
+from tasks.publish.machine_tables import LISTING, tables_folder
+from tasks.verify.publication import is_agreement, read_json
+from tasks.verify.rows import NOTHING, Difference, compare_rows, shown
+
+_SQL = f"{DUCKDB}: views and macros"
+_EXCLUDED = re.compile(r"(?<=EXCLUDE \()[^()]*(?=\))")
+"""A set to DuckDB: each time that it reads and writes a file the order may be another."""
+_HINT = (
+    f"the views and macros of {DUCKDB} are not those that this release writes: one of an earlier release differs so too; a run "
+    "makes it anew, so run again and then verify"
+)
+
+
+@dataclass(slots=True)
+class ComparedFile:
+    """What differs, what was done, and what to do about views of another release."""
+
+    done: str
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def compare_duckdb(published: Path, lake_root: Path) -> ComparedFile:
+    """The benchmark's salon.duckdb: the publication's rows against its tables for machines, the rest against the same anew."""
+    import duckdb
+
+    of = published.parents[1] if is_agreement(published) else published.parent
+    files = (read_json(published / LISTING) or {}).get("files", [])
+    paths = {
+        TABLES[file["table"]]: tables_folder(lake_root).parent / file["path"]
+        for file in files
+        if file["table"] not in LARGE_NAMES
+    }
+    pull(lake_root, of.relative_to(lake_root).as_posix())
+    if not (of / DUCKDB).is_file():
+        return ComparedFile(f"there is no {DUCKDB}")
+    found = ComparedFile(f"{len(paths)} tables of {DUCKDB}, their rows of this publication; its publications, views and macros")
+    try:
+        with duckdb.connect(str(of / DUCKDB), read_only=True) as database:
+            for table, path in paths.items():
+                query = f'SELECT * FROM "{table.name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
+                held = pl.DataFrame(database.sql(query, params=[published.name]).to_arrow_table())
+                made = pl.read_parquet(path, hive_partitioning=False)
+                shared = [name for name in made.columns if name in held.columns]
+                found.differences += compare_rows(
+                    f"{DUCKDB}: {table.name}", held.select(shared).cast(made.schema), made, table.key
+                )
+        with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
+            anew = Path(folder) / DUCKDB
+            with duckdb.connect(str(anew)) as database:
+                declare(database, lake_root, of.name)
+            _compare_declared(found, of / DUCKDB, anew)
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
+        said = f"cannot be read: {str(error).splitlines()[0]}"
+        found.differences.append(Difference(DUCKDB, "", "", said, "the publication's rows"))
+    return found
+
+
+def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:
+    """Add what differs in the list of publications, and in the SQL, as DuckDB itself writes it out of both files."""
+    found.differences += compare_rows(f"{DUCKDB}: publications", _listed(file), _listed(anew), ["publication_id"])
+    published, derived = _sql_of(file), _sql_of(anew)
+    differing = [name for name in sorted(published.keys() | derived.keys()) if published.get(name) != derived.get(name)]
+    for name in differing:
+        mine, again = published.get(name, NOTHING), derived.get(name, NOTHING)
+        n_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, again, strict=False)))
+        start = 0 if NOTHING in (mine, again) else max(0, n_same - 40)
+        found.differences.append(Difference(_SQL, name, "", shown(mine[start:]), shown(again[start:])))
+    found.notes += [_HINT] if differing else []
+
+
+def _listed(file: Path) -> pl.DataFrame:
+    import duckdb
+
+    with duckdb.connect(str(file), read_only=True) as database:
+        rows = database.sql("SELECT publication_id, run_date, is_current FROM publications ORDER BY publication_id")
+        return pl.DataFrame(rows.to_arrow_table())
+
+
+def _sql_of(file: Path) -> dict[str, str]:
+    """The views and macros of a file. It may hold anything: what they read is not opened, they are only copied."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
+        copy = Path(folder) / "copy.duckdb"
+        with duckdb.connect() as database:
+            database.execute(f"ATTACH {quoted(str(file))} AS held (READ_ONLY); ATTACH {quoted(str(copy))} AS copy")
+            database.execute("SET enable_external_access = false")
+            database.execute("COPY FROM DATABASE held TO copy (SCHEMA)")
+        with duckdb.connect(str(copy)) as database:  # a function of DuckDB's tells the SQL too, but no default of an argument
+            database.execute(f"EXPORT DATABASE {quoted(f'{folder}/export')}")
+            script = (Path(folder) / "export" / "schema.sql").read_text("utf-8")
+            said = [statement.query.strip() for statement in database.extract_statements(script)]
+    return {_head(sql): _EXCLUDED.sub(_in_order, sql) for sql in said if sql.startswith(("CREATE VIEW ", "CREATE MACRO "))}
+
+
+def _head(sql: str) -> str:
+    """As in "VIEW trend"."""
+    return sql.removeprefix("CREATE ").partition(" AS ")[0].partition(" (")[0]
+
+
+def _in_order(names: re.Match[str]) -> str:
+    return ", ".join(sorted(names.group().split(", ")))
