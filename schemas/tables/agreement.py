@@ -66,7 +66,7 @@ CORRECTED_STANDINGS = Table(
         f.CELL_CATEGORY, c.IS_HEADLINE, o.ESTIMATOR, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH,
         c.N_RANKED_SO, f.ESTIMATE, o.PROMPT_SE, f.DF, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, o.TUNING,
         c.RATER_SE, o.N_ALL_PROMPTS, o.N_LABELLED, o.N_RATERS, c.LABEL_CHECK, c.P_LABELS_RANDOM, c.ADJUSTMENT, c.FAMILY,
-        c.N_FAMILY,
+        c.N_FAMILY, o.HAS_UNEVEN_PROMPTS,
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "estimator", "model", "checkpoint"),
 )  # fmt: skip

@@ -1,7 +1,9 @@
 """The columns of ratings, of agreement with people, and of several judges as one. All others are fields.py and its neighbours."""
 
+import pyarrow as pa
+
 from schemas.statuses.people import AgreementMetric, Assessor, Estimator, RatingStatus
-from schemas.tables.field import count, number, text
+from schemas.tables.field import Field, count, number, text
 
 # --- against people ---------------------------------------------------------------------------------------------
 RATING_KEY = text("rating_key", "Where the cell stands: file, row, column and dimension.")
@@ -36,6 +38,13 @@ ESTIMATOR = text("estimator", "How the mean was made.", values=Estimator)
 TUNING = number("power_tuning", "How much of the judge's scores is used (lambda); null for other estimators.")
 N_LABELLED = count("n_prompts_labelled", "Prompts with ratings.")
 N_ALL_PROMPTS = count("n_prompts", "Prompts the estimator uses.")
+HAS_UNEVEN_PROMPTS = Field(
+    "has_uneven_prompts",
+    pa.bool_(),
+    "Within a category some prompts have more scored pictures than others: this mean, over prompts, can differ from the "
+    "leaderboard's, over pictures. Null for people's own.",
+    is_nullable=True,
+)
 PROMPT_SE = number("se", "Standard error with prompts as independent units.", low=0)
 
 # --- several judges as one --------------------------------------------------------------------------------------

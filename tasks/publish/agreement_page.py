@@ -51,7 +51,7 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, 
         lines.append(to_markdown(headers, _agreement_lines(rows), n_text_columns=2))
     lines += _vote_lines(tables)
     if overall.height:
-        lines += [*_system_lines(overall), *_means(corrected)]
+        lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
 
@@ -68,6 +68,17 @@ def _means(corrected: pl.DataFrame) -> Iterator[str]:
     yield "## Means\n"
     headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
     yield to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6)
+
+
+_UNEVEN = (
+    "Means here weigh each prompt alike, the leaderboard's each picture: where prompts have unequal numbers of scored pictures, "
+    "as here, they may differ a little."
+)
+
+
+def _uneven(standings: pl.DataFrame) -> list[str]:
+    """That the means shown may not be the published ones, where that can be."""
+    return [f"{_UNEVEN}\n"] if standings["has_uneven_prompts"].any() else []
 
 
 def _agreement_lines(rows: pl.DataFrame) -> Iterator[list[object]]:
@@ -178,6 +189,7 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str |
         found.append(f"Between no two checkpoints is the judge kinder to one than {reference or PEOPLE}, beyond chance.")
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
     remedy = "have prompts rated that are drawn at random (--label-next)" if reference is None else "give that judge a `share`"
+    found += [_UNEVEN] if standings["has_uneven_prompts"].any() else []
     return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
 
 

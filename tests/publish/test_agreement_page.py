@@ -80,6 +80,12 @@ def test_the_largest_five_are_told_and_the_others_counted() -> None:
     assert said[5].startswith("So it is in 3 more pairs")
 
 
+@pytest.mark.parametrize(("uneven", "is_said"), [(True, True), (False, False), (None, False)], ids=["uneven", "even", "unknown"])
+def test_it_is_said_where_the_mean_may_not_be_the_leaderboards(uneven: bool | None, is_said: bool) -> None:
+    rows = [row | {"has_uneven_prompts": uneven} for row in ROWS]
+    assert any("the leaderboard's each picture" in sentence for sentence in ranking(rows, []).sentences) == is_said
+
+
 def test_no_kindness_is_said_where_it_was_looked_for_and_not_where_not() -> None:
     assert ranking(ROWS, [error("open", 0.1)]).sentences[0].startswith("Between no two checkpoints is the judge kinder")
     assert len(ranking(ROWS, []).sentences) == 1

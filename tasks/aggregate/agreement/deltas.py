@@ -185,6 +185,7 @@ def _standing_rows(one: _Dimension) -> Iterator[Row]:
                         "estimate": mean.mean if mean else None, "se": mean.se if mean else None, "df": mean.df if mean else None,
                         "ci_low": found.low if found else None, "ci_high": found.high if found else None,
                         "scale_low": rated.low, "scale_high": rated.high, "reason": reason.value if reason else None,
+                        "has_uneven_prompts": None if judge is None else one.grid.is_uneven(judge, number, part),
                     }  # fmt: skip
 
 

@@ -48,6 +48,7 @@ class Grid:
         self.system_of: Counts = np.array([places.get(maker, -1) for maker in makers], dtype=np.int64)
         self.labels = self.means(labels.values)
         self.judged = {judge.name: self.means(judge.values) for judge in rated.judges}
+        self.n_judged = {judge.name: self.counts(judge.values) for judge in rated.judges}
 
     @cached_property
     def by_rater(self) -> Floats:
@@ -56,12 +57,26 @@ class Grid:
 
     def means(self, values: Floats) -> Floats:
         """Each prompt's mean over a checkpoint's samples that have a number, shape (systems, prompts)."""
-        is_there = ~np.isnan(values) & (self.system_of >= 0)
+        n, is_there = self.counts(values), self._is_there(values)
+        sums = np.bincount(self._place()[is_there], weights=values[is_there], minlength=n.size).reshape(n.shape)
+        return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
+
+    def counts(self, values: Floats) -> Counts:
+        """How many of a prompt's samples of a checkpoint have a number, shape (systems, prompts)."""
         shape = len(self.systems), len(self.prompts)
-        place = self.system_of[is_there] * shape[1] + self.unit_of[is_there]
-        n = np.bincount(place, minlength=shape[0] * shape[1])
-        sums = np.bincount(place, weights=values[is_there], minlength=shape[0] * shape[1])
-        return np.where(n > 0, sums / np.maximum(n, 1), np.nan).reshape(shape)
+        return np.bincount(self._place()[self._is_there(values)], minlength=shape[0] * shape[1]).reshape(shape)
+
+    def _is_there(self, values: Floats) -> Mask:
+        return np.asarray(~np.isnan(values) & (self.system_of >= 0))
+
+    def _place(self) -> Counts:
+        return np.asarray(self.system_of * len(self.prompts) + self.unit_of)
+
+    def is_uneven(self, judge: str, system: int, part: Part) -> bool:
+        """Whether a checkpoint's prompts of one category have unequal numbers of samples that the judge scored."""
+        n = self.n_judged[judge][system, part.rows]
+        each = (n[(part.strata == stratum) & (n > 0)] for stratum in np.unique(part.strata))
+        return any(len(np.unique(mine)) > 1 for mine in each)
 
     def part(self, category: str, judge: str | None = None) -> Part:
         """The prompts of a category; for `__macro__` of all in which this (any) judge has a score, or people where none has."""

@@ -38,6 +38,7 @@ def tables(
         reference: str | None = None,
         everywhere: float | None = None,
         has_categories: bool = True,
+        twice: tuple[str, int] | None = None,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -53,6 +54,8 @@ def tables(
                 category = f"c{p // 60}" if has_categories else None
                 where = {"model": model, "checkpoint": "1", "category": category, "prompt": p, "sample": p}
                 rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
+                if twice == (model, p):
+                    rows.append(rows[-1] | {"sample": N, "rated": False})
                 if reference and rows[-1]["rated"]:
                     by_them = {"scores": dict.fromkeys(dimensions, float(people[p])), "judge": reference, "rated": False}
                     rows.append(where | by_them)
@@ -209,3 +212,19 @@ def test_what_the_benchmark_declares_primary_is_one_family(tables: Callable[...,
     families = {row["dimension"]: row["family"] for row in found.drop_nulls("family").iter_rows(named=True)}
     assert families["look"] == "headline | nightly"
     assert families["overall_score"] == "aspects | plain | eye"
+
+
+@pytest.mark.parametrize(
+    ("twice", "uneven"),
+    [(None, set()), (("dear", 0), {("dear", "__macro__")}), (("poor", N - 1), {("poor", "__macro__")})],
+    ids=["one picture each", "a second picture", "a second picture in the last category"],
+)
+def test_whose_prompts_have_unequal_numbers_of_pictures(
+    tables: Callable[..., Tables], twice: tuple[str, int] | None, uneven: set[tuple[str, str]]
+) -> None:
+    found = tables(twice=twice)["corrected_standings"]
+    of_judge = found.filter(estimator="judge")
+    marked = of_judge.filter("has_uneven_prompts").select("model", "category").rows()
+    assert set(marked) == uneven
+    assert of_judge["has_uneven_prompts"].null_count() == 0
+    assert found.filter(estimator="labels")["has_uneven_prompts"].null_count() == found.filter(estimator="labels").height
