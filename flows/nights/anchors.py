@@ -40,8 +40,8 @@ class AnchorSet:
 def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     """Choose `n` anchors for each set of sources that rubrics share, from the current publication, and keep them for good.
 
-    Candidates are samples that every judge scored under every rubric for them. Categories and levels of score are drawn on in
-    turn, another prompt each time as long as there is one. The same publication and `n` give the same set.
+    Candidates are samples that every judge scored under every rubric for them. Categories are drawn on alike, in each the levels
+    of score in turn, another prompt each time as long as there is one. The same publication and `n` give the same set.
     Raises InputError where there is a set already (unless `is_anew`), or nothing to choose from.
     """
     frozen = anchor_sets(run.lake.root, run.benchmark.name)
@@ -57,7 +57,7 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
         by_sources.setdefault(tuple(run.sources_for(rubric_id)), []).append(rubric_id)
     chosen: list[str] = []
     for rubric_ids in by_sources.values():
-        chosen += _choose(_candidates(run, ids, rubric_ids), n)
+        chosen += choose(_candidates(run, ids, rubric_ids), n)
     if not chosen:
         raise InputError(
             f"publication {publication.publication_id[:12]} has no sample that every judge scored; nothing to freeze"
@@ -114,15 +114,22 @@ def _candidates(run: StageContext, ids: dict[str, str], rubric_ids: Sequence[str
     return each.filter("is_whole").sort("sample_id").collect()
 
 
-def _choose(candidates: pl.DataFrame, n: int) -> list[str]:
-    """At most `n` sample ids, from all strata in turn. Ids are digests: their order has nothing to do with what they show."""
+def choose(candidates: pl.DataFrame, n: int) -> list[str]:
+    """At most `n` sample ids of (sample_id, category, prompt_id, score): from each category as many, or all that it has.
+
+    Within a category each prompt once before any twice, and the levels of score in turn. Ids are digests: their order has nothing
+    to do with what they show.
+    """
     place = pl.col("score").rank("ordinal").over("category") - 1
-    ranked = candidates.with_columns(
+    ranked = candidates.sort("sample_id").with_columns(
         level=place * N_LEVELS // pl.len().over("category"),
         nth_of_prompt=pl.int_range(pl.len()).over("category", "prompt_id"),
     )
     turns = ranked.with_columns(turn=pl.int_range(pl.len()).over("category", "level", "nth_of_prompt"))
-    return turns.sort("nth_of_prompt", "turn", "category", "level", "sample_id")["sample_id"].head(n).to_list()
+    drawn = turns.sort("nth_of_prompt", "turn", "level", "sample_id").with_columns(
+        nth_of_category=pl.int_range(pl.len()).over("category")
+    )
+    return drawn.sort("nth_of_category", "category")["sample_id"].head(n).to_list()
 
 
 def _rows(dataset: StoredDataset, chosen: Sequence[str]) -> list[dict[str, Any]]:
