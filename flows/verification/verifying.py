@@ -42,26 +42,39 @@ _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, O
 
 @dataclass(slots=True)
 class Verdict:
-    """What was made again, and every difference. `steps` are (stage, what was done) for people, in order."""
+    """What was made again, and every difference. `steps` are (stage, what was done) for people, in order.
+
+    `found` are the differences by the step that found them, in order too: what differs first is the cause of what follows.
+    """
 
     folder: Path
     bundle: OpenedBundle | None = None
     steps: list[tuple[str, str]] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
+    found: dict[str, list[Difference]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     made_by: str | None = None  # the code's version that the publication names
 
     def add(self, step: str, found: Iterable[Difference], done: str, tally: Tally | None = None) -> None:
         """Note a step, what it found, and of how many."""
-        self.differences += found
+        self.differ(step, found)
         self.tallies += [tally] if tally else []
         self.steps.append((step, done))
+
+    def differ(self, step: str, found: Iterable[Difference]) -> None:
+        """Note what a step found."""
+        if mine := list(found):
+            self.found.setdefault(step, []).extend(mine)
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Every difference, in the order of the steps."""
+        return [one for mine in self.found.values() for one in mine]
 
     @property
     def is_verified(self) -> bool:
         """Whether everything could be made again and is the same."""
-        return not self.differences
+        return not self.found
 
     @property
     def is_bare(self) -> bool:
@@ -103,12 +116,12 @@ def verify(
     """
     verdict = Verdict(folder, bundle)
     with _step(verdict, reporter, "manifest"):
-        verdict.differences += [*check_manifest(folder, may_lack=verdict.left_out), *check_pointer(folder)]
+        found = [*check_manifest(folder, may_lack=verdict.left_out), *check_pointer(folder)]
         n_files = sum(path.name != MANIFEST for path in folder.iterdir())
-        verdict.steps.append(("manifest", f"{n_files} files against their checksums, and the pointer"))
+        verdict.add("manifest", found, f"{n_files} files against their checksums, and the pointer")
     said = read_provenance(folder)
     if said is None:
-        verdict.differences.append(Difference(PROVENANCE, "", "", "no provenance that can be read", "what it was made from"))
+        _differ_at_start(verdict, Difference(PROVENANCE, "", "", "no provenance that can be read", "what it was made from"))
         return verdict
     with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
         try:
@@ -117,12 +130,12 @@ def verify(
         except InputError as error:
             if bundle is None:
                 raise  # it is of what the user named
-            verdict.differences.append(Difference(RUBRIC, "", "", "as published", _one_line(error)))
+            _differ_at_start(verdict, Difference(RUBRIC, "", "", "as published", _one_line(error)))
             return verdict
         except _BROKEN as error:
-            verdict.differences.append(Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
+            _differ_at_start(verdict, Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
             return verdict
-        verdict.differences += published.differences
+        _differ_at_start(verdict, *published.differences)
         verdict.made_by = published.run.ids.code_version
         if bundle is None and published.run.ids.code_version != code_version():
             verdict.notes.append(
@@ -133,22 +146,27 @@ def verify(
     return verdict
 
 
+def _differ_at_start(verdict: Verdict, *found: Difference) -> None:
+    if found:
+        verdict.add("provenance", found, "settings, rubrics and identities, of which the publication's id is made")
+
+
 def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: Reporter) -> None:
     """Each stage is made again from the stored output of the one before, so that a difference is said where it arose."""
     run, ids = published.run, published.run.ids
     stored = Lake(run.lake.root.parent / "stored")
     with _step(verdict, reporter, "lake"):
-        n_files = 0
+        differing, n_files = list[Difference](), 0
         for table, name in PARTITIONS.items():
             # Scores are made again under their own name in the run's lake: those that were stored are put aside.
             found, n_parts = adopt(lake, stored if table is SCORES else run.lake, table, getattr(ids, name))
-            verdict.differences += found
+            differing += found
             n_files += n_parts
         if StoredDataset(lake, ids.dataset_id).table_of_pictures is PICTURES:
             found, n_parts = adopt(lake, run.lake, PICTURES, ids.dataset_id)
-            verdict.differences += found
+            differing += found
             n_files += n_parts
-        verdict.steps.append(("lake", f"{n_files} files of {len(PARTITIONS)} tables against their checksums"))
+        verdict.add("lake", differing, f"{n_files} files of {len(PARTITIONS)} tables against their checksums")
     with _step(verdict, reporter, "samples"):
         advance: Callable[[int], None] = partial(reporter.advance, "samples")
         found, done, tally = check_samples(run.lake, ids, advance, may_lack_pictures=verdict.is_bare)
@@ -161,7 +179,7 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
     with _step(verdict, reporter, "scores"):
         verdict.add("scores", *read_again(run.lake, ids, run.rubrics))
         with _tried(verdict, SCORES.name):
-            verdict.differences += compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id)
+            verdict.differ(SCORES.name, compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id))
         with _step(verdict, reporter, "tables"):
             _verify_tables(verdict, published, lake)
     with _step(verdict, reporter, "duckdb"):
@@ -208,7 +226,9 @@ def _tried(verdict: Verdict, place: str) -> Iterator[None]:
     try:
         yield
     except (SalonError, *_BROKEN) as error:
-        verdict.differences.append(Difference(place, "", "", "as published", f"cannot be made again: {_one_line(error)}"))
+        verdict.differ(place, [Difference(place, "", "", "as published", f"cannot be made again: {_one_line(error)}")])
+        if place not in dict(verdict.steps):
+            verdict.steps.append((place, "stopped, it cannot be made again"))
 
 
 def _one_line(error: BaseException) -> str:

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +21,7 @@ from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:
     from flows.verification.verifying import Verdict
+    from tasks.verify.rows import Difference
 
 
 NOT_ALL = 4
@@ -103,7 +103,8 @@ def _print(console: Console, verdict: "Verdict", limit: int) -> None:
     url = next((url for parent in verdict.folder.parents if (url := url_of(parent))), None)
     console.print(name_of(f"publication {verdict.folder.name[:16]}  {url or verdict.folder}"))
     for name, done in verdict.steps:
-        console.print(name_of(f"{name:<11} {done}"))
+        n = len(verdict.found.get(name, ()))
+        console.print(name_of(f"{name:<11} {f'{n:,} differences: ' if n else ''}{done}", "red" if n else ""))
     for note in verdict.notes:
         console.print(name_of(f"note        {note}", "yellow"))
     if verdict.is_verified:
@@ -116,12 +117,17 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     if verdict.is_verified:
         return
     console.print()
-    for place, differences in groupby(sorted(verdict.differences, key=lambda one: one.place), key=lambda one: one.place):
-        listed = list(differences)
+    by_place: dict[str, list[Difference]] = {}  # in the order of the steps: what differs first is the cause of the rest
+    for one in verdict.differences:
+        by_place.setdefault(one.place, []).append(one)
+    for place, listed in by_place.items():
         console.print(name_of(f"{place}: {len(listed):,} differences", "red"))
         for one in listed[: limit or None]:
             where = " ".join(part for part in (one.row, one.column) if part)
             console.print(name_of(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
         if limit and len(listed) > limit:
             console.print(Text(f"  and {len(listed) - limit:,} more; --limit 0 shows all"))
-    console.print(Text(f"\nnot verified: {len(verdict.differences):,} differences"))
+    step, first = next((step, found[0].place) for step, found in verdict.found.items())
+    where = step if step == first else f"{step}, {first}"
+    console.print()
+    console.print(name_of(f"not verified: {len(verdict.differences):,} differences, the first in: {where}"))

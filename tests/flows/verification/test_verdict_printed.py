@@ -1,0 +1,89 @@
+"""What `salon verify` prints of differences: in the order of the steps, the cause first, and no line above it sounds fine."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.flows.flow_support import Said
+
+BENCHMARK = """\
+name = "shades"
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+[[rubrics]]
+id = "alignment"
+[[judges]]
+model = "gpt-4o"
+recorded = true
+"""
+
+
+@pytest.fixture
+def publication(tmp_path: Path, salon: Callable[..., Said]) -> str:
+    """The id of a publication of one recorded reply."""
+    Image.new("RGB", (8, 8), (80, 0, 0)).save(tmp_path / "a.png")
+    (tmp_path / "m.jsonl").write_text('{"image": "a.png", "prompt": "a dark red", "model": "m", "checkpoint": "c"}\n')
+    (tmp_path / "replies.jsonl").write_text('{"prompt": "a dark red", "reply": "Score: 4"}\n')
+    (tmp_path / "b.toml").write_text(BENCHMARK)
+    said = salon("import", "b.toml", "--replies", "replies.jsonl")
+    assert said.code == 0, said.err
+    return said.out.partition("publication ")[2][:16]
+
+
+def _reply_changed(lake: Path) -> None:
+    (path,) = lake.glob("replies/*/part-*.parquet")
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("reply_text")
+    pq.write_table(table.set_column(place, table.schema.field(place), pa.array(["Score: 3"], pa.string())), path)
+
+
+def _identity_changed(lake: Path) -> None:
+    (path,) = lake.glob("publish/v1/shades/*/provenance.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run_date": "2025-01-01"}))
+
+
+def _replies_broken(lake: Path) -> None:
+    (path,) = lake.glob("replies/*/part-*.parquet")
+    path.write_bytes(b"no Parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "differing"),
+    [
+        (_reply_changed, "lake, replies", ["lake", "replies", "scores", "tables"]),
+        (_identity_changed, "manifest, manifest.json", ["manifest", "provenance", "tables"]),
+        (_replies_broken, "lake, replies", ["lake", "replies"]),
+    ],
+    ids=["a reply", "what it was made from", "a step that cannot be done"],
+)
+def test_the_cause_stands_first(
+    publication: str, salon: Callable[..., Said], tmp_path: Path, change: Callable[[Path], None], first: str, differing: list[str]
+) -> None:
+    change(tmp_path / "lake")
+    said = salon("verify", publication, "--limit", "1")
+    assert said.code == 1
+    lines = said.out.splitlines()
+    assert lines[-1].startswith("not verified: ")
+    assert lines[-1].endswith(f" differences, the first in: {first}")
+    summary = [line.split()[0] for line in lines[1 : lines.index("")] if "differences: " in line]
+    assert [step for step in summary if step in differing] == differing
+    headings = [line.partition(": ")[0] for line in lines if line.endswith(" differences")]
+    assert headings[0] == first.rpartition(", ")[2]
+    assert len(headings) == len(set(headings))
+
+    whole = json.loads(salon("verify", publication, "--json").out)
+    assert f"not verified: {len(whole['differences']):,} differences" in lines[-1]
+    places = list(dict.fromkeys(one["place"] for one in whole["differences"]))
+    assert places == headings
+
+
+def test_what_is_the_same_is_said_without_differences(publication: str, salon: Callable[..., Said]) -> None:
+    said = salon("verify", publication)
+    assert said.code == 0
+    assert "differences" not in said.out
