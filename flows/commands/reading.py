@@ -11,7 +11,7 @@ import orjson
 import typer
 from rich.markup import escape
 
-from flows.commands.printed.categories import print_categories
+from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.exam import print_exam
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
@@ -34,7 +34,7 @@ from tasks.publish.leaderboard import (
     markdown_tables,
 )
 from tasks.publish.preferences import PairBoard, boards_in
-from tasks.publish.reading import Publication, chosen, load_cells
+from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
@@ -67,7 +67,7 @@ def table(
 ) -> int:
     """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
     found = chosen(open_lake(lake).root, benchmark, publication, is_good=good)
-    cells = load_cells(found)
+    cells = load_cells(found) if category == Total.MACRO else load_compared_cells(found)
     said = answers_of(cells) if category == Total.MACRO else {}  # of whole rankings, whichever of their rows are printed
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
@@ -100,6 +100,8 @@ def table(
     print_rows(console, rows, said)
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_exam(console, found.folder)
+        if category == Total.MACRO:
+            print_worse(console, load_comparisons(found))
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0

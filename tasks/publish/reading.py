@@ -15,7 +15,7 @@ from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import Total
 from schemas.tables.field import DIGEST_LENGTH
 from schemas.tables.nights import EXAM
-from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
@@ -23,7 +23,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
-from tasks.publish.standings.placed_cells import placed
+from tasks.publish.standings.placed_cells import placed, with_comparisons
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -149,6 +149,17 @@ def load_cells(publication: Publication) -> pl.DataFrame:
     names = {table: f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM)}
     there = {table: name for table, name in names.items() if name in publication.files or table is BENCHMARK_LONG}
     return placed({table: pl.read_parquet(checked_file(publication, name)) for table, name in there.items()})
+
+
+def load_comparisons(publication: Publication) -> pl.DataFrame:
+    """Its comparisons, none where it has no such table. Raises CorruptLakeError where the file is another."""
+    name = f"{COMPARISONS.name}.parquet"
+    return pl.read_parquet(checked_file(publication, name)) if name in publication.files else COMPARISONS.empty()
+
+
+def load_compared_cells(publication: Publication) -> pl.DataFrame:
+    """load_cells(), those too with their comparisons that no ranking holds."""
+    return with_comparisons(load_cells(publication), load_comparisons(publication))
 
 
 def checked_file(publication: Publication, name: str) -> Path:

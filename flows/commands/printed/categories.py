@@ -8,7 +8,7 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
-from schemas.statuses.cells import CellStatus
+from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings.wording import DASH, made_by, number
 
@@ -36,6 +36,29 @@ def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl
             for some in _blocks(categories, console.width - name_width):
                 console.print(_block(mine, some, by_cell, name_width))
             console.print(Text(" with intervals, and ranks where there are some: --category NAME\n", style="dim"))
+
+
+_N_WORSE = 5
+
+
+def print_worse(console: Console, comparisons: pl.DataFrame) -> None:
+    """The single categories in which a checkpoint is worse than the one before, at the corrected level; nothing without any."""
+    worse = comparisons.filter(
+        pl.col("comparison") == ComparisonKind.PREDECESSOR.value,
+        pl.col("verdict") == ComparisonVerdict.LOWER.value,
+        pl.col("family").str.starts_with("categories"),
+        ~pl.col("category").is_in(TOTALS),
+    ).sort("p_adjusted", "rubric_id", "judge_model", "category")
+    if worse.is_empty():
+        return
+    named = [
+        f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']} "
+        f"{number(row['delta'], 2)})"
+        for row in worse.head(_N_WORSE).iter_rows(named=True)
+    ]
+    more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
+    said = f"worse than the one before in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
+    console.print(Text(one_line(said), style="red"))
 
 
 def _blocks(categories: list[str], width: int) -> list[list[str]]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from schemas.metrics import ADDRESS, BOARD
-from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
+from schemas.statuses.cells import ComparisonKind
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.exam import marks
 
@@ -28,6 +29,39 @@ def placed(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
     beside = pl.concat(known, how="diagonal").select("cell_id", *_OWN, standing_reason="reason")
     placed_ones = cells.join(beside, on="cell_id", how="left", maintain_order="left")
     return placed_ones.join(marks(tables), on=list(BOARD), how="left", maintain_order="left")
+
+
+_SAID = {
+    "delta": "delta", "delta_low": "ci_low_adjusted", "delta_high": "ci_high_adjusted", "p": "p_adjusted", "verdict": "verdict",
+    "reason": "reason", "n_prompts": "n_prompts_paired",
+}  # fmt: skip
+"""A comparison's columns, by the columns of a standing that say the same."""
+_KINDS = {"predecessor": ComparisonKind.PREDECESSOR.value, "baseline": ComparisonKind.BASELINE.value}
+
+
+def with_comparisons(cells: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Placed cells; those that no ranking holds with what `comparisons` says of them, and no rank.
+
+    Such are single categories of a dimension that is ranked by its total. Their family is exploratory, and so are they.
+    """
+    known = pl.concat([COMPARISONS.empty(), comparisons], how="diagonal")  # an older one lacks columns
+    for name, kind in _KINDS.items():
+        columns = {_named(word, name): column for word, column in _SAID.items()}
+        mine = known.filter(pl.col("comparison") == kind, pl.col("delta").is_not_null())
+        beside = mine.select(**{"cell_id": "cell_id_a", **{f"{own} compared": column for own, column in columns.items()}})
+        joined = cells.join(beside, on="cell_id", how="left", maintain_order="left")
+        is_alone = pl.col("state").is_null() & pl.col(f"delta_{name} compared").is_not_null()
+        cells = joined.with_columns(
+            *(pl.when(is_alone).then(f"{own} compared").otherwise(own).alias(own) for own in columns),
+            is_headline=pl.when(is_alone).then(statement=False).otherwise("is_headline"),
+        ).drop(f"{own} compared" for own in columns)
+    return cells
+
+
+def _named(word: str, other: str) -> str:
+    """As in delta_predecessor_low."""
+    first, _, end = word.partition("_") if word.startswith("delta") else (word, "", "")
+    return f"{first}_{other}_{end}" if end else f"{word}_{other}"
 
 
 def with_failures(tables: Mapping[Table, pl.DataFrame]) -> pl.DataFrame:
