@@ -64,7 +64,7 @@ class World:
         same = {
             "rubric_id": "plain", "rubric_version": "1", "judge_model": "eye", "measured_by": "eye", "category": "__macro__",
             "n_judgements": 2212, "scale_width": 10.0, "se": 0.08, "bridge_se": 0.0, "anchor_set": "f" * 64, "anchor_se": 0.08,
-            "anchor_bridge_se": 0.0, "reason": None,
+            "anchor_bridge_se": 0.0, "reason": None, "n_anchors_failed": 0,
         }  # fmt: skip
         whole = frame.with_columns(*(pl.lit(value).alias(name) for name, value in same.items()))
         return pl.DataFrame(conform(whole.with_columns(pl.col("anchor_estimate").fill_nan(None)), NIGHTS))

@@ -13,6 +13,12 @@ BRIDGE_SE = number("bridge_se", "What the bridge adds to se; 0 where judge_model
 ANCHOR_SET = Field("anchor_set", pa.string(), "sha256 over the sorted sample ids of the frozen anchors.", is_nullable=True)
 ANCHOR_ESTIMATE = number("anchor_estimate", "The mean of the frozen anchors, asked anew this night.")
 ANCHOR_SE = number("anchor_se", "Its prompt-clustered standard error.", low=0)
+N_ANCHORS_FAILED = count(
+    "n_anchors_failed",
+    "Judgements of the anchors without a score this night; null without anchors. anchor_estimate is over the others alone, so it "
+    "moves with which of them are missing.",
+    null=True,
+)
 ANCHOR_BRIDGE_SE = number("anchor_bridge_se", "What the bridge adds to anchor_se.", null=False, low=0)
 SCALE_WIDTH = number("scale_width", "Highest less lowest possible score.", null=False, low=0)
 

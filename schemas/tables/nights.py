@@ -12,7 +12,7 @@ NIGHTS = Table(
         f.BENCHMARK, f.RUN_DATE, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, n.MEASURED_BY, f.MODEL,
         f.CHECKPOINT.or_null("The checkpoint of the night; null where there are several."), f.DIMENSION, f.CELL_CATEGORY,
         f.N_JUDGEMENTS, n.SCALE_WIDTH, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE,
-        n.ANCHOR_BRIDGE_SE, f.REASON,
+        n.ANCHOR_BRIDGE_SE, f.REASON, n.N_ANCHORS_FAILED,
     ),
     key=("benchmark", "run_date", "rubric_id", "rubric_version", "judge_model", "model", "dimension", "category"),
 )  # fmt: skip
@@ -25,10 +25,10 @@ DRIFT = Table(
         f.N_JUDGEMENTS, f.ESTIMATE, f.SE, n.BRIDGE_SE, n.N_BASELINE, n.BASELINE_MEAN, n.BASELINE_SD, n.EWMA, n.LIMIT_LOW,
         n.LIMIT_HIGH, n.ANCHOR_SET, n.ANCHOR_ESTIMATE, n.ANCHOR_SE, n.ANCHOR_EWMA, n.ANCHOR_LIMIT_LOW, n.ANCHOR_LIMIT_HIGH,
         n.ALPHA, n.N_FAMILY, n.ANCHOR_P, n.DIFFERENCE_P, n.IS_ALARM, n.VERDICT, f.REASON, n.CHANGED_ON, n.SHIFT, n.SHIFT_SE,
-        n.BASELINE_AUTOCORRELATION, n.ALPHA_SPENT,
+        n.BASELINE_AUTOCORRELATION, n.ALPHA_SPENT, n.N_ANCHORS_FAILED,
     ),
     key=NIGHTS.key,
-    later=("baseline_autocorrelation", "alpha_spent"),
+    later=("baseline_autocorrelation", "alpha_spent", "n_anchors_failed"),
 )  # fmt: skip
 
 BRIDGES = Table(

@@ -23,8 +23,8 @@ ANCHORS = "__anchors__"
 
 _JUDGED = ["benchmark", "run_date", "rubric_id", "rubric_version", "judge_model", "dimension", "category"]
 _NEEDED = [
-    *_JUDGED, "model", "checkpoint", "metric", "estimand", "dataset_id", "estimate", "se", "n_judgements", "scale_low",
-    "scale_high", "reason",
+    *_JUDGED, "model", "checkpoint", "metric", "estimand", "dataset_id", "estimate", "se", "n_judgements", "n_failed",
+    "scale_low", "scale_high", "reason",
 ]  # fmt: skip
 
 
@@ -78,7 +78,9 @@ def night_series(nights: Sequence[pl.DataFrame], anchors: Sequence[pl.DataFrame]
         anchor_bridge_se=0.0,
     )
     asked = _latest(anchors).filter(pl.col("estimate").is_not_null())
-    frozen = asked.select(*_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se")
+    frozen = asked.select(
+        *_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se", n_anchors_failed="n_failed"
+    )
     joined = known.join(frozen, on=_JUDGED, how="left").sort(NIGHTS.key)
     return pl.DataFrame(conform(joined, NIGHTS))
 

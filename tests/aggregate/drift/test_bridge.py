@@ -102,7 +102,7 @@ def series(values, judge, first=0, **named):
             "judge_model": judge, "measured_by": judge, "model": "north", "checkpoint": f"c{first + n}", "dimension": "q",
             "category": "__macro__", "n_judgements": 100, "scale_width": 10.0, "estimate": float(value), "se": 0.1,
             "bridge_se": 0.0, "anchor_set": "f" * 64, "anchor_estimate": float(value) - 2, "anchor_se": 0.1,
-            "anchor_bridge_se": 0.0, "reason": None,
+            "anchor_bridge_se": 0.0, "reason": None, "n_anchors_failed": 0,
         } | named
         for n, value in enumerate(values)
     ]  # fmt: skip

@@ -101,6 +101,22 @@ def test_the_anchor_set_is_its_samples(anchored):
     assert sets[0] == sets[1] != sets[2]
 
 
+@pytest.mark.parametrize(
+    ("last", "n_failed", "mean"), [(5.0, 0, 2.5), ("refusal", 1, 2.25)], ids=["all are scored", "the best one is refused"]
+)
+def test_a_mean_of_anchors_says_how_many_it_lacks(anchored, last, n_failed, mean):
+    """It moves with which are missing, and that is no change of the judge: the row tells the two apart."""
+    own, asked = rows_of(3)[:6], rows_of(3)[6]
+    frozen = [asked | {"prompt": f"a{n}", "sample": f"anchor {n}", "scores": {"q": n / 2 if n < 10 else last}} for n in range(11)]
+    row = drift(night_series(*([one] for one in anchored(own + frozen, 3))), n_baseline=8).row(0, named=True)
+    assert (row["n_anchors_failed"], row["anchor_estimate"]) == (n_failed, pytest.approx(mean))
+
+
+def test_without_anchors_none_of_them_failed_and_none_was_scored(anchored):
+    row = night_series([anchored(rows_of(3)[:6], 3)[0]]).row(0, named=True)
+    assert (row["anchor_set"], row["n_anchors_failed"]) == (None, None)
+
+
 def test_anchors_under_the_floor_are_no_anchors(anchored):
     rows = rows_of(3)
     rows[-1] |= {"scores": {"q": "refusal"}}  # three of four, and the floor is 90 %
