@@ -84,7 +84,10 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         if table not in small:
             _make_empty(database, table)
     for table in dict.fromkeys((*small, *_ALWAYS)):
-        for field in table.fields:
+        there = {
+            name for name, *_ in database.execute(f'DESCRIBE "{table.name}"').fetchall()
+        }  # files of an older release lack some
+        for field in (one for one in table.fields if one.name in there):
             unit = f" [{field.unit}]" if field.unit else ""
             database.execute(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {quoted(field.about + unit)}')
     database.execute(VIEWS)

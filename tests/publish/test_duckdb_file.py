@@ -175,6 +175,20 @@ def test_a_publication_from_before_a_column_is_asked_for_it_in_vain(lake_root, n
     assert now[2] > 0
 
 
+def test_a_column_that_no_file_has_yet_stops_nothing(lake_root):
+    """Of a release that adds one, until the first run of it."""
+    for file in lake_root.glob("publish/v1/tables/benchmark_long/*/*/*.parquet"):
+        older = pl.read_parquet(file, hive_partitioning=False).drop("n_looks")
+        file.unlink()  # linked: written over, the publication's own would be too
+        older.write_parquet(file)
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        held = database.execute(
+            "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'benchmark_long'"
+        ).fetchall()
+    assert "n_looks" not in dict(held)
+    assert [name for name, comment in held if not comment] == []
+
+
 def test_of_a_lake_of_an_older_release_there_are_no_macros_over_pictures(small_lake, put, name_digest):
     shutil.rmtree(small_lake.lake.root / "complete" / PICTURES.name)
     identities = {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}
