@@ -97,6 +97,9 @@ class Gate(Section):
         le=1,
         description="A larger share of replies that say they were given nothing to judge, 8 of them or more, stops the run.",
     )
+    stop_when_unreadable: bool = Field(
+        default=True, description="Whether a judge of which none of the first 32 requests can be read is asked no more."
+    )
     exit_1: Literal["headline", "any"] = Field(
         default="headline", description="Which blocked cells end a run with 1: those of the headline rankings, or any."
     )

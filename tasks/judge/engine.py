@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from schemas.errors import JudgeChangedError
 from schemas.records import JudgeReply
-from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ParseReason, ReplyOrigin, ReplyStatus
 from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
@@ -120,15 +120,23 @@ class _Run:
             raise
 
     async def judge(self, request: QueuedRequest) -> None:
-        """One request to its end: the first ask, and the second where the reply to the first cannot be read."""
+        """One request to its end; where none of the first ones could be read, the last."""
+        first = self.breaker.readings.first
+        first.end(request.request_key, await self.ask(request))
+        if first.is_open:
+            self.stopping.set()
+
+    async def ask(self, request: QueuedRequest) -> ParseReason | None:
+        """The first ask, and the second where the reply to the first cannot be read. Why the last reply gives no score, if so."""
         pictures = [self.shard.pictures(digest) for digest in digests_of(request.messages_json)]
         estimate = self.admission.estimate(request, pictures)
         opened: str | None = None
         for ask_index in range(request.ask_index, 2):
+            reason = None
             answer, attempt_id, n_attempts = await self.attempt(request, ask_index, pictures, estimate, opened)
             if isinstance(answer, Unclaimed):
                 self.queue.put_back(request.request_key)
-                return
+                return None
             if isinstance(answer, Answer):
                 self.breaker.record(answer)
             if self.breaker.is_open:
@@ -140,7 +148,7 @@ class _Run:
             reply = self.reply(request, ask_index, answer, n_attempts)
             read = reading_of(self.shard.rubric, request.variant, request.facts_json, answer)
             is_reasked = ask_index == 0 and is_reaskable(read)
-            self.breaker.readings.record(read)
+            reason = self.breaker.readings.record(read)
             if self.breaker.readings.is_open:
                 self.stopping.set()
             opened = await self.shard.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
@@ -152,6 +160,7 @@ class _Run:
                 break
             self.outcome.n_reasked += 1
         self.outcome.n_by_status[answer.status.value] += 1
+        return reason
 
     async def attempt(
         self, request: QueuedRequest, ask_index: int, pictures: list[RequestPicture], estimate: Estimate, opened: str | None
@@ -175,6 +184,7 @@ class _Run:
                     payload = await self.shard.payload(request, pictures, attempt_id)
                     payload.on_start = is_sent
                     self.breaker.begin()
+                    self.breaker.readings.first.begin(request.request_key)
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
                     ended = answer = await self.shard.provider.ask(payload)
             finally:

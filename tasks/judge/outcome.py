@@ -116,14 +116,14 @@ def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderE
 
 
 def unreadable(judge: Judge, endpoint: str, rubric_id: str, counts: Counter[str]) -> ProviderError:
-    """The error that stops a run whose judge answers nothing that can be read. `counts`: of its first replies, by reason."""
+    """The error that stops a run whose judge answers nothing that can be read. `counts`: of the first requests, by reason."""
     said = commonest(counts)
     listed = ", ".join(f"{reason.value} {n:,}" for reason, n in said[:N_SAID])
     return UnreadableError(
-        f"judge {judge.id} at {endpoint}: none of its first {counts.total():,} replies under rubric {rubric_id} can be read "
-        f"({listed}{', and others' if len(said) > N_SAID else ''}); nothing more is asked. "
+        f"judge {judge.id} at {endpoint}: none of the first {counts.total():,} requests under rubric {rubric_id} has a reply "
+        f"that can be read ({listed}{', and others' if len(said) > N_SAID else ''}); nothing more is asked. "
         f"{remedy(*said[0], judge.parameters, shown='`salon check FILE` asks for one and shows it')}. "
-        f"[gate] min_coverage = 0 asks on all the same. {_KEPT}"
+        f"[gate] stop_when_unreadable = false asks on all the same. {_KEPT}"
     )
 
 

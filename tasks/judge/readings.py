@@ -5,17 +5,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import orjson
+import polars as pl
 
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
-from schemas.records import ParsedScore, ReadScores, Unreadable
+from schemas.records import ParsedScore, Unreadable
 from schemas.statuses.rows import ParseReason, ReplyStatus
 from tasks.judge.provider.exchange import Answer
 
 N_UNSEEN = 8
 """So many replies that say they were given nothing to judge are no oddity of a few judges' any more; a shard has hundreds."""
 N_UNREADABLE = 32
-"""A judge of which so many first replies, second asks among them, lack the form, keeps to another: the rest would lack it too."""
+"""A judge that cannot be read in any of so many requests, asked twice each, keeps to another form: the rest would lack it too."""
+N_SPREAD = 8
+"""Of a shard's requests these are asked first, from all over it: a category that none can read may stand at its beginning."""
 NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.RULE_VIOLATION})
 """What asking again would not mend: the judge has understood and said its word, or we sent nothing to judge."""
 _NOT_OF_FORM = NOT_REASKED | {ParseReason.NOT_APPLICABLE, ParseReason.NOT_ASKED_FOR}
@@ -25,10 +28,40 @@ def reading_of(rubric: Rubric, variant: str | None, facts_json: str, answer: Ans
     """What an answer to a request of this rubric, category and facts says; None where it is none."""
     if answer.status != ReplyStatus.ANSWERED:
         return None
+    return _read(rubric, variant, facts_json, answer.text, answer.finish_reason, answer.refusal_text, answer.logprobs_json)
+
+
+def _read(
+    rubric: Rubric,
+    variant: str | None,
+    facts_json: str,
+    text: str | None,
+    finish_reason: str | None,
+    refusal: str | None,
+    logprobs_json: str | None,
+) -> ParsedScore:
     context = orjson.loads(facts_json)
-    context |= {"category": variant, "finish_reason": answer.finish_reason, "refusal": answer.refusal_text}
-    context |= {"logprobs_json": answer.logprobs_json}
-    return parse_reply(rubric, answer.text, context)
+    context |= {"category": variant, "finish_reason": finish_reason, "refusal": refusal, "logprobs_json": logprobs_json}
+    return parse_reply(rubric, text, context)
+
+
+def spread(requests: pl.DataFrame) -> pl.DataFrame:
+    """The requests, N_SPREAD of them from all over brought to the front."""
+    if requests.height <= N_SPREAD:
+        return requests
+    front = [place * requests.height // N_SPREAD for place in range(N_SPREAD)]
+    return requests[[*front, *sorted(set(range(requests.height)) - set(front))]]
+
+
+def any_readable(rubric: Rubric, requests: pl.DataFrame, replies: pl.DataFrame) -> bool:
+    """Whether one of the stored replies (rows of the lake's table) to requests of this rubric can be read."""
+    asked = requests.select("request_key", "variant", "facts_json").unique("request_key")
+    rows = replies.filter(pl.col("status") == ReplyStatus.ANSWERED.value).join(asked, on="request_key")
+    said = ("finish_reason", "refusal_text", "logprobs_json")
+    return any(
+        why_nothing(_read(rubric, row["variant"], row["facts_json"], row["reply_text"], *(row[name] for name in said))) is None
+        for row in rows.iter_rows(named=True)
+    )
 
 
 def is_reaskable(read: ParsedScore | None) -> bool:
@@ -50,32 +83,44 @@ def why_nothing(read: ParsedScore) -> ParseReason | None:
 
 @dataclass(slots=True)
 class FirstReplies:
-    """The first replies of one judge under one rubric, over all shards of a process: whether any of them can be read.
+    """Whether any of the first requests that a run sends to one judge under one rubric can be read; over all shards of a process.
 
-    Opens at `n_to_stop` that cannot, for reasons of form; never once one could be read, nor where `n_to_stop` is None.
-    Refusals, and replies that saw nothing, say nothing of the form.
+    The first `n_to_stop` sent are watched to their end, second asks included: the first to come would be the shortest. Opens
+    where none of them can be read, for reasons of form; never once any reply could be, nor where `n_to_stop` is None. Refusals,
+    failures and replies that saw nothing say nothing of the form: the next request is watched instead.
     """
 
     n_to_stop: int | None = N_UNREADABLE
-    unreadable: Counter[str] = field(default_factory=Counter)  # by reason, those that came before it opened
+    unreadable: Counter[str] = field(default_factory=Counter)  # watched requests that ended so, by reason
     opened: asyncio.Event = field(default_factory=asyncio.Event)  # shards that sent nothing of late hear of it too
-    _has_readable: bool = False
-
-    def record(self, reason: ParseReason | None) -> None:
-        """Count a reply: why it gives no score, None where it gives one. What is under way when it opens says nothing new."""
-        if self.is_open or self._has_readable or reason in _NOT_OF_FORM:
-            return
-        if reason is None:
-            self._has_readable = True
-            return
-        self.unreadable[reason.value] += 1
-        if self.n_to_stop is not None and self.unreadable.total() >= self.n_to_stop:
-            self.opened.set()
+    has_readable: bool = False
+    _watched: set[str] = field(default_factory=set)
 
     @property
     def is_open(self) -> bool:
         """Whether no shard should ask more."""
         return self.opened.is_set()
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether it is not known yet."""
+        return self.n_to_stop is not None and not self.has_readable and not self.is_open
+
+    def begin(self, request_key: str) -> None:
+        """A request is sent."""
+        if self.is_watching and len(self._watched) + self.unreadable.total() < (self.n_to_stop or 0):
+            self._watched.add(request_key)
+
+    def end(self, request_key: str, reason: ParseReason | None) -> None:
+        """A watched request ended without a reply that can be read, for this reason; None where there was no reply."""
+        if request_key not in self._watched:
+            return
+        self._watched.discard(request_key)
+        if reason is None or reason in _NOT_OF_FORM or not self.is_watching:
+            return
+        self.unreadable[reason.value] += 1
+        if self.unreadable.total() >= (self.n_to_stop or 0):
+            self.opened.set()
 
 
 @dataclass(slots=True)
@@ -101,12 +146,12 @@ class Readings:
     sight: Sight = field(default_factory=Sight)
     first: FirstReplies = field(default_factory=FirstReplies)
 
-    def record(self, read: ParsedScore | None) -> None:
-        """Count a final reply as it was read; one that the provider filtered or rejected was seen, and has no form."""
+    def record(self, read: ParsedScore | None) -> ParseReason | None:
+        """Count a final reply as it was read; why it gives no score. One that the provider filtered or rejected has no form."""
         reason = None if read is None else why_nothing(read)
         self.sight.record(reason)
-        if isinstance(read, ReadScores | Unreadable):
-            self.first.record(reason)
+        self.first.has_readable |= read is not None and reason is None
+        return reason
 
     @property
     def is_open(self) -> bool:

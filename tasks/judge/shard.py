@@ -14,7 +14,7 @@ from tasks.judge.admission import open_admission
 from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
 from tasks.judge.part_pictures import part_pictures
-from tasks.judge.readings import FirstReplies
+from tasks.judge.readings import N_UNREADABLE, FirstReplies, any_readable, spread
 from tasks.judge.runtime import LOOP
 from tasks.judge.session import first_replies, session_of
 from tasks.judge.shard_requests import OnAttempt, OnReply, Shard
@@ -57,10 +57,13 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             stopping = asyncio.Event()
             watcher = asyncio.create_task(_watch(stop, stopping)) if stop is not None else None
             told = shard.on_reply, shard.on_attempt
-            gate = context.benchmark.gate  # who asks for no coverage is not stopped for replies that give no score
-            first = await first_replies(ids.run_id, judge, rubric.id) if gate.min_coverage else FirstReplies(None)
+            gate = context.benchmark.gate
+            first = await first_replies(ids.run_id, judge, rubric.id) if gate.stop_when_unreadable else FirstReplies(None)
+            if first.is_watching and known:  # this judge was read before, under this very rubric and its parameters
+                some = sorted(known)[:N_UNREADABLE]
+                first.has_readable |= any_readable(rubric, requests, ledger.replies(some))
             asked = Shard(
-                requests,
+                spread(requests) if first.is_watching else requests,
                 pictures,
                 ledger,
                 session.provider,

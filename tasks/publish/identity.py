@@ -20,6 +20,7 @@ MADE_OF = ("code_version", "dataset_id", "plan_id", "reading_id", "snapshot_id")
 """The identities that provenance.json holds."""
 
 _WHERE_AND_HOW_FAST: dict[str, Any] = {
+    "gate": {"stop_when_unreadable"},
     "lake": True,
     "ledger": True,
     "limits": True,

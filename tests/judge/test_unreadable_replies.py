@@ -17,7 +17,7 @@ from schemas.errors import UnreadableError
 from schemas.records import ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason as R
 from tasks.judge.outcome import Outcome
-from tasks.judge.readings import N_UNREADABLE, FirstReplies, Sight, why_nothing
+from tasks.judge.readings import N_SPREAD, N_UNREADABLE, FirstReplies, Sight, spread, why_nothing
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
@@ -63,24 +63,19 @@ UNREADABLE = {
 def test_a_judge_of_which_nothing_can_be_read_is_asked_no_more(
     provider: Provider, requests: pl.DataFrame, ask: Ask, play: Play, counted: str, told: str
 ) -> None:
-    """What was in flight when it was known is bought, and no second asks; once the judge is mended, the rest is asked."""
+    """What was in flight when it was known is bought; once the judge is mended, the rest is asked."""
     provider.then = play
     with pytest.raises(UnreadableError, match=told) as raised:
         ask(requests)
-    assert f"none of its first 32 replies under rubric plain can be read ({counted}); nothing more is asked" in str(raised.value)
+    said = f"none of the first 32 requests under rubric plain has a reply that can be read ({counted}); nothing more is asked"
+    assert said in str(raised.value)
     assert "Replies already stored are kept" in str(raised.value)
     n_bought = provider.n
-    assert N_UNREADABLE <= n_bought <= N_UNREADABLE + LIMITS.concurrency
+    assert 2 * N_UNREADABLE <= n_bought <= 2 * (N_UNREADABLE + 2 * LIMITS.concurrency)
     provider.then = GOOD
     outcome = ask(requests)
     assert (outcome.n_left, outcome.n_requests) == (0, N)
     assert provider.n - n_bought == outcome.n_asked
-
-
-def test_the_reasons_are_counted_and_the_commonest_one_is_explained(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
-    provider.script, provider.then = deque([Play(body=completion("")) for _ in range(5)]), CUT
-    with pytest.raises(UnreadableError, match=r"\(truncated 27, empty 5\).*truncated: 27 replies stopped before"):
-        ask(requests)
 
 
 def test_one_readable_reply_is_enough(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
@@ -92,7 +87,7 @@ def test_one_readable_reply_is_enough(provider: Provider, requests: pl.DataFrame
 NOT_OF_FORM = {
     "refusals": (Play(body=completion("I'm sorry, but I can't assist with that request.")), {}),
     "filtered": (Play(400, b'{"error": {"code": "content_filter"}}'), {}),
-    "no coverage is asked for": (CUT, {"gate": Gate(min_coverage=0)}),
+    "it is asked for on purpose": (CUT, {"gate": Gate(stop_when_unreadable=False)}),
 }
 
 
@@ -104,20 +99,65 @@ def test_what_says_nothing_of_the_form_stops_nobody(
     assert ask(requests, **options).n_left == 0
 
 
+@pytest.mark.parametrize("n", [N_UNREADABLE, N_UNREADABLE - 1])
+def test_where_all_is_bought_there_is_nothing_to_stop(provider: Provider, requests: pl.DataFrame, ask: Ask, n: int) -> None:
+    """What there is of it is published: the same command again would say so too."""
+    provider.then = CUT
+    assert ask(requests[:n]).n_left == 0
+    assert provider.n == 2 * n
+
+
+def test_replies_that_cannot_be_read_come_first_and_say_nothing_of_the_others(
+    provider: Provider, requests: pl.DataFrame, ask: Ask
+) -> None:
+    """Prose is there at once, a reasoned answer takes its time: the first that were sent are waited for."""
+    slow = Play(body=completion('{"score": 3}'), delay_s=0.5)
+    provider.script = deque([slow if place % 8 == 0 else CUT for place in range(16)])
+    provider.then = CUT
+    assert ask(requests).n_left == 0
+
+
+def test_some_of_all_requests_are_asked_first(requests: pl.DataFrame) -> None:
+    """A category that none can read may stand at the beginning."""
+    keys = spread(requests)["request_key"].to_list()
+    places = requests["request_key"].to_list()
+    assert sorted(keys) == sorted(places)
+    assert [places.index(key) for key in keys[:N_SPREAD]] == [0, 12, 25, 37, 50, 62, 75, 87]
+    assert spread(requests[:N_SPREAD]).equals(requests[:N_SPREAD])
+
+
+def test_a_judge_that_was_read_before_is_asked_on(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
+    provider.then = GOOD
+    ask(requests[:20])
+    provider.then = CUT
+    assert ask(requests).n_left == 0, "its stored replies say that it knows the form"
+
+
 def test_a_runs_shards_know_of_one_another(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
     """Each has too few requests to tell by itself; another run of the process looks anew."""
     provider.then = CUT
-    shards = [requests[first : first + 10] for first in range(0, N, 10)]
+    shards = [requests[first : first + 25] for first in range(0, N, 25)]
     with LOOP.held():
-        for shard in shards[:1]:
-            ask(shard, run_id="first")
+        ask(shards[0], run_id="first")
         for shard in shards[1:]:
             with pytest.raises(UnreadableError):
                 ask(shard, run_id="first")
         n_bought = provider.n
-        assert N_UNREADABLE <= n_bought <= N_UNREADABLE + LIMITS.concurrency
+        assert 2 * N_UNREADABLE <= n_bought <= 2 * (N_UNREADABLE + 2 * LIMITS.concurrency)
         provider.then = GOOD
         assert ask(shards[-1], run_id="second").n_left == 0
+
+
+def test_only_the_first_that_are_sent_are_counted_by_their_last_reply() -> None:
+    first = FirstReplies(3)
+    for key in "abcd":
+        first.begin(key)
+    for key, reason in (("d", R.EMPTY), ("a", R.EMPTY), ("a", R.EMPTY), ("b", R.REFUSAL), ("c", R.TRUNCATED)):
+        first.end(key, reason)
+    assert dict(first.unreadable) == {"empty": 1, "truncated": 1}, "d was sent fourth, and a refusal is no matter of the form"
+    first.begin("e")
+    first.end("e", R.TRUNCATED)
+    assert first.is_open
 
 
 READ = {
@@ -138,8 +178,9 @@ def test_why_no_number_can_be_taken(read: Any, reason: R | None) -> None:
 @pytest.mark.parametrize("reason", R)
 def test_which_reasons_are_of_the_form(reason: R) -> None:
     first = FirstReplies()
-    for _ in range(N_UNREADABLE):
-        first.record(reason)
+    for number in range(N_UNREADABLE):
+        first.begin(str(number))
+        first.end(str(number), reason)
     others = {R.REFUSAL, R.MISSING_INPUT, R.RULE_VIOLATION, R.NOT_APPLICABLE, R.NOT_ASKED_FOR}
     assert first.is_open == (reason not in others)
 

@@ -17,7 +17,7 @@ UNSEEN = Play(body=completion("I cannot see any image. Please attach the picture
 @pytest.mark.parametrize(
     ("play", "told_of"),
     [
-        (CUT, "none of its first 32 replies under rubric alignment can be read (truncated 32)"),
+        (CUT, "none of the first 32 requests under rubric alignment has a reply that can be read (truncated 32)"),
         (UNSEEN, "replies that it was given nothing to judge"),
     ],
     ids=["its replies are cut", "it is shown nothing"],
@@ -29,7 +29,7 @@ def test_it_is_tried_once(
         World(tmp_path).make(number)
     provider.then = play
     now = datetime.now(UTC)
-    file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 7 }")
+    file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 7 }\nrepeats = 3")
     until = f"{now + timedelta(hours=1):%H:%M}"
     file.write_text(file.read_text().replace('"0 2 * * *"', f'"{now.minute} {now.hour} * * *"\nfinish_by = "{until}"'))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
@@ -39,4 +39,4 @@ def test_it_is_tried_once(
     assert told_of in told
     assert ("truncated: 32 replies were cut at max_tokens = 7" in told) == (play is CUT)
     assert "started again" not in told
-    assert provider.n < 2 * 2 * N_SAMPLES
+    assert provider.n < 2 * 3 * N_SAMPLES
