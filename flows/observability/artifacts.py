@@ -44,16 +44,24 @@ class ProgressArtifact:
         self._key = f"salon-progress-{_dashed(benchmark)}"
         self._id: UUID | None = None
         self._n_failed, self._next_s = 0, 0.0
+        self._ended: set[str] = set()  # stages whose end was tried in vain
 
     def __call__(self, stage: str, share: float) -> None:
         """Create the artifact, or move it on. A server that cannot be reached costs a wait, and is left alone a while.
 
-        All of a stage is always told: an artifact that stands at 97 % would say that the run goes on.
+        All of a stage is told in that while too, once: an artifact that stands at 97 % would say that the run goes on.
         """
-        if share < 1 and self._clock_s() < self._next_s:
+        is_end = share >= 1 and stage not in self._ended
+        if not is_end and self._clock_s() < self._next_s:
             return
-        self._n_failed = 0 if _told(self._move, stage, share) else self._n_failed + 1
-        self._next_s = self._clock_s() + _pause_s(self._n_failed) if self._n_failed else 0.0
+        if _told(self._move, stage, share):
+            self._n_failed, self._next_s = 0, 0.0
+            self._ended.clear()
+            return
+        self._n_failed += 1
+        self._next_s = self._clock_s() + _pause_s(self._n_failed)
+        if is_end:
+            self._ended.add(stage)
 
     def _move(self, stage: str, share: float) -> None:
         from prefect.artifacts import create_progress_artifact, update_progress_artifact
@@ -67,7 +75,7 @@ class ProgressArtifact:
 
 def _pause_s(n_failed: int) -> float:
     """A minute after a first failure, twice as long after each further one, a quarter of an hour at most."""
-    return min(60.0 * 2.0 ** (n_failed - 1), 900.0)
+    return min(60.0 * 2.0 ** min(n_failed - 1, 4), 900.0)  # 2.0 to the 1024th is too large for a float
 
 
 def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:

@@ -15,7 +15,7 @@ from prefect import flow, get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows.observability.artifacts import ProgressArtifact, show_in_prefect
+from flows.observability.artifacts import ProgressArtifact, _pause_s, show_in_prefect
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.nights.night_world import World, write_benchmark
@@ -170,6 +170,30 @@ def test_progress_that_was_not_heard_is_told_again_after_a_while(double: Failing
 
     moves()
     assert artifacts_of("salon-progress-heard-again") == [30.0]
+
+
+def test_an_end_that_comes_many_times_is_tried_once_in_an_outage(double: FailingPrefect) -> None:
+    """Replies that are asked a second time, and the nights of a backfill, come to all of a stage again and again."""
+    n_tried: list[int] = []
+
+    @flow(name="ends many times")
+    def moves() -> None:
+        shown = ProgressArtifact("ends-many-times", lambda: 0.0)
+        double.fails = re.compile("/api/artifacts")
+        for share in (0.5, 1.0, 1.0, 0.9, 1.0):
+            shown("judge", share)
+            n_tried.append(double.n_failed.total())
+        shown("backfill", 1.0)
+        n_tried.append(double.n_failed.total())
+        double.fails = None
+
+    moves()
+    assert n_tried == [1, 2, 2, 2, 2, 3]
+
+
+@pytest.mark.parametrize(("n_failed", "pause_s"), [(1, 60), (2, 120), (4, 480), (5, 900), (1025, 900), (10**6, 900)])
+def test_the_pause_grows_to_a_quarter_of_an_hour_and_stays(n_failed: int, pause_s: float) -> None:
+    assert _pause_s(n_failed) == pause_s
 
 
 @pytest.mark.parametrize(
