@@ -35,33 +35,48 @@ class Waiting:
         with self._lock:
             self._n, self._last = self._n + 1, (status, detail or "")
             if self._timer is None:
-                self._timer = threading.Timer(self.silent_s, self._tell)
-                self._timer.daemon = True
-                self._timer.start()
+                self._look_in(self.silent_s)
 
     def replied(self) -> None:
         """A reply came."""
-        self._heard_s, self._n = time.monotonic(), 0
-        if self._is_told:
-            self.end()
+        with self._lock:
+            self._heard_s, self._n = time.monotonic(), 0
+            if self._is_told:
+                self._fall_silent()
 
     def end(self) -> None:
         """Nothing is waited for any more."""
         with self._lock:
-            timer, self._timer = self._timer, None
-            is_told, self._is_told = self._is_told, False
-        if timer is not None:
-            timer.cancel()
-        if is_told:
+            self._n = 0  # a timer that is about to speak finds nothing to say
+            self._fall_silent()
+
+    def _look_in(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._tell)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _fall_silent(self) -> None:
+        self._cancel()
+        if self._is_told:
+            self._is_told = False
             self.say("")
 
+    def _cancel(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
     def _tell(self) -> None:
-        with self._lock:
-            self._timer = None
-            if self._last is None or not self._n or time.monotonic() - self._heard_s < self.silent_s:
+        with self._lock:  # also while it is said: what is taken back meanwhile would stand there for good
+            self._cancel()  # where another was set since this one began
+            if self._last is None or not self._n:
+                return
+            left_s = self._heard_s + self.silent_s - time.monotonic()
+            if left_s > 0:  # a reply came since the first failure; the provider may have asked for a minute after it
+                self._look_in(left_s)
                 return
             self._is_told = True
-            (status, detail), n = self._last, self._n
-        words = " ".join(redacted(detail).split())
-        said = f' ("{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}")' if words else ""
-        self.say(f"waiting: the provider answers {status.value}{said} ×{n:,}")
+            status, detail = self._last
+            words = " ".join(redacted(detail).split())
+            said = f' ("{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}")' if words else ""
+            self.say(f"waiting: the provider answers {status.value}{said} ×{self._n:,}")

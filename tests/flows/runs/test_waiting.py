@@ -1,6 +1,7 @@
 """A run that waits for its provider says what it answers: beside the bar, or as a line now and then."""
 
 import io
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,13 +44,47 @@ def test_failures_among_replies_and_after_the_end_are_not_told() -> None:
     waiting.failed(S.TIMED_OUT, None)
     waiting.replied()
     waiting.failed(S.TIMED_OUT, None)
+    first = waiting._timer
     waiting._tell()  # the timer of the first: the reply is not so long ago
-    waiting.failed(S.TIMED_OUT, None)
     timer = waiting._timer
+    assert first is not None
     assert timer is not None
     waiting.end()
-    timer.join(5)
-    assert (timer.is_alive(), said) == (False, [])
+    for one in (first, timer):
+        one.join(5)
+    assert (first.is_alive(), timer.is_alive(), said) == (False, False, [])
+    waiting._tell()  # one that was about to speak at the end
+    assert said == []
+
+
+def test_failures_soon_after_a_reply_are_told_though_nothing_more_is_sent() -> None:
+    said: list[str] = []
+    waiting = Waiting(said.append, silent_s=0.3)
+    waiting.failed(S.RATE_LIMITED, "slow down")
+    time.sleep(0.1)
+    waiting.replied()
+    for _ in range(8):
+        waiting.failed(S.RATE_LIMITED, "again in 60 s")
+    _until(said, 1)
+    assert said == ['waiting: the provider answers rate_limited ("again in 60 s") ×8']
+
+
+def test_what_is_taken_back_while_it_is_said_does_not_stay() -> None:
+    said: list[str] = []
+    is_saying = threading.Event()
+
+    def say(sentence: str) -> None:
+        if sentence:
+            is_saying.set()
+            time.sleep(0.2)  # a slow terminal
+        said.append(sentence)
+
+    waiting = Waiting(say, silent_s=0.05)
+    waiting.failed(S.RATE_LIMITED, None)
+    assert is_saying.wait(5)
+    waiting.end()
+    _until(said, 2)
+    assert said == ["waiting: the provider answers rate_limited ×1", ""]
 
 
 def test_a_secret_is_taken_out_before_the_words_are_cut() -> None:
