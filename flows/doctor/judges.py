@@ -74,7 +74,9 @@ def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
     else:
         with TemporaryDirectory(prefix="salon-doctor-") as folder:
             planned, parts = _planned(run, Path(folder))
-            for judge in judges:
+            for judge in planned.benchmark.judges:
+                if judge.recorded:
+                    continue
                 mine = {part.rubric_id: part for part in reversed(parts) if part.judge_model == judge.id and part.n_requests}
                 if not mine:
                     yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
@@ -91,7 +93,10 @@ def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[Planne
     first = source_name(benchmark.sources[0], 0)
     choices = [choice for choice in benchmark.rubrics if choice.sources is None or first in choice.sources]
     limits = benchmark.limits.model_copy(update={"shard_size": 1})
-    small = benchmark.model_copy(update={"sources": benchmark.sources[:1], "rubrics": choices, "limits": limits})
+    judges = [judge.model_copy(update={"share": None}) for judge in benchmark.judges]  # one may leave out the first prompt
+    small = benchmark.model_copy(
+        update={"sources": benchmark.sources[:1], "rubrics": choices, "judges": judges, "limits": limits}
+    )
     rubrics = {choice.id: run.rubrics[choice.id] for choice in choices}
     planned = replace(run, benchmark=small, rubrics=rubrics, lake=Lake(folder), ids=RunIds(code_version=run.ids.code_version))
     staging = stage(planned.lake, SAMPLES)

@@ -55,6 +55,15 @@ def test_a_reply_is_read_as_a_run_reads_it(
     assert ("-> truncated: 1 reply was cut at max_tokens = 30; raise it" in said.out) == ("truncated" in told)
 
 
+def test_a_judge_of_a_share_of_the_prompts_is_asked_about_the_first(
+    salon: Salon, tmp_path: Path, made: Path, provider: Provider
+) -> None:
+    (tmp_path / "made").symlink_to(made)
+    provider.then = _said("Score: 4")
+    said = salon("check", write_benchmark(tmp_path, provider.url, judge="share = 0.001"))
+    assert (said.code, provider.n) == (0, 1), said.out
+
+
 def test_each_rubric_is_asked_once_and_one_of_pairs_is_left_out(
     salon: Salon, tmp_path: Path, made: Path, provider: Provider
 ) -> None:
