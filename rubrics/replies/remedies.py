@@ -50,14 +50,25 @@ _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
 _ANEW = "a changed parameter, model or rubric text asks anew, and nothing else does"
 
 
-def remedy(reason: ParseReason, n: int, parameters: Mapping[str, Any], *, whose: str = "", shown: str = "") -> str:
-    """What `n` replies of this reason mean and what to do. `parameters`: the judge's; `shown`: which command shows them."""
+def remedy(
+    reason: ParseReason,
+    n: int,
+    parameters: Mapping[str, Any],
+    *,
+    whose: str = "",
+    shown: str = "",
+    what: tuple[str, str] = ("reply", "replies"),
+) -> str:
+    """What `n` replies of this reason mean and what to do.
+
+    `parameters`: the judge's; `shown`: which command shows them; `what`: the word for one and for several of what is counted.
+    """
     means, then = _TOLD[reason]
     limit = next((f"{name} = {parameters[name]}" for name in _LIMITS if name in parameters), None)
     if reason is ParseReason.TRUNCATED and limit is not None:
         means = f"{'was' if n == 1 else 'were'} cut at {limit}"
         then = "raise it in the judge's parameters"
-    replies = f"{n:,} {'reply' if n == 1 else 'replies'}{f' of {whose}' if whose else ''}"
+    replies = f"{n:,} {what[n != 1]}{f' of {whose}' if whose else ''}"
     return f"{reason.value}: {replies} {means}{f' ({shown})' if shown else ''}; {then}: {_ANEW}"
 
 

@@ -1,10 +1,12 @@
 """What a run's last lines say of replies: which models gave them, and why some cannot be read.
 
 Why, and what to do, are rubrics/replies/remedies.py's sentences. A rubric of pairs has no such counts in `health`.
+What cannot be read is counted in judgements: checkpoints with the same picture share a reply.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +18,9 @@ from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.published import HEALTH
+
+_DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)", re.ASCII)
+"""Behind a model's name, as providers write it: -2025-04-14, @20250514, -0613, -05-06."""
 
 
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
@@ -29,12 +34,17 @@ def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> 
         if judge.recorded or names <= {judge.model, *judge.accept_models}:
             continue
         told = ", ".join(f"{name} ({models[name]:,} replies)" for name in sorted(models, key=lambda name: -models[name])[:N_SAID])
-        advice = (
-            "name one with its date as the judge's model: what two models answered is never compared"
-            if len(names) > 1
-            else "a name without a date may be another model tomorrow"
-        )
-        console.print(Text(one_line(f"answered    {judge.model} by {told}; {advice}")))
+        console.print(Text(one_line(f"answered    {judge.model} by {told}; {_advice(judge.model, names)}")))
+
+
+def _advice(asked: str, names: Collection[str]) -> str:
+    """What to do where these answered. A gateway's prefix or a server's path is no other model, and needs no date."""
+    if len(names) > 1:
+        return "name one with its date as the judge's model: what two models answered is never compared"
+    (name,) = names
+    if name.startswith(asked) and _DATE.fullmatch(name.removeprefix(asked)):
+        return "a name without a date may be another model tomorrow"
+    return "if that is the same model by another name, list it in the judge's accept_models"
 
 
 def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
@@ -50,7 +60,8 @@ def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
     found = [(reason, n, judges[name]) for name in judges for reason, n in commonest(counts[name])]
     for reason, n, judge in sorted(found, key=lambda one: -one[1])[:N_SAID]:
         whose = judge.id if len(judges) > 1 else ""
-        yield remedy(reason, n, judge.parameters, whose=whose, shown="`salon explain CELL` shows them")
+        shown = "`salon explain CELL` shows them"
+        yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=("judgement", "judgements"))
 
 
 def _counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]:

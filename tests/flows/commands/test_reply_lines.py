@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.commands.printed.replies import print_answering, print_unreadable
+from flows.commands.printed.replies import _advice, print_answering, print_unreadable
 from flows.observability.terminal import result_console
 from schemas.benchmark.judges import Judge
 from tests.flows.flow_support import Said
@@ -17,14 +17,14 @@ ONE, OTHER = Judge(model="[b]one[/b]", parameters={"max_tokens": 60}), Judge(mod
 RECORDED = Judge(model="[b]one[/b]", recorded=True)
 CUT = ("[b]one[/b]", "truncated", 2.0)
 TOLD = {
-    "over checkpoints": ([ONE], [CUT, CUT], ["truncated: 4 replies were cut at max_tokens = 60 "]),
+    "over checkpoints": ([ONE], [CUT, CUT], ["truncated: 4 judgements were cut at max_tokens = 60 "]),
     "the three commonest": (
         [ONE],
         [("[b]one[/b]", reason, n) for n, reason in enumerate(("empty", "malformed", "ambiguous", "refusal", "no_reply"), 1)],
-        ["refusal: 4 replies declined", "ambiguous: 3 replies held two", "malformed: 2 replies had the form"],
+        ["refusal: 4 judgements declined", "ambiguous: 3 judgements held two", "malformed: 2 judgements had the form"],
     ),
     "whose, where there are several": ([ONE, OTHER], [CUT, ("other", "empty", 9.0)], [
-        "empty: 9 replies of other held no text", "truncated: 2 replies of [b]one[/b] were cut at",
+        "empty: 9 judgements of other held no text", "truncated: 2 judgements of [b]one[/b] were cut at",
     ]),
     "not what was never a reply": ([ONE], [("[b]one[/b]", reason, 5.0) for reason in ("rate_limited", "missing_file")], []),
     "not a rule, which the rubric declares": ([ONE], [("[b]one[/b]", "rule_violation", 5.0)], []),
@@ -61,6 +61,26 @@ ANSWERED = {
 }  # fmt: skip
 
 
+NAMES = {
+    "a date": ("gpt-4.1", "gpt-4.1-2025-04-14", True),
+    "a date in one": ("claude-sonnet-4", "claude-sonnet-4@20250514", True),
+    "a month and a day": ("gpt-4", "gpt-4-0613", True),
+    "a gateway's prefix": ("gpt-4.1-2025-04-14", "openai/gpt-4.1-2025-04-14", False),
+    "without a gateway's prefix": ("openai/gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14", False),
+    "a local server's path": ("Qwen2.5-VL-7B", "/models/qwen-vl-7b", False),
+    "a longer name": ("gpt-4.1", "gpt-4.1-mini", False),
+    "a date of a longer name": ("gpt-4.1", "gpt-4.1-mini-2025-04-14", False),
+    "another date": ("gpt-4.1-2025-04-14", "gpt-4.1-2025-06-01", False),
+}
+
+
+@pytest.mark.parametrize(("asked", "answered", "is_dated"), NAMES.values(), ids=NAMES.keys())
+def test_only_a_name_that_lacks_its_date_is_said_to(asked: str, answered: str, *, is_dated: bool) -> None:
+    dated, other = "may be another model tomorrow", "the same model by another name, list it in the judge's accept_models"
+    advice = _advice(asked, [answered])
+    assert (dated in advice, other in advice) == (is_dated, not is_dated)
+
+
 @pytest.mark.parametrize(("judges", "models", "told"), ANSWERED.values(), ids=ANSWERED.keys())
 def test_who_answered_is_said_where_it_is_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], judges: Sequence[Judge], models: dict[str, int], told: list[str]
@@ -84,5 +104,7 @@ def test_a_run_says_so_and_says_so_again(salon: Callable[..., Said], tmp_path: P
     for _ in range(2):
         said = salon("run", file)
         assert said.code == 1
-        assert "unreadable  out_of_range: 23 replies held a number off the rubric's scale (`salon explain CELL` shows" in said.out
+        assert (
+            "unreadable  out_of_range: 23 judgements held a number off the rubric's scale (`salon explain CELL` shows" in said.out
+        )
     assert provider.n == 47
