@@ -34,8 +34,8 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
 }
 """What a benchmark file says that cannot change a number. Samples and rubrics are named by their own digests instead."""
 
-_ASKED_BY = ("model", "parameters", "detail", "max_side_px")
-"""Of a judge in a provenance: what makes its questions others."""
+_ASKED_BY = ("model", "provider", "deployment", "parameters", "structured_output", "detail", "max_side_px", "recorded")
+"""Of a judge in a provenance's settings: what makes its questions, or who answers them, others."""
 
 PACKAGES = ("schemas", "rubrics", "tasks", "flows")
 """The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
@@ -88,7 +88,8 @@ def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
     Empty where `before`, a file that anything may have happened to, cannot be read.
     """
     try:
-        return [*_changed_rubrics(before.get("rubrics", {}), now), *_changed_judges(before.get("judges", []), now)]
+        judges = before.get("settings", {}).get("judges", [])
+        return [*_changed_rubrics(before.get("rubrics", {}), now), *_changed_judges(judges, now["settings"]["judges"])]
     except (AttributeError, KeyError, TypeError):
         return []
 
@@ -102,11 +103,13 @@ def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
             yield f"rubric {name} ({version}; its text or rules changed)"
 
 
-def _changed_judges(before: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> Iterator[str]:
-    judges = {judge.get("name", judge["model"]): judge for judge in before}
-    for judge in now["judges"]:
-        name = judge.get("name", judge["model"])
-        changed = [word for word in _ASKED_BY if name in judges and judges[name].get(word) != judge.get(word)]
+def _changed_judges(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What an earlier release did not say of a judge has not changed."""
+    judges = {judge.get("name") or judge["model"]: judge for judge in before}
+    for judge in now:
+        name = judge.get("name") or judge["model"]
+        other = judges.get(name, {})
+        changed = [word for word in _ASKED_BY if word in other and other[word] != judge[word]]
         if changed:
             yield f"judge {name} ({', '.join(changed)})"
 

@@ -1,5 +1,6 @@
 """What changes a publication's identity, and what must not; runs; the data dictionary."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -95,7 +96,18 @@ def test_provenance_names_instruments_and_judges_and_no_place(small_lake):
     assert "secret" not in str(said).lower()
 
 
-RUBRIC, JUDGE = {"version": "1", "digest": "a"}, {"model": "m", "parameters": {"temperature": 0}, "repeats": 1}
+RUBRIC = {"version": "1", "digest": "a"}
+JUDGE = {"model": "m", "parameters": {"temperature": 0}}
+
+
+def said_of(rubrics, **judge):
+    """A provenance, its judge as a file has it; read from a file, as the earlier one is."""
+    return json.loads(json.dumps({"rubrics": rubrics} | {"settings": settings_of(changed(judges=[JUDGE | judge]))}))
+
+
+def settings_of(benchmark):
+    context = StageContext(benchmark.model_copy(update={"rubrics": []}), {}, None, "sqlite://", DAY, IDS)
+    return provenance(context)["settings"]
 
 
 @pytest.mark.parametrize(
@@ -111,17 +123,34 @@ RUBRIC, JUDGE = {"version": "1", "digest": "a"}, {"model": "m", "parameters": {"
         ),
         pytest.param({}, {"parameters": {}, "repeats": 2}, ["judge m (parameters)"], id="a parameter"),
         pytest.param({}, {"detail": "low", "max_side_px": 512}, ["judge m (detail, max_side_px)"], id="how pictures are shown"),
+        pytest.param(
+            {}, {"deployment": "int4", "structured_output": True}, ["judge m (deployment, structured_output)"], id="how"
+        ),
+        pytest.param({}, {"provider": "gemini", "recorded": True}, ["judge m (provider, recorded)"], id="who answers"),
         pytest.param({}, {"name": "other", "parameters": {}}, [], id="another judge"),
+        pytest.param(
+            {},
+            {"base_url": "http://h/v1", "accept_models": ["n"], "mode": "batch", "share": 0.5},
+            [],
+            id="what asks the same",
+        ),
     ],
 )
 def test_what_asks_otherwise_under_the_same_name_is_named(rubric, judge, told):
-    before = {"rubrics": {"r": RUBRIC, "gone": RUBRIC}, "judges": [JUDGE]}
-    assert asked_otherwise(before, {"rubrics": {"r": RUBRIC | rubric, "new": RUBRIC}, "judges": [JUDGE | judge]}) == told
+    before = said_of({"r": RUBRIC, "gone": RUBRIC})
+    assert asked_otherwise(before, said_of({"r": RUBRIC | rubric, "new": RUBRIC}, **judge)) == told
 
 
-@pytest.mark.parametrize("before", [{}, {"rubrics": [1], "judges": 1}, {"rubrics": {"r": 1}}, {"judges": [{}]}])
+SAYS_NOTHING = [
+    {}, {"rubrics": [1], "settings": 1}, {"rubrics": {"r": 1}}, {"settings": {"judges": [{}]}}, {"settings": {"judges": [1]}},
+    {"settings": {"judges": 1}}, {"settings": {"judges": None}}, {"judges": [{"model": "m"}]}, {"settings": [1]},
+    {"settings": {"judges": [{"model": ["m"]}]}}, {"settings": {"judges": [{"model": "m"}]}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", SAYS_NOTHING, ids=str)
 def test_a_provenance_that_says_nothing_usable_changes_nothing(before):
-    assert asked_otherwise(before, {"rubrics": {"r": RUBRIC}, "judges": [JUDGE]}) == []
+    assert asked_otherwise(before, said_of({"r": RUBRIC})) == []
 
 
 def test_code_version_sees_every_change_of_the_code_and_nothing_else(tmp_path):
