@@ -15,6 +15,7 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
 from flows.executors.keys import block_name, fetch_keys
+from rubrics.replies.probabilities import lacks_probabilities
 from rubrics.replies.remedies import remedy
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.benchmark.judges import Judge
@@ -118,22 +119,27 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding
     asked = f"{judge.id} at {endpoint}"
     read = reading_of(run.rubrics[part.rubric_id], row["variant"], row["facts_json"], answer)
     if read is not None:
-        yield _read(f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s", judge, answer, read)
+        is_bare = lacks_probabilities(run.rubrics[part.rubric_id], row["variant"], answer.logprobs_json)
+        yield _read(f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s", judge, answer, read, is_bare=is_bare)
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
         known = provider_of(judge).remedy(answer.detail or "")
         yield wrong(JUDGE, said, f"{known or 'mend what the provider names, or wait until it answers'}; then ask again")
 
 
-def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore) -> Finding:
-    """What the reply says to the rubric, as a run reads it, and the text. An alias answers by another name: no fault."""
+def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore, *, is_bare: bool) -> Finding:
+    """What the reply says to the rubric, as a run reads it, and the text. An alias answers by another name: no fault.
+
+    `is_bare`: without the log probabilities that the rubric reads.
+    """
     answered, said = answer.answered_model, shortened(answer.text or answer.refusal_text or "") or "no text"
     if answered and answered not in {judge.model, *judge.accept_models}:
         asked += f", answered by {shortened(answered)}, asked for {judge.model}"
     reason = why_nothing(read)
     if reason is not None or not isinstance(read, ReadScores):
         reason = reason or ParseReason.NOT_FOUND
-        return wrong(JUDGE, f"{asked}: cannot be read ({reason.value}): {said}", remedy(reason, 1, judge.parameters))
+        then = remedy(reason, 1, judge.parameters, lacks_probabilities=is_bare)
+        return wrong(JUDGE, f"{asked}: cannot be read ({reason.value}): {said}", then)
     found = [f"{name} = {score:g}" for name, score in read.scores.items()]
     found += [f"{name} not applicable" for name in sorted(read.not_applicable)]
     found += [f"{name} {why.value}" for name, why in read.unreadable.items()]

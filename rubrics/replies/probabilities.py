@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from rubrics.model import Dimension
+from rubrics.model import Dimension, Rubric
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
@@ -41,6 +41,13 @@ def read_probabilities(dimension: Dimension, logprobs_json: object) -> ParsedSco
     score = score / mass if declared.is_normalised else score
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1
     return ReadScores({dimension.key: score}, {dimension.key: f"probability {mass:.6g} on the declared answers"})
+
+
+def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object) -> bool:
+    """Whether a reply to this variant of the rubric is read from probabilities, and came without any."""
+    asked = rubric.of_requests.get(variant or "", rubric)
+    is_read_from_them = any(dimension.probability for one in asked.variants.values() for dimension in one.dimensions)
+    return is_read_from_them and next(_tokens(logprobs_json), None) is None
 
 
 def _tokens(logprobs_json: object) -> Iterator[Mapping[str, Any]]:

@@ -47,6 +47,10 @@ _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
     ),
     ParseReason.AMBIGUOUS: ("held two values for one dimension, or a range", _FORM),
 })  # fmt: skip
+_NO_PROBABILITIES = (
+    "came without the log probabilities that the rubric reads",
+    "the endpoint leaves logprobs and top_logprobs unheeded: name one that sends them, and give the judge a name of its own",
+)
 _ANEW = "a changed parameter, model or rubric text asks anew, and nothing else does"
 
 
@@ -58,12 +62,14 @@ def remedy(
     whose: str = "",
     shown: str = "",
     what: tuple[str, str] = ("reply", "replies"),
+    lacks_probabilities: bool = False,
 ) -> str:
     """What `n` replies of this reason mean and what to do.
 
     `parameters`: the judge's; `shown`: which command shows them; `what`: the word for one and for several of what is counted.
+    `lacks_probabilities`: they are read from log probabilities and came without, whatever they say.
     """
-    means, then = _TOLD[reason]
+    means, then = _NO_PROBABILITIES if lacks_probabilities and reason is ParseReason.NOT_FOUND else _TOLD[reason]
     limit = next((f"{name} = {parameters[name]}" for name in _LIMITS if name in parameters), None)
     if reason is ParseReason.TRUNCATED and limit is not None:
         means = f"{'was' if n == 1 else 'were'} cut at {limit}"

@@ -16,6 +16,11 @@ def _said(text: str | None, **more: object) -> Play:
     return Play(body=completion(text, **({"model": "salon-demo-judge"} | more)))
 
 
+def _logprobs(sent: object) -> Play:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes"}, "finish_reason": "stop", "logprobs": sent}
+    return _said("Yes", choices=[choice])
+
+
 READ = {
     "scores": (_said("Reasoning: all there.\nScore: 4"), "ok", "s: score = 4: Reasoning: all there. Score: 4", None),
     "no name, or an accepted one": (_said("Score: 4", model="salon-b"), "ok", "s: score = 4", "answered by"),
@@ -53,6 +58,55 @@ def test_a_reply_is_read_as_a_run_reads_it(
     assert told in line
     assert not_told is None or not_told not in line
     assert ("-> truncated: 1 reply was cut at max_tokens = 30; raise it" in said.out) == ("truncated" in told)
+
+
+SOFT = """\
+id = "soft"
+version = "1"
+title = "The probability of yes"
+source = "The prompt is Salon's own."
+prompt = "prompt.txt"
+reply = "answer"
+needs = ["image"]
+unit = ["image"]
+scale = { min = 0, max = 1 }
+answers = { yes = 1, no = 0 }
+probability = { normalised = false, min_mass = 0.5 }
+
+[[dimensions]]
+key = "is_there"
+
+[[messages]]
+role = "user"
+parts = [{ kind = "image" }, { kind = "prompt" }]
+"""
+TOKEN = {"token": "Yes", "logprob": -0.1, "top_logprobs": []}
+LIKELY, UNLIKELY = ({"content": [TOKEN | {"logprob": at}]} for at in (-0.1, -3))
+PROBABILITIES = {
+    "as they should be": (_logprobs(LIKELY), ["is_there = 0.904837"], ["came without", "must ask for the rubric's form"]),
+    "none": (
+        _logprobs(None), ["not_found: 1 reply came without the log probabilities that the rubric reads; the endpoint"],
+        ["must ask for the rubric's form"],
+    ),
+    "too little on the answers": (_logprobs(UNLIKELY), ["the prompt must ask for the rubric's form"], ["came without"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("play", "told", "not_told"), PROBABILITIES.values(), ids=PROBABILITIES.keys())
+def test_a_reply_without_the_probabilities_that_are_read_is_told_so(
+    salon: Salon, tmp_path: Path, made: Path, provider: Provider, play: Play, told: list[str], not_told: list[str]
+) -> None:
+    (tmp_path / "made").symlink_to(made)
+    (tmp_path / "mine" / "soft").mkdir(parents=True)
+    (tmp_path / "mine" / "soft" / "rubric.toml").write_text(SOFT)
+    (tmp_path / "mine" / "soft" / "prompt.txt").write_text("Is it there? Yes or no.")
+    provider.then = play
+    file = write_benchmark(tmp_path, provider.url, rubrics=("soft",), judge="parameters = { logprobs = true, top_logprobs = 20 }")
+    file.write_text('rubric_folders = ["mine"]\n' + file.read_text())
+    checked = salon("check", file)
+    said = checked.out + checked.err
+    assert all(one in said for one in told), said
+    assert not any(one in said for one in not_told), said
 
 
 def test_a_judge_of_a_share_of_the_prompts_is_asked_about_the_first(
