@@ -3,17 +3,20 @@
 Of a million files counts are in memory, and eight bytes for each name that metadata says.
 """
 
+import os
 import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from unicodedata import normalize
 
 import numpy as np
 
-from tasks.ingest.paths import encodable, quote
+from tasks.ingest.paths import encodable, is_inside, quote
 from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below
 from tasks.ingest.sources import ResolvedSource
 
@@ -75,6 +78,31 @@ def left_out_of(source: ResolvedSource, named: "array[int] | None", metadata: Se
     is_empty = not n_pictures and not named and bool(source.prefix)
     where = [source.key(place) for place in metadata[: N_NAMED + 1]] if n_without_row else []
     return LeftOut(source.name, dict(counts), n_without_row, where, [encodable(source.prefix)] if is_empty else [])
+
+
+class RealPlaces:
+    """Where below a root the files stand that its rows name: links of folders followed, each folder looked up once.
+
+    Also of names that may not be followed, as ../a/1.png: a row that is refused is a row.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.path.realpath(root)
+        self._folder = lru_cache(100_000)(self._real_folder)
+
+    def of(self, folder: str, path: str) -> str:
+        """The place of what a row of this folder names; `path` is below the root where it may be followed."""
+        if (".." in path or path.startswith("/")) and not is_inside(path):
+            path = posixpath.join(folder, path)
+        at, name = posixpath.split(path)
+        return f"{self._folder(at)}/{name}"
+
+    def _real_folder(self, folder: str) -> str:
+        try:
+            real = os.path.realpath(posixpath.join(self._root, folder))
+        except (OSError, ValueError):  # a NUL, or what is no name
+            return folder
+        return posixpath.relpath(real, self._root)
 
 
 def number_of(place: str) -> int:

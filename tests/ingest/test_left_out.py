@@ -6,6 +6,7 @@ from schemas.errors import SourceError
 from schemas.identities import RunIds
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.left_out import left_out_of
+from tasks.ingest.readers import left_out
 from tasks.ingest.samples import find_dataset
 from tasks.ingest.sources import expand
 from tests.support.ingesting import ingest
@@ -70,6 +71,23 @@ CASES = {
         | {f"a/{number}.png": None for number in range(1, 5)},
         ["source 'source-0': 1 picture has no row in 'a/metadata.jsonl'"],
     ),
+    "no picture is wanted": (
+        FOLDERS | {"columns": {"image": "", "prompt": "file_name"}},
+        {"a/metadata.csv": "file_name\nx\n", "a/1.png": None, "b/metadata.csv": "file_name\nx\n"},
+        [],
+    ),
+    "a row that is refused is a row": (
+        FOLDERS,
+        {"a/metadata.csv": "file_name\nsub/../1.png\n", "a/in/metadata.csv": "file_name\n../2.png\n"}
+        | {f"a/{number}.png": None for number in range(1, 4)},
+        ["source 'source-0': 1 picture has no row in 'a/metadata.csv', 'a/in/metadata.csv'"],
+    ),
+    "a name that is none": (
+        FOLDERS,
+        {"a/metadata.jsonl": '{"file_name": "\\u0000/1.png"}\n{"file_name": "/"}\n{"file_name": "%s/1.png"}\n' % ("x" * 5000)}
+        | {"a/1.png": None},
+        ["source 'source-0': 1 picture has no row in 'a/metadata.jsonl'"],
+    ),
     "a name in another spelling": (FOLDERS, {"a/metadata.csv": "file_name\ncafe\u0301.png\n", "a/caf\u00e9.png": None}, []),
 }
 
@@ -79,6 +97,16 @@ def test_what_is_not_read_is_told(told, source, files, notes):
     said = told(source, files)
     assert len(said) == len(notes)
     assert all(note in one for note, one in zip(notes, said, strict=True)), said
+
+
+def test_a_picture_has_a_row_that_names_it_through_a_linked_folder_or_absolutely(tmp_path, benchmark_of):
+    (tmp_path / "ds" / "real").mkdir(parents=True)
+    (tmp_path / "ds" / "link").symlink_to("real")
+    for number in range(1, 4):
+        (tmp_path / "ds" / "real" / f"{number}.png").touch()
+    (tmp_path / "ds" / "metadata.csv").write_text(f"file_name\nlink/1.png\n{tmp_path}/ds/real/2.png\n")
+    (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}))
+    assert left_out(source).said() == "1 picture has no row in 'metadata.csv'"
 
 
 def test_a_note_is_short_whatever_the_files_are_called(told):

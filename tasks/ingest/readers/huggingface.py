@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from schemas.errors import SourceError
 from schemas.records import IMAGE
-from tasks.ingest.left_out import LeftOut, left_out_of, number_of
+from tasks.ingest.left_out import LeftOut, RealPlaces, left_out_of, number_of
 from tasks.ingest.paths import RefusedPath, locate
 from tasks.ingest.readers.tables import records, row_of
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read, paths_in, pointers
@@ -84,15 +84,17 @@ def _bare_images(source: ResolvedSource) -> Iterator[RawRow]:
 
 
 def _left_out(source: ResolvedSource) -> LeftOut:
-    """Files of another kind, and pictures that no metadata file names."""
+    """Files of another kind, and pictures that no metadata file names; nothing where the benchmark file wants no picture."""
     metadata = _metadata_of(source)
     if not metadata:
         return left_out_of(source, None)
     image = pointers(source, _COLUMNS).get(IMAGE)
     places = [*([image] if image else []), *(at for _, at in source.pictures)]
-    named = array("q")
+    if not places:
+        return LeftOut(source.name)
+    named, real = array("q"), RealPlaces(source.root)
     for row in _listed_images(source, metadata):
-        named.extend(map(number_of, paths_in(row, source, places)))
+        named.extend(number_of(real.of(row.folder, path)) for path in paths_in(row, source, places))
     return left_out_of(source, named, metadata)
 
 
