@@ -92,7 +92,7 @@ def open_run(
 
 
 def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None:
-    """Raise InputError where a program's numbers have no judge to be of, or a rubric's judges are all programs."""
+    """Raise InputError where a rubric has no judge: a program's numbers none to be of, or no messages to ask one by."""
     programs = {rubric.program for rubric in rubrics.values() if rubric.program}
     recorded = {judge.id for judge in benchmark.judges if judge.recorded}
     for rubric in rubrics.values():
@@ -103,6 +103,12 @@ def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None
             )
         if not rubric.program and programs >= {judge.id for judge in benchmark.judges}:
             raise InputError(f"rubric {rubric.id} has no judge: those of the file are programs that measure; add [[judges]]")
+        asked = [judge.id for judge in benchmark.judges if not judge.recorded]
+        if asked and not (rubric.program or rubric.messages or rubric.requests):
+            raise InputError(
+                f"rubric {rubric.id} has no [[messages]], and {asked[0]} cannot be asked by it; write them in its rubric.toml, "
+                "or take replies in that were recorded elsewhere: recorded = true under [[judges]]"
+            )
 
 
 @contextmanager

@@ -129,3 +129,17 @@ def test_each_rubric_is_asked_once_and_one_of_pairs_is_left_out(
     assert [line.split()[0] for line in lines] == ["ok", "wrong", "skipped"]
     assert ["alignment" in lines[0], "composition" in lines[1], "preference" in lines[2]] == [True] * 3
     assert (said.code, provider.n) == (3, 2)
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "run"])
+def test_a_rubric_without_messages_asks_nobody(command: str, salon: Callable[..., Said], tmp_path: Path) -> None:
+    """It is for replies that were recorded elsewhere; a judge that is to be asked by it was a fault of Salon's own."""
+    file = tmp_path / "b.toml"
+    file.write_text(
+        f'name = "b"\nrubric_folders = ["{Path(__file__).parents[3] / "docs/examples/rubrics"}"]\n'
+        '[[sources]]\nreader = "imagefolder"\npath = "."\nmodel = "m"\n[[rubrics]]\nid = "opinion"\n'
+        '[[judges]]\nmodel = "asked"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    )
+    said = salon(command, file)
+    assert said.code == 2
+    assert "rubric opinion has no [[messages]], and asked cannot be asked by it; write them in its rubric.toml" in said.err
