@@ -12,7 +12,7 @@ import pytest
 from schemas.tables.published import COMPARISONS, STANDINGS
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
-from tests.flows.commands.test_table_command import DAY, cell, tables_of
+from tests.flows.commands.printed.test_table_command import DAY, cell, tables_of
 from tests.flows.flow_support import Said
 from tests.support.small_lake import filled_row, table_of
 
