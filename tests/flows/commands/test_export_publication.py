@@ -19,7 +19,7 @@ from tasks.publish.reading import current
 from tasks.publish.receivers.every_eval_ever import EveryEvalEver
 from tasks.publish.receivers.exporting import export_publication, receiver_of
 from tasks.publish.receivers.figures import Exported, Numbers, read_figures
-from tests.flows.commands.test_table_command import DAY, cell, tables_of, tables_of_pairs
+from tests.flows.commands.printed.test_table_command import DAY, cell, tables_of, tables_of_pairs
 from tests.flows.flow_support import Said
 
 pytestmark = pytest.mark.slow

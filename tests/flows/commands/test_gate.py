@@ -20,7 +20,7 @@ from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
-from tests.flows.commands.test_table_command import cell, tables_of
+from tests.flows.commands.printed.test_table_command import cell, tables_of
 from tests.flows.flow_support import Said
 
 DAY = date(2026, 11, 3)

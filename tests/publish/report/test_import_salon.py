@@ -25,7 +25,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
 from tasks.publish.publication import Draft, publish
-from tests.flows.commands.test_table_command import tables_of_pairs
+from tests.flows.commands.printed.test_table_command import tables_of_pairs
 from tests.publish.report.conftest import IDS, Made, digest
 from tests.support.small_lake import filled_row
 
