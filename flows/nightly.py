@@ -10,7 +10,7 @@ from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
-from flows.nights.record import Night, note_night, note_told, notes
+from flows.nights.record import Night, mutex_name, note_night, note_told, notes
 from flows.observability.alerting import EVENTS, NIGHT_STALE, judge_changed, night_failed, no_fresh_checkpoint
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
@@ -180,7 +180,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
     whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand beside the newest one.
     """
     name, root = run.benchmark.name, run.lake.root
-    with opened(run.ledger_url) as ledger, mutex(ledger, f"nightly {name}", run.reporter.say_who_is_waited_for):
+    with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(name), run.reporter.say_who_is_waited_for):
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:

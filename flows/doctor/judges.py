@@ -133,7 +133,7 @@ def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore, *, is_bar
     `is_bare`: without the log probabilities that the rubric reads.
     """
     answered, said = answer.answered_model, shortened(answer.text or answer.refusal_text or "") or "no text"
-    if answered and answered not in {judge.model, *judge.accept_models}:
+    if answered and not judge.is_called(answered):
         asked += f", answered by {shortened(answered)}, asked for {judge.model}"
     reason = why_nothing(read)
     if reason is not None or not isinstance(read, ReadScores):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
 from flows.doctor.stores import MAX_AWAY_S, is_there
-from flows.nights.record import notes
+from flows.nights.record import mutex_name, notes
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_held
@@ -32,4 +32,4 @@ def _is_under_way(run: StageContext) -> bool:
     if not is_there(run.ledger_url):
         return False
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
-        return is_held(ledger, f"nightly {run.benchmark.name}")
+        return is_held(ledger, mutex_name(run.benchmark.name))

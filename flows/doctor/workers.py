@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,11 @@ def check_files(
 
     Of a benchmark its own deployments, and others of the same file. Only of process pools: a container has paths of its own.
     """
-    n_well = 0
+    n_well, is_on_a_machine = 0, cache(partial(_is_on_a_machine, client))
     for one in deployed:
         path = Path(str(one["parameters"].get("file", "")))
         is_ours = benchmark is None or file is None or benchmark_of(one) == benchmark.name or path == file.resolve()
-        if not is_ours or not _is_on_a_machine(client, one["work_pool_name"]):
+        if not is_ours or not is_on_a_machine(one["work_pool_name"]):
             continue
         found = _of_file(one, path)
         n_well += found is None

@@ -15,6 +15,11 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 
 
+def mutex_name(benchmark: str) -> str:
+    """Of the block in which one process of all that share a ledger runs a night of the benchmark."""
+    return f"nightly {benchmark}"
+
+
 @dataclass(frozen=True, slots=True)
 class Night:
     """What a nightly run is to be about: the newest checkpoint of each model, and the anchors it asks."""

@@ -31,7 +31,7 @@ from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.import_replies.importing import check_importable
 from tasks.ledger.ledger import opened
-from tasks.publish.folders import Published, is_published, publication_folder
+from tasks.publish.folders import LAYOUT, Published, is_published, publication_folder
 from tasks.publish.identity import asked_otherwise, provenance, publication_id
 from tasks.publish.machine_tables import record_run
 from tasks.publish.pointer import read_pointer
@@ -112,7 +112,7 @@ def run_pipeline(
 
 def _provenance_of_current(run: RunContext) -> dict[str, Any]:
     """Of the publication that is current now; empty where there is none, or none that says enough."""
-    home = publication_folder(run.lake.root, run.benchmark.name, "0" * 64).parent
+    home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
     pointer = read_pointer(home)
     return (pointer and read_provenance(home / pointer["publication_id"])) or {}
 

@@ -116,6 +116,14 @@ class Judge(Section):
         """What plans, ledgers and tables call it (their `judge_model`): its name, else its model."""
         return self.name or self.model
 
+    def is_called(self, answered: str) -> bool:
+        """Whether a model that answered is the one asked for, by its own name or one of `accept_models`."""
+        return answered == self.model or answered in self.accept_models
+
+    def one_name(self, answered: str) -> str:
+        """The name of a model that answered; the first of `accept_models` for all of them, which are one."""
+        return self.accept_models[0] if answered in self.accept_models else answered
+
     @property
     def shown(self) -> dict[str, str | int]:
         """How its pictures are shown where that is not as they are: a part of the request key."""

@@ -46,13 +46,11 @@ class ModelPin:
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def check(self, answered_model: str | None) -> JudgeChangedError | None:
-        """The error to stop with where another model answered than before; None where it is the same, or nobody said.
-
-        The judge's `accept_models` are one: the first of them stands for all.
-        """
-        if answered_model in self.judge.accept_models:
-            answered_model = self.judge.accept_models[0]
-        if answered_model is None or answered_model == self._first:
+        """The error to stop with where another model answered than before; None where it is the same, or nobody said."""
+        if answered_model is None:
+            return None
+        answered_model = self.judge.one_name(answered_model)
+        if answered_model == self._first:
             return None
         async with self._asking:  # the first replies come together, and one of them is enough
             if self._first is None:

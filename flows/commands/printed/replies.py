@@ -30,11 +30,11 @@ def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> 
         of_judges[judge_model][name] = n
     for judge in judges:
         models = of_judges[judge.id]
-        names = {judge.accept_models[0] if name in judge.accept_models else name for name in models}
-        if judge.recorded or names <= {judge.model, *judge.accept_models}:
+        if judge.recorded or all(map(judge.is_called, models)):
             continue
         told = ", ".join(f"{name} ({models[name]:,} replies)" for name in sorted(models, key=lambda name: -models[name])[:N_SAID])
-        console.print(Text(one_line(f"answered    {judge.model} by {told}; {_advice(judge.model, names)}")))
+        advice = _advice(judge.model, set(map(judge.one_name, models)))
+        console.print(Text(one_line(f"answered    {judge.model} by {told}; {advice}")))
 
 
 def _advice(asked: str, names: Collection[str]) -> str:

@@ -34,6 +34,16 @@ TOLD = {
 }  # fmt: skip
 
 
+def write_health(folder: Path, measure: str, rows: Sequence[tuple[str, str, float]]) -> None:
+    health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
+    health.with_columns(measure=pl.lit(measure)).write_parquet(folder / "health.parquet")
+
+
+def begin_so(lines: Sequence[str], with_word: str, told: Sequence[str]) -> None:
+    assert len(lines) == len(told)
+    assert all(line.startswith(f"{with_word}{one}") for line, one in zip(lines, told, strict=True)), lines
+
+
 @pytest.mark.parametrize(("judges", "rows", "told"), TOLD.values(), ids=TOLD.keys())
 def test_the_commonest_reasons_have_a_line_each(
     tmp_path: Path,
@@ -43,12 +53,9 @@ def test_the_commonest_reasons_have_a_line_each(
     told: list[str],
 ) -> None:
     if rows is not None:
-        health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
-        health.with_columns(measure=pl.lit("n_without_score")).write_parquet(tmp_path / "health.parquet")
+        write_health(tmp_path, "n_without_score", rows)
     print_unreadable(result_console(), tmp_path, judges)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(told)
-    assert all(line.startswith(f"unreadable  {one}") for line, one in zip(lines, told, strict=True)), lines
+    begin_so(capsys.readouterr().out.splitlines(), "unreadable  ", told)
 
 
 DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])
@@ -86,12 +93,9 @@ def test_who_answered_is_said_where_it_is_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], judges: Sequence[Judge], models: dict[str, int], told: list[str]
 ) -> None:
     rows = [("[b]one[/b]", name, float(n)) for name, n in models.items()]
-    health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
-    health.with_columns(measure=pl.lit("n_answered_by")).write_parquet(tmp_path / "health.parquet")
+    write_health(tmp_path, "n_answered_by", rows)
     print_answering(result_console(), tmp_path, judges)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(told)
-    assert all(line.startswith(f"answered    {one}") for line, one in zip(lines, told, strict=True)), lines
+    begin_so(capsys.readouterr().out.splitlines(), "answered    ", told)
 
 
 @pytest.mark.slow
