@@ -185,6 +185,11 @@ def test_who_has_no_rank_is_named_with_the_reason():
             id="too few shared prompts",
         ),
         pytest.param(
+            {"state": "not_compared", "standing_reason": "dataset_differs", "n_shared_prompts": 0},
+            "not compared: no shared prompts, fewer than the 5 prompts needed in each category",
+            id="no shared prompts of any category",
+        ),
+        pytest.param(
             {"state": "not_compared", "standing_reason": "dataset_differs", "n_shared_prompts": None, "category": "animals"},
             "not compared: no shared prompts, 5 needed",
             id="no shared prompts of a category",

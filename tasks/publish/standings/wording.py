@@ -129,10 +129,12 @@ def no_rank(row: Row) -> str:
     if row["state"] == StandingState.TOO_FEW:
         return f"no rank: {row['n_prompts']} prompts, {needed} needed"
     fewer = f"not compared: {shared or 'no'} shared prompts, {needed} needed"
-    if row["category"] == Total.MACRO:
+    if row["category"] == Total.MACRO and (shared or 0) < needed:  # over all categories: so in none of them
+        fewer = f"not compared: {shared or 'no'} shared prompts, fewer than the {needed} prompts needed in each category"
+    elif row["category"] == Total.MACRO:
         fewer = (
             f"no rank: with one of the others it shares fewer than the {needed} prompts needed in each category; with any, "
-            f"{shared or 0} at most over all categories"
+            f"{shared} at most over all categories"
         )
     return {
         CellReason.CATEGORY_MISSING.value: (
