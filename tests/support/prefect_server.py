@@ -158,8 +158,16 @@ def asked(api: str, path: str, body: dict[str, Any] | None = None) -> Any:
 
 
 def told(api: str, path: str, body: dict[str, Any]) -> Any:
-    """What a server answers to what changes something: said once, and waited for long."""
-    return httpx.post(f"{api}/{path}", json=body, timeout=ANSWER_LIMIT_S).raise_for_status().json()
+    """What a server answers to what changes something: waited for long, and said again only where it refused for being busy.
+
+    With SQLite under it Prefect answers 503 where its tables are locked: nothing was changed, and its own clients ask again.
+    """
+    give_up_s = time.monotonic() + ANSWER_LIMIT_S
+    while (answer := httpx.post(f"{api}/{path}", json=body, timeout=ANSWER_LIMIT_S)).status_code == 503:
+        if time.monotonic() > give_up_s:
+            break
+        time.sleep(1)
+    return answer.raise_for_status().json()
 
 
 def _environment(home: Path) -> dict[str, str]:
