@@ -53,8 +53,8 @@ def series_of(
     `rubrics` are needed for the anchors; those judged by another digest of a rubric than given are left out. `bridge` is a
     BRIDGES table that joins a replaced judge's series.
     """
-    own, anchors = cells_of_nights(lake_root, nights, rubrics)
-    series = night_series([own], [anchors])
+    found = cells_of_nights(lake_root, nights, rubrics)
+    series = night_series([found.own], [found.anchors], [found.scored])
     return series if bridge is None else joined(series, bridge)
 
 

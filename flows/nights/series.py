@@ -6,6 +6,7 @@ would open every night's publication and judgements anew, 0.13 s of CPU and 15 f
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from hashlib import sha256
@@ -18,7 +19,8 @@ from rubrics.model import Rubric
 from schemas.identities import canonical_json
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import JUDGEMENTS, SCORES
-from tasks.aggregate.drift.series import anchor_cells, series_cells
+from tasks.aggregate.drift.anchors import SCORED, anchor_cells, anchor_scores
+from tasks.aggregate.drift.series import series_cells
 from tasks.aggregate.tables import Settings
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import fresh, push
@@ -26,6 +28,8 @@ from tasks.lake.reading import Lake
 from tasks.publish.identity import code_version
 from tasks.publish.reading import Publication, load_cells
 from tasks.stopping import check_not_stopped
+
+_NIGHT = {"benchmark": pl.String(), "run_date": pl.Date()}
 
 
 @cache
@@ -36,19 +40,27 @@ def _no_cells() -> pl.DataFrame:
 
 def _schema() -> pl.Schema:
     rows = pl.List(pl.Struct(_no_cells().schema))
-    return pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": rows, "anchors": rows})
+    scored = pl.List(pl.Struct(SCORED))
+    return pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": rows, "anchors": rows, "scored": scored})
 
 
-def cells_of_nights(
-    lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(own, anchors): the cells of these nights of one benchmark, one publication a date, that the series are made of.
+@dataclass(frozen=True, slots=True)
+class Nights:
+    """Of nights of one benchmark their own cells and their anchors' (BENCHMARK_LONG), and `scored` as night_series() takes it."""
+
+    own: pl.DataFrame
+    anchors: pl.DataFrame
+    scored: pl.DataFrame
+
+
+def cells_of_nights(lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric]) -> Nights:
+    """What the series are made of these nights of one benchmark, one publication a date.
 
     What was derived before, from the same publications by the same code and rubrics, is read from the kept file; the rest is
     derived now and kept. Of a night whose judgements the lake no longer holds, nothing is kept.
     """
     if not nights:
-        return _no_cells(), _no_cells()
+        return Nights(_no_cells(), _no_cells(), pl.DataFrame(schema=_NIGHT | SCORED))
     noted = notes(lake_root, nights[0].benchmark)
     names = {one.run_date: _name(one, noted.get(one.run_date), rubrics) for one in nights}
     target = lake_root / "series" / f"{nights[0].benchmark}.parquet"
@@ -63,7 +75,8 @@ def cells_of_nights(
             own = series_cells(own_cells(one, noted.get(one.run_date)))
             rows.append({
                 "night": names[one.run_date], "run_date": one.run_date, "own": own.to_dicts(),
-                "anchors": [] if anchors is None else series_cells(anchors).to_dicts(),
+                "anchors": [] if anchors is None else series_cells(anchors.cells).to_dicts(),
+                "scored": [] if anchors is None else anchors.scores.to_dicts(),
             })  # fmt: skip
             is_whole.append(anchors is not None)
     found = pl.concat([known, pl.DataFrame(rows, schema=_schema())]).sort("run_date")
@@ -71,7 +84,7 @@ def cells_of_nights(
         passing = [row["night"] for row, whole in zip(rows, is_whole, strict=True) if not whole]
         others = kept.filter(~pl.col("run_date").is_in(list(names)))
         _write(lake_root, target, pl.concat([others, found.filter(~pl.col("night").is_in(passing))]).sort("run_date"))
-    return _unnested(found["own"]), _unnested(found["anchors"])
+    return Nights(_unnested(found["own"]), _unnested(found["anchors"]), _scored(found, nights[0].benchmark))
 
 
 def own_cells(publication: Publication, note: NightNote | None) -> pl.DataFrame:
@@ -83,8 +96,16 @@ def own_cells(publication: Publication, note: NightNote | None) -> pl.DataFrame:
     return cells.filter(named)
 
 
-def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, Rubric]) -> pl.DataFrame | None:
-    """The cells of the anchors asked on the publication's run date; None where the lake no longer holds its judgements."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The anchors asked on one date: their cells (BENCHMARK_LONG) and their scores (SCORED)."""
+
+    cells: pl.DataFrame
+    scores: pl.DataFrame
+
+
+def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, Rubric]) -> Asked | None:
+    """The anchors asked on the publication's run date; None where the lake no longer holds its judgements."""
     lake, said = Lake(lake_root), publication.provenance()
     plan_id, reading_id = (str(said["identities"].get(name, "")) for name in ("plan_id", "reading_id"))
     same = {name: rubric for name, rubric in rubrics.items() if said["rubrics"].get(name, {}).get("digest") == rubric.digest}
@@ -92,7 +113,8 @@ def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, 
         return None
     run_date = date.fromisoformat(publication.run_date)
     settings = Settings(publication.benchmark, "", publication.publication_id, run_date, float(said["min_coverage"]))
-    return anchor_cells(lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id), same, settings)
+    asked, read = lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id)
+    return Asked(anchor_cells(asked, read, same, settings), anchor_scores(asked, read, same, run_date))
 
 
 def _name(publication: Publication, note: NightNote | None, rubrics: Mapping[str, Rubric]) -> str:
@@ -121,3 +143,11 @@ def _write(lake_root: Path, target: Path, kept: pl.DataFrame) -> None:
 def _unnested(rows: pl.Series) -> pl.DataFrame:
     cells = rows.filter(rows.list.len() > 0).explode()
     return cells.struct.unnest() if len(cells) else _no_cells()
+
+
+def _scored(nights: pl.DataFrame, benchmark: str) -> pl.DataFrame:
+    """The scores of the nights' anchors, a row a night, dimension and category."""
+    each = nights.select(
+        pl.lit(benchmark).alias("benchmark"), pl.col("run_date").str.to_date(), "scored"
+    ).filter(pl.col("scored").list.len() > 0)  # fmt: skip
+    return each.explode("scored").unnest("scored")

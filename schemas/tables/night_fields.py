@@ -11,12 +11,15 @@ from schemas.tables.field import Field, count, number, text
 MEASURED_BY = Field("measured_by", pa.string(), "The judge that was asked; not judge_model where a bridge joins an old series.")
 BRIDGE_SE = number("bridge_se", "What the bridge adds to se; 0 where judge_model was asked itself.", null=False, low=0)
 ANCHOR_SET = Field("anchor_set", pa.string(), "sha256 over the sorted sample ids of the frozen anchors.", is_nullable=True)
-ANCHOR_ESTIMATE = number("anchor_estimate", "The mean of the frozen anchors, asked anew this night.")
+ANCHOR_ESTIMATE = number(
+    "anchor_estimate",
+    "The mean of the frozen anchors, asked anew this night; where some have no score, their mean on the baseline's nights plus "
+    "what the others moved by.",
+)
 ANCHOR_SE = number("anchor_se", "Its prompt-clustered standard error.", low=0)
 N_ANCHORS_FAILED = count(
     "n_anchors_failed",
-    "Judgements of the anchors without a score this night; null without anchors. anchor_estimate is over the others alone, so it "
-    "moves with which of them are missing.",
+    "Judgements of the anchors without a score this night; null without anchors.",
     null=True,
 )
 ANCHOR_BRIDGE_SE = number("anchor_bridge_se", "What the bridge adds to anchor_se.", null=False, low=0)

@@ -14,8 +14,9 @@ from flows.nights.drift import nightly_publications, series_of
 from flows.nights.record import Night, note_night
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import CHECKS, JUDGEMENTS, QUARANTINE, SCORES
+from tasks.aggregate.drift.anchors import ANCHORS, anchor_cells
 from tasks.aggregate.drift.drift import drift
-from tasks.aggregate.drift.series import ANCHORS, anchor_cells, night_series
+from tasks.aggregate.drift.series import night_series
 from tasks.aggregate.tables import Settings, cells
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
