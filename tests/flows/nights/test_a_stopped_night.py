@@ -55,6 +55,9 @@ class _Night:
 
         return dict(_until(final, f"run {run_id} never ended"))
 
+    def states(self, run_id: str) -> list[str]:
+        return [state["type"] for state in asked(self.server.api, f"flow_run_states/?flow_run_id={run_id}")]
+
     def begun_again(self) -> list[str]:
         those = {"flow_runs": {"deployment_id": {"any_": [self.deployment]}}}
         runs = asked(self.server.api, "flow_runs/filter", those)
@@ -91,12 +94,13 @@ def test_a_night_stopped_with_its_worker_is_begun_again_and_a_cancelled_one_is_n
             assert state["message"].startswith("told to stop; replies under way are stored")
             n_paid = provider.n
             provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
-            (again,) = _until(night.begun_again, "nothing was begun again")
+            _until(night.begun_again, "nothing was begun again")
             worker = night.work()
-            assert night.ended(again)["type"] == "COMPLETED"
+            # A server whose tables are locked evaluates one event more than once: each further run waits and finds the night whole.
+            assert {night.ended(again)["type"] for again in night.begun_again()} == {"COMPLETED"}
             assert n_paid < provider.n == 24, "no reply is bought twice"
-            assert night.ended(cancelled)["type"] == "CANCELLED"
-            assert night.begun_again() == [again]
+            assert night.states(cancelled)[-1] == "CANCELLED"
+            assert "CRASHED" not in night.states(cancelled), "this alone begins a night again"
         finally:
             worker.send_signal(signal.SIGINT)
             end(worker, 60)
