@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from flows.executors.choose import opened_executor
+from flows.executors.lake_use import lake_in_use
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
@@ -14,7 +15,7 @@ from flows.nights.record import Night, mutex_name, note_night, note_told, notes
 from flows.observability.alerting import EVENTS, NIGHT_STALE, judge_changed, night_failed, no_fresh_checkpoint
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
-from flows.observability.progress import RunSummary, current, say_stopping
+from flows.observability.progress import Reporter, RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import prefect_away
 from flows.partitions.grid import note_run, write_grid
@@ -22,6 +23,7 @@ from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
+from flows.run.preview import Preview, previewed
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, StoppedError
 from tasks.context import StageContext
@@ -185,9 +187,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
             return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
-        known = find_checkpoints(run)
-        known = known if until is None else made_until(known, until)
-        night = Night({one.model: one.checkpoint for one in newest(known).values()}, newest_anchor_set(root, name))
+        night, known = _night_of(run, until)
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
         is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
@@ -198,6 +198,26 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         same_as = date.fromisoformat(before) if before is not None and is_same else None
         publication = summary.published.publication_id
         return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
+
+
+def preview_night(file: Path, run_date: date | None, reporter: Reporter) -> tuple[date, Night, Preview | None]:
+    """The night that is due, or of `run_date`, and what it would ask and cost; None where it stands whole. Nothing is sent."""
+    run = RunContext.of(open_night(file, run_date, is_asking=False), reporter=reporter)
+    due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
+    with lake_in_use(run):
+        night, known = _night_of(run, run.run_date if run.run_date < due else None)
+        own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
+        if own is not None and own.is_whole:
+            return run.run_date, night, None
+        return run.run_date, night, previewed(file, run, shown_checkpoints(run, known), night.anchor_set)
+
+
+def _night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpoint]]:
+    """What the night is about, and the checkpoints there are; `until`: those made on that day or before."""
+    known = find_checkpoints(run)
+    known = known if until is None else made_until(known, until)
+    anchor_set = newest_anchor_set(run.lake.root, run.benchmark.name)
+    return Night({one.model: one.checkpoint for one in newest(known).values()}, anchor_set), known
 
 
 def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:

@@ -1,8 +1,10 @@
 """`salon nightly` and `salon backfill`, and what is printed of them. The work is flows/nightly.py and flows/backfill.py."""
 
 import sys
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -10,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.printed.plan import print_plan
 from flows.commands.running import (
     BenchmarkFile,
     Checkpoints,
@@ -25,7 +28,7 @@ from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.redaction import redacted
 from flows.observability.terminal import Console, name_of, one_line, prefect_away, result_console
-from schemas.benchmark.file import load_benchmark
+from schemas.benchmark.file import Retry, load_benchmark
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
 
-
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
 NightDate = Annotated[
     datetime | None,
     typer.Option(
@@ -49,6 +52,7 @@ def nightly(
     run_date: NightDate = None,
     max_usd: MaxUsd = None,
     check: Check = False,
+    dry_run: DryRun = False,
     runner: RunnerOption = None,
     retry: RetryOption = None,
 ) -> int:
@@ -63,6 +67,8 @@ def nightly(
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
+    if dry_run:
+        return _preview(file, night, retry)
     try:
         check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
     except Exception as error:  # what is down is waited for until finish_by
@@ -81,15 +87,40 @@ def nightly(
     return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
 
 
+def _preview(file: Path, night: date | None, retry: Retry | None) -> int:
+    """What the night would ask and cost."""
+    from flows.nightly import preview_night
+
+    _forget_nothing(retry)
+    with shown_progress() as reporter:
+        day, about, preview = preview_night(file, night, reporter)
+    console = Console()
+    console.print(_about(day, about.checkpoints, about.anchor_set), markup=False)
+    if preview is None:
+        console.print("it is published whole: nothing would be asked")
+    else:
+        print_plan(console, preview)
+    return 0
+
+
+def _forget_nothing(retry: Retry | None) -> None:
+    if retry is not None:
+        raise InputError("--dry-run forgets nothing: leave out --retry, or --dry-run")
+
+
+def _about(night: date, checkpoints: Mapping[str, str], anchor_set: str | None) -> str:
+    named = ", ".join(f"{model}/{checkpoint}" for model, checkpoint in checkpoints.items())
+    anchors = f"anchors {anchor_set[:12]}" if anchor_set else "no anchors (salon anchors freeze FILE)"
+    return one_line(f"the night of {night}: {named}; {anchors}")
+
+
 def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opened: StageContext) -> int:
     """The night's table, and what there is to know about it; the exit code."""
     from flows.observability.alerting import judge_changed, missed
     from flows.observability.events import missed_nights
 
     print_leaderboard(out, ran.published.folder, is_short=True)
-    named = ", ".join(f"{model}/{checkpoint}" for model, checkpoint in summary.checkpoints.items())
-    anchors = f"anchors {summary.anchor_set[:12]}" if summary.anchor_set else "no anchors (salon anchors freeze FILE)"
-    out.print(one_line(f"the night of {summary.run_date}: {named}; {anchors}"), markup=False)
+    out.print(_about(summary.run_date, summary.checkpoints, summary.anchor_set), markup=False)
     for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
         out.print(name_of(f"{alert.payload['says']}; they are not made up for"))
     for alert in judge_changed(summary.changes):
@@ -104,7 +135,6 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
 All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
 Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
 WIDE = 160  # columns of a table that goes to a file or a pipe
 _COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
 N_DETAIL = 48  # characters; the whole sentence stands in the row
@@ -143,8 +173,7 @@ def backfill(
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
     if dry_run:
-        if retry is not None:
-            raise InputError("--dry-run forgets nothing: leave out --retry, or --dry-run")
+        _forget_nothing(retry)
         with shown_progress() as reporter, lake_in_use(run):
             planned = plan_backfill(run, names, earliest, reporter)
             note_planned(run, planned.partitions, BACKFILL)

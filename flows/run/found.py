@@ -13,6 +13,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.paths import quote
 from tasks.ingest.source_files import IMAGE_SUFFIXES
+from tasks.plan.anchors import ANCHORS
 
 _LOOKS_LIKE_A_FILE = rf"(?i).\.({'|'.join(sorted(suffix.removeprefix('.') for suffix in IMAGE_SUFFIXES))})\s*$"
 
@@ -36,12 +37,12 @@ class Found:
 
 
 def found_in(run: StageContext) -> Found:
-    """What stands in the run's dataset, twins of an exam left out; one pass, and no picture is read."""
+    """What stands in the run's dataset, without anchors and an exam's twins; one pass, and no picture is read."""
     is_named = pl.col("prompt").str.contains(_LOOKS_LIKE_A_FILE).fill_null(value=False)
 
     def counted(rows: pl.LazyFrame) -> pl.LazyFrame:
         return (
-            rows.filter(pl.col("model") != EXAM)
+            rows.filter(~pl.col("model").is_in([EXAM, ANCHORS]))
             .group_by("model", "checkpoint", "source")
             .agg(
                 n_samples=pl.len(),

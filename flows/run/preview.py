@@ -118,7 +118,7 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     """Read the sources, plan, look into the ledger and count what is left to ask."""
     run = RunContext.of(open_run(file), reporter=reporter)
     with lake_in_use(run):
-        return _previewed(file, run, checkpoints)
+        return previewed(file, run, checkpoints)
 
 
 def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:
@@ -132,8 +132,9 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, picture
         return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes, pictures_at)
 
 
-def _previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None) -> Preview:
-    dataset = stages.ingest(run, checkpoints, is_examined=True)
+def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, anchor_set: str | None = None) -> Preview:
+    """The preview of a run whose lake is in use: of these checkpoints, or all, and of a night's anchors."""
+    dataset = stages.ingest(run, checkpoints, anchor_set, is_examined=True)
     run = run.having(dataset_id=dataset.dataset_id)
     if checkpoints is None:
         _check_baseline(file, run)

@@ -96,7 +96,7 @@ def test_a_night_stopped_with_its_worker_is_begun_again_and_a_cancelled_one_is_n
             provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
             _until(night.begun_again, "nothing was begun again")
             worker = night.work()
-            # A server whose tables are locked evaluates one event more than once: each further run waits and finds the night whole.
+            # A server whose tables are locked evaluates one event more than once: a further run waits and finds the night whole.
             assert {night.ended(again)["type"] for again in night.begun_again()} == {"COMPLETED"}
             assert n_paid < provider.n == 24, "no reply is bought twice"
             assert night.states(cancelled)[-1] == "CANCELLED"
