@@ -109,7 +109,7 @@ def places_in_lines(text: str, dimensions: tuple[Dimension, ...], scores: Mappin
     for n_seen, found in enumerate(label.finditer(text)):
         if len(places) == len(dimensions) or n_seen > _N_LABELS_MAX:
             break
-        for dimension in labels[normal(found[1])]:
+        for dimension in labels.get(normal(found[1]), ()):  # "Qualİty" is found without regard to case, and is no label
             if dimension.key not in places and (place := _place(text, found.end(), dimension, label, scores[dimension.key])):
                 places[dimension.key] = place
     return places

@@ -191,6 +191,7 @@ INTERLEAVED: list[tuple[str, list[int] | str]] = [
     (f"{FORM[:-1]}; Image Content Quality: 3]", READ),
     (f"**Text Response Quality**: The text is right in 3 of 4 points.\n{FORM}", READ),
     (f"Text Response Quality: 4, good\n{FORM}", READ),
+    (f"Text Response Qual\u0131ty: 4\n{FORM}", READ),  # a Turkish letter, which no label has and re takes for an i
     (f"{FORM[:-1]}; Image Content Quality: 2]", "ambiguous"),
     (f"{FORM}\n{FORM.replace('5', '4')}", "ambiguous"),
     (f"Text Response Quality: 5\n{FORM}", "ambiguous"),
